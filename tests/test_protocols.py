@@ -76,7 +76,7 @@ def made(tmp_path_factory):
     with contextlib.ExitStack() as stack:
         results = [stack.enter_context(model.results(folder)) for model in (simulation, members)]
         transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
-        parts = simulation.config, simulation.transport, simulation.grid, simulation.params
+        parts = simulation.setup, simulation.transport, simulation.grid, simulation.params
         executors = [executor(*parts) for executor in COMPILED.values()]
         runs = One(simulation), Many(members)
         yield {type(one): one for one in (simulation, members, *results, *transports, *executors, *runs)}

@@ -18,7 +18,7 @@ import numpy as np
 from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
-from ..ocean.table import OBSERVABLE_CONTROLS
+from ..ocean.table import CONTROLS
 from .balance import build_balance, geostrophic
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .spectral import Filters
@@ -26,7 +26,7 @@ from .spectral import variance as variance_of_spectrum
 from .variance import variances
 
 #: The locations of controls that are fields.
-LOCATIONS = {name: row.control_location for name, row in OBSERVABLE_CONTROLS.items() if row.control_location}
+LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
 
 #: Order p of the correlations: nearly Gaussian.
 ORDER = 10

@@ -17,7 +17,7 @@ from ..gradients import Problem
 from ..gradients.pieces import length_of
 from ..ocean.grid import as_patches
 from ..ocean.state import State
-from ..ocean.table import OBSERVABLE_CONTROLS
+from ..ocean.table import CONTROLS
 from . import twin
 from .background import Background
 from .checkpoint import essence_of_run, require_none
@@ -108,7 +108,7 @@ def problem_of(config, names, every: int, tick, memory: int | None = None) -> tu
 def controls_of(state: State, problem: Problem) -> dict:
     """The initial controls in a State of this process's block: eta, u and v."""
     found = {"eta": state.h - depth_of(problem)} | state._asdict()
-    return {name: jnp.asarray(found[name]) for name in found if name in OBSERVABLE_CONTROLS}
+    return {name: jnp.asarray(found[name]) for name in found if name in CONTROLS}
 
 
 def depth_of(problem: Problem):

@@ -9,14 +9,14 @@ from ..config.options.assimilation import sigma_key
 from ..errors import UsageError
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import on_sphere
-from ..ocean.table import OBSERVABLE_CONTROLS
+from ..ocean.table import CONTROLS
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .network import is_twin, network
 from .observations import read
 
 #: Controls that are numbers: their errors have no length of correlation.
-NUMBERS = tuple(name for name, row in OBSERVABLE_CONTROLS.items() if not row.control_location)
+NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
 def errors_of(config) -> dict:
@@ -56,13 +56,13 @@ def problems(config) -> Iterator[str]:
     """What is wrong with the section, one line each."""
     options = config.assimilation
     if not options.controls:
-        yield f"assimilation.controls: name at least one of {', '.join(OBSERVABLE_CONTROLS)}"
+        yield f"assimilation.controls: name at least one of {', '.join(CONTROLS)}"
     for name, count in repeated(options.controls):
         yield f'assimilation.controls: "{name}" is listed {count} times'
     missing = {}
     for name in dict.fromkeys(options.controls):
         if getattr(options, sigma_key(name)) == 0:
-            missing.setdefault((sigma_key(name), OBSERVABLE_CONTROLS[name].units), []).append(name)
+            missing.setdefault((sigma_key(name), CONTROLS[name].units), []).append(name)
     for (key, unit), names in missing.items():
         what = f"of the first guess's errors of {' and '.join(names)}"
         yield f"assimilation.{key}: must be above 0{'' if unit == '1' else f' {unit}'}: the standard deviation {what}"

@@ -12,7 +12,7 @@ from ..errors import shortened, suggest
 from ..ocean.option import unit_of
 
 #: What a text with a pattern looks like.
-PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)"}
+PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)", "tracers": "dye1 (letters and digits)"}
 
 #: Longer whole numbers are not written out.
 MOST_BITS = 1000

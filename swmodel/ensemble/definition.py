@@ -18,7 +18,7 @@ from ..files.output.metadata import (
 )
 from ..files.output.static import FILL, define_static
 from ..ocean.diagnostics import Quantity, quantities
-from ..ocean.table import VARIABLES, entry_of, on_grid
+from ..ocean.table import entry_of, on_grid
 from ..setup.setup import setup_of
 from .settings import viscosity_factors, wind_factors, written
 
@@ -81,4 +81,4 @@ def define_members(dataset, config) -> None:
 
 def series(scheme, sides) -> dict[str, Quantity]:
     """The `diagnostics.quantities` by their names here; that of a content is not the name of the concentration."""
-    return {f"{name}_content" if name in VARIABLES else name: of for name, of in quantities(scheme, sides).items()}
+    return {f"{name}_content" if name in scheme.initial else name: of for name, of in quantities(scheme, sides).items()}

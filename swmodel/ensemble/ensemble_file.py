@@ -19,7 +19,7 @@ from ..files.output.series import put_series
 from ..files.output.static import land, on_water
 from ..files.run_folder import ENSEMBLE, OUTPUT
 from ..model.results import keepers, schedules
-from ..ocean.table import VARIABLES
+from ..ocean.table import row_of
 from ..parallel.transport import of_all_members
 from .definition import MEAN, RMS, SPREAD, define, series
 from .settings import written
@@ -88,14 +88,14 @@ class EnsembleFile(RecordFile):
                 continue
             moments[name].add(values)
             if member in self.written:
-                dry = self._land.get(VARIABLES[name].location)
+                dry = self._land.get(row_of(name).location)
                 self._put(name, on_water(values, dry), (self.written.index(member),))
         return numbers
 
     def _moments(self, moments: dict) -> None:
         """Write mean and spread of each field, and the root mean square of the spread over all points of water."""
         for name, moment in moments.items():
-            dry = self._land.get(VARIABLES[name].location)
+            dry = self._land.get(row_of(name).location)
             water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
             self._put(name + MEAN, on_water(moment.mean, dry))
             self._put(name + SPREAD, on_water(moment.spread, dry))

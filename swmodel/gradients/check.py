@@ -25,7 +25,7 @@ from ..errors import NumericalError, Stopped
 from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
-from ..ocean.table import CONTROLS, GIVEN
+from ..ocean.table import CONTROLS, GIVEN, row_of
 from ..ocean.terms import TERMS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
@@ -110,14 +110,13 @@ def compute(config, directory, options, report, command_line, watch):
 def controls_of(config) -> list[str]:
     """The fields and numbers on which the run depends."""
     scheme = setup_of(config).scheme
-    off = [term for term in TERMS.values() if term.name not in scheme.terms]
     used = {row.name for term in scheme.acting for row in term.coefficients}
     used -= {name for term in scheme.acting if term.idle for name in term.idle(config)}
     unused = {row.name for term in TERMS.values() for row in term.coefficients} - used
-    unused |= {row.name for term in off for row in term.initial}
     numbers = [name for name, row in CONTROLS.items() if name in GIVEN and not row.control_location]
     fields = {name for name in numbers if given(config, name)}
-    return [name for name in CONTROLS if name not in unused | fields]
+    tracers = [term.name for term in scheme.tracers]
+    return [*(name for name in CONTROLS if name not in unused | fields), *tracers]
 
 
 def failures(results) -> list[str]:
@@ -159,7 +158,7 @@ class Checks:
         def one(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
-            size = RELATIVE * size or RELATIVE * CONTROLS[control].small
+            size = RELATIVE * size or RELATIVE * row_of(control).small
             return jnp.asarray(size, value.dtype) * self.noise(f"{name} {control}", value.shape)
 
         return {control: one(control, value) for control, value in self.x.items()}

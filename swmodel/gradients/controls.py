@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
-from ..ocean.table import CONTROLS, INITIAL
+from ..ocean.table import row_of
 from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_named, within
 from ..setup import fields
@@ -32,7 +32,7 @@ def scheme_for(names) -> Callable[[Setup], Scheme]:
         if idle:
             raise UsageError(f"{', '.join(idle)}: no effect in this run; see the section [{TERM_OF[idle[0]]}]")
         for term in (term for term in TERMS.values() if term.name not in terms.terms):
-            if absent := {row.name for row in (*term.initial, *term.coefficients)} & set(names):
+            if absent := {row.name for row in term.coefficients} & set(names):
                 raise UsageError(f"there is no {', '.join(sorted(absent))} in this run; see the section [{term.name}]")
         return terms
 
@@ -46,7 +46,7 @@ def first_guess(setup: Setup, names, block) -> dict:
     def value(name):
         if name in setup.parameters:
             return setup.parameters[name].astype(dtype)
-        if not CONTROLS[name].control_location:
+        if not row_of(name).control_location:
             return np.asarray(number(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
 
@@ -85,7 +85,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
         rows, columns = (inner if length > 1 else slice(None) for length in field.shape)
         return jnp.broadcast_to(field[rows, columns], shape)
 
-    static = {name: value for name, value in controls.items() if name not in INITIAL}
+    static = {name: value for name, value in controls.items() if name not in scheme.initial}
     active = {name: jnp.reshape(value, (1, 1)) if value.ndim == 0 else value for name, value in static.items()}
     active |= surround_named({name: value for name, value in static.items() if value.ndim == 2}, margin, transport)
     h, wet = state.h, block(grid.wet)

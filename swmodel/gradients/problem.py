@@ -48,8 +48,8 @@ class Problem:
 
     Args:
         config: a Config, or the name of a case or file; it sets the number of steps.
-        controls: a name or names of CONTROLS, and of terms with parameters (`Parametric`). The terms of the equations
-            through which they act are switched on.
+        controls: a name or names of CONTROLS, of tracers, and of terms with parameters (`Parametric`). The terms of
+            the equations through which they act are switched on.
         observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is observed of sample k, a `trajectory.View`.
             Arrays are the block's share.
         every: steps between samples, from the first state on; None: the first and the last state.
@@ -77,7 +77,8 @@ class Problem:
     ) -> None:
         config = config if isinstance(config, Config) else load(config)
         controls = (controls,) if isinstance(controls, str) else tuple(controls)
-        known = [*CONTROLS, *config.own._parameters]
+        tracers = [each.name for each in config.physics.tracers]
+        known = [*CONTROLS, *tracers, *config.own._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")
@@ -127,7 +128,7 @@ class Problem:
 
         It has coordinates. Units are those of the controls: a derivative is per unit. Parameters of terms are left out.
         """
-        found = {name: self.transport.get(x[name]) for name in x if name in CONTROLS}
+        found = {name: self.transport.get(x[name]) for name in x if name not in self.config.own._parameters}
         return dataset_of(self.config, self.block, found)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:

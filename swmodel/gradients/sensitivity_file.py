@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from ..ocean.table import INITIAL, OBSERVABLE_CONTROLS, entry_of
+from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
 from .quantities import Quantity
 
 #: The fields and numbers with respect to which derivatives are taken.
-FIELDS = tuple(name for name, row in OBSERVABLE_CONTROLS.items() if row.control_location)
-NUMBERS = tuple(name for name, row in OBSERVABLE_CONTROLS.items() if not row.control_location)
+FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
+NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 #: A comment for readers of the file.
 COMMENT = (

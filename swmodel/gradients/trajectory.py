@@ -21,7 +21,6 @@ from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
-from ..ocean.table import INITIAL
 from ..parallel.transport import Transport
 from ..parallel.transport.halo import pad
 from .controls import apply, replace
@@ -114,7 +113,7 @@ def trajectory_of(domain, names, observe) -> Trajectory:
 
     def native_steps(slow, pairs):
         kernel = Kernel(scheme, method, margin)
-        return Native(slow, kernel, transport, sorted(set(names) - set(INITIAL)), pairs)
+        return Native(slow, kernel, transport, sorted(set(names) - set(scheme.initial)), pairs)
 
     def look(carry, active, k, fixed: Fixed):
         grid, params = replace(fixed.grid, fixed.params, active)

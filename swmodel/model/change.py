@@ -12,8 +12,7 @@ from ..config.loading.hand_over import hand_over
 from ..errors import SetupError, UsageError
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
-from ..ocean.table import GIVEN, INITIAL
-from ..ocean.terms import TERMS
+from ..ocean.table import GIVEN
 from ..setup import fields
 from ..setup.fields.digest import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
@@ -65,8 +64,7 @@ def with_fields(model, given: dict):
     Raises:
         ConfigError: a field cannot be used, or no field of this name changes during a run.
     """
-    absent = {row.name for term in TERMS.values() if term not in model.scheme.acting for row in term.initial}
-    there = [name for name in INITIAL if name not in absent]
+    there = model.scheme.initial
     for name in given:
         if name in there:
             continue

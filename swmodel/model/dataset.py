@@ -13,7 +13,7 @@ from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
 from ..ocean.dates import alike, start_of
 from ..ocean.derived import derived
-from ..ocean.table import INITIAL, entry_of
+from ..ocean.table import GIVEN, INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.
 STEP = {"long_name": "number of time steps", "units": "1"}
@@ -58,7 +58,7 @@ def dataset_of(config, block, fields: dict):
     for name, values in fields.items():
         row = entry_of(name, config.physics)
         if np.ndim(values):
-            on_land = dry[name not in INITIAL][row.location]
+            on_land = dry[name in GIVEN and name not in INITIAL][row.location]
             values = values if on_land is None else np.where(on_land, np.nan, values)
             variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
         else:

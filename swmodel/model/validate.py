@@ -160,10 +160,7 @@ def check_calls(config: Config) -> Iterator[str]:
 def check_output(setup: Setup) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
     config, scheme = setup.config, setup.scheme
-    absent = {name: term.name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
     for key in ("fields", "means", "maxima"):
-        for name in sorted(absent.keys() & getattr(config.output, key)):
-            yield f"output.{key}: there is no {name} in this run; the section [{absent[name]}] switches it on"
         for name in sorted({*FORCING} - {*scheme.forcing}) if key == "fields" else ():
             if name in config.output.fields:
                 yield f"output.fields: there is no {name} in this run: neither the case nor [input] gives any"

@@ -38,4 +38,4 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
     heads = {term.name: term.head(flow, params, now) for term in scheme.with_head}
     parts |= {name: accelerations(nowhere, head, flow, scheme) for name, head in heads.items()}
     still = dict.fromkeys(padded._fields, 0.0 * flow.h)
-    return {name: finished(still | rates, padded, grid) for name, rates in parts.items()}
+    return {name: finished(still | rates, padded, flow) for name, rates in parts.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from .operators import curl, divergence, mx_c, mx_f, my_c, my_f
 from .patch import Patch
 from .records import present
 from .state import State
-from .terms import TERMS
+from .terms.tracer import concentration_of
 
 
 def elevation(state: State, grid, physics) -> Patch:
@@ -91,11 +92,11 @@ DERIVED = {
     "transport_y": transport_y,
     "streamfunction": Inverse(rotation, "corner"),
     "velocity_potential": Inverse(outflow, "centre"),
-} | {name: function for term in TERMS.values() for name, function in term.derived.items()}
+}
 
 
 def derive(names, blocks, physics, invert) -> list[dict]:
-    """The fields of DERIVED called `names` on each block, arrays of its shape.
+    """The fields of DERIVED, or the tracers, called `names` on each block, arrays of its shape.
 
     Args:
         blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
@@ -103,7 +104,7 @@ def derive(names, blocks, physics, invert) -> list[dict]:
     """
     found = [{} for _ in blocks]
     for name in names:
-        made = DERIVED[name]
+        made = DERIVED.get(name) or partial(concentration_of, name)
         inverse = isinstance(made, Inverse)
         source = made.source if inverse else made
         values = [source(state, grid, physics).on(shape) for state, grid, shape in blocks]
@@ -114,8 +115,7 @@ def derive(names, blocks, physics, invert) -> list[dict]:
 
 def derived(scheme) -> list[str]:
     """The names of the derived fields of a run with this Scheme."""
-    absent = {name for term in TERMS.values() if term not in scheme.acting for name in term.derived}
-    return [name for name in DERIVED if name not in absent]
+    return [*DERIVED, *(term.name for term in scheme.tracers)]
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:

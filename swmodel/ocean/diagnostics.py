@@ -17,7 +17,7 @@ from ..parallel.fixed_point import FixedPoint
 from .dynamics import corner_thickness, kinetic_energy, relative_vorticity
 from .patch import Patch, east, north, south, west
 from .state import State
-from .table import INFLOW, VARIABLES
+from .table import INFLOW, row_of
 
 
 class Quantity(NamedTuple):
@@ -39,7 +39,7 @@ QUANTITIES = {
 
 def quantities(scheme, sides) -> dict[str, Quantity]:
     """The numbers of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
-    of = [VARIABLES[row.content] for row in rows_of_contents(scheme.state._fields)]
+    of = [row_of(row.content) for row in rows_of_contents(scheme.state._fields)]
     units = {row.name: f"m3 {row.units}".removesuffix(" 1") for row in of}
     found = QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
     return found | {INFLOW + side: Quantity("m3 s-1", f"inflow through the {side} side") for side in sides}
@@ -47,7 +47,7 @@ def quantities(scheme, sides) -> dict[str, Quantity]:
 
 def rows_of_contents(names) -> list:
     """The table's rows of the prognostic fields that are dissolved in the water."""
-    return [VARIABLES[name] for name in names if VARIABLES[name].content]
+    return [row_of(name) for name in names if row_of(name).content]
 
 
 #: Cells computed at a time: few enough for the cache, and enough to be worth a thread.
@@ -162,7 +162,7 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
         "energy": 0.5 * area * (h * (u * u + v * v) + g * thickness * thickness),
         "potential_enstrophy": 0.5 * area * absolute * absolute / least,
     }
-    return bounds | {row.content: area * most[row.name] for row in rows_of_contents(n for n in most if n in VARIABLES)}
+    return bounds | {row.content: area * most[row.name] for row in rows_of_contents(most)}
 
 
 def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tuple[dict[str, float], float]:

@@ -12,11 +12,8 @@ from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x
 from .patch import Patch
 from .records import present
 from .state import State
-from .table import VARIABLES
+from .table import row_of
 from .vorticity_flux import VORTICITY_FLUXES
-
-#: Masks of the Grid at the locations of the prognostic fields.
-OPEN = {"centre": "wet", "u": "open_u", "v": "open_v"}
 
 
 def kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
@@ -77,9 +74,10 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     for term in scheme.acting:
         for field, rate in term.tendency(flow, params, now).items():
             rates[field] = rates[field] + rate if field in rates else rate
-    return finished(rates, padded, grid)
+    return finished(rates, padded, flow)
 
 
-def finished(rates: dict[str, Patch], padded: State, grid) -> State:
+def finished(rates: dict[str, Patch], padded: State, flow: Flow) -> State:
     """The State of the rates, zero on land and closed faces."""
-    return type(padded)._make(getattr(grid, OPEN[VARIABLES[name].location]) * rates[name] for name in padded._fields)
+    water = {"centre": flow.grid.wet, "u": flow.open_u, "v": flow.open_v}
+    return type(padded)._make(water[row_of(name).location] * rates[name] for name in padded._fields)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .face_thickness import FACE_THICKNESS, open_faces
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
 from .state import State
-from .table import VARIABLES
+from .table import row_of
 
 
 class Flow:
@@ -18,19 +19,21 @@ class Flow:
         state: the padded State of all prognostic fields; those besides h, u and v are attributes, too.
         contents: names of the prognostic fields that are dissolved in the water: contents of the water column.
         grid: the Grid.
-        h: thickness at centres, m; h_u, h_v its means on faces.
+        h: thickness at centres, m; h_u, h_v that on faces.
+        open_u, open_v: 1 on open faces, else 0.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
         let_through: whether there are open sides, through which water flows.
     """
 
-    def __init__(self, state: State, grid: Grid) -> None:
+    def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
         self.state, self.grid, self.let_through = state, grid, False
-        self.contents: list[str] = [name for name in state._fields if VARIABLES[name].content]
+        self.contents: list[str] = [name for name in state._fields if row_of(name).content]
         self.h: Patch = state.h
-        self.u: Patch = grid.open_u * state.u
-        self.v: Patch = grid.open_v * state.v
-        self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
+        self.open_u, self.open_v = open_faces(state, grid)
+        self.u: Patch = self.open_u * state.u
+        self.v: Patch = self.open_v * state.v
+        self.h_u, self.h_v = FACE_THICKNESS[scheme.face_thickness](self.h)
         self.U: Patch = grid.dy.u * (self.h_u * self.u)
         self.V: Patch = grid.dx.v * (self.h_v * self.v)
 
@@ -70,7 +73,7 @@ class Flow:
 
 def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
     """The Flow of a state at an Instant, with the water that comes in through open sides."""
-    flow = Flow(padded, grid)
+    flow = Flow(padded, grid, scheme)
     for term in scheme.with_sides:
         flow.let_in(*term.through(flow, params, now))
     return flow

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from .reach import reach
 from .state import State, state_type
-from .table import FORCING
+from .table import FORCING, INITIAL
 from .terms import TERMS, Term
 
 
@@ -18,19 +18,23 @@ class Scheme:
     Attributes:
         vorticity_flux: discretisation of the flux of potential vorticity, one of VORTICITY_FLUXES.
         terms: names of the terms that are switched on, in the order of TERMS.
-        own: terms of the user's own, added after these.
+        own: terms of the user's own, added after all others.
         varying: names of the coefficients given by records in time.
+        face_thickness: thickness of the layer on faces, one of FACE_THICKNESS.
+        tracers: the Terms of the tracers.
     """
 
     vorticity_flux: str = "energy"
     terms: tuple[str, ...] = ()
     own: tuple[Term, ...] = ()
     varying: tuple[str, ...] = ()
+    face_thickness: str = "centred"
+    tracers: tuple[Term, ...] = ()
 
     @property
     def acting(self) -> tuple[Term, ...]:
         """All terms, in the order in which their tendencies are added."""
-        return (*(TERMS[name] for name in self.terms), *self.own)
+        return (*(TERMS[name] for name in self.terms), *self.tracers, *self.own)
 
     @property
     def with_head(self) -> tuple[Term, ...]:
@@ -46,6 +50,11 @@ class Scheme:
     def forcing(self) -> tuple[str, ...]:
         """The names of the fields that drive the sea from above."""
         return tuple(row.name for term in self.acting for row in term.coefficients if row.name in FORCING)
+
+    @property
+    def initial(self) -> tuple[str, ...]:
+        """The names of its initial fields: those of the equations, and the concentrations of the tracers."""
+        return (*INITIAL, *(term.name for term in self.tracers))
 
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms also switched on."""

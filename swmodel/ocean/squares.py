@@ -5,7 +5,7 @@ The squares of these fields add up to each quantity; H is the mean resting depth
     kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
     potential_energy  sqrt(g / 2H) eta at centres
         enstrophy         zeta / sqrt(2) at the corners within the sea, not on walls
-        tracer_variance   c at centres: the square of its mean is the part of wavenumber zero
+        dye_variance      c of the tracer dye at centres: the square of its mean is the part of wavenumber zero
 
     So kinetic and potential energy are those of the layer, per mass of the layer at rest, and their sum is the `energy`
     of diagnostics.nc. With u in place of sqrt(h^x) u this would hold only for uniform thickness.
@@ -21,6 +21,10 @@ from typing import NamedTuple
 from .operators import curl, mx_f, my_f
 from .patch import Patch
 from .state import State
+from .terms.tracer import CONTENT, concentration_of
+
+#: The ending of the name of a tracer's variance.
+VARIANCE = "_variance"
 
 
 class Scale(NamedTuple):
@@ -74,17 +78,6 @@ def change_of_weighted_current(state, rates, grid, scale) -> dict[str, Patch]:
     return found
 
 
-def concentration(state, grid, scale) -> dict[str, Patch]:
-    """c = C/h."""
-    return {"centre": state.tracer_content / state.h}
-
-
-def change_of_concentration(state, rates, grid, scale) -> dict[str, Patch]:
-    """(dC/dt - c dh/dt) / h."""
-    c = state.tracer_content / state.h
-    return {"centre": (rates.tracer_content - c * rates.h) / state.h}
-
-
 ENERGY = "m3 s-2", "m3 s-3", "m2 s-3"
 SQUARES = {
     "kinetic_energy": Square(
@@ -110,18 +103,35 @@ SQUARES = {
         carried="advection",
         sources=("u", "v"),
     ),
-    "tracer_variance": Square(
-        "square of the tracer's concentration",
-        ("m", "m s-1", "s-1"),
-        concentration,
-        change_of_concentration,
-        carried="tracer",
-        with_continuity=True,
-        sources=("h", "tracer"),
-    ),
 }
+
+
+def variance(tracer: str) -> Square:
+    """That of a tracer's concentration, c = C/h."""
+
+    def concentration(state, grid, scale):
+        return {"centre": concentration_of(tracer, state, grid, None)}
+
+    def change(state, rates, grid, scale):
+        """(dC/dt - c dh/dt) / h."""
+        c = concentration_of(tracer, state, grid, None)
+        return {"centre": (getattr(rates, tracer + CONTENT) - c * rates.h) / state.h}
+
+    words, units = f"square of the concentration of {tracer}", ("m", "m s-1", "s-1")
+    return Square(words, units, concentration, change, carried=tracer, with_continuity=True, sources=("h", tracer))
+
+
+def square_of(name: str) -> Square:
+    """The quantity of a name: one of SQUARES, or the variance of a tracer."""
+    return SQUARES.get(name) or variance(name.removesuffix(VARIANCE))
+
+
+def quantities_in(names) -> list[str]:
+    """The quantities among the names of a file's variables."""
+    return [*(name for name in SQUARES if name in names), *(name for name in names if name.endswith(VARIANCE))]
 
 
 def squares_of(names) -> dict[str, Square]:
     """The quantities of a State with these fields."""
-    return {name: square for name, square in SQUARES.items() if name != "tracer_variance" or "tracer_content" in names}
+    tracers = [name.removesuffix(CONTENT) for name in names if name.endswith(CONTENT)]
+    return SQUARES | {name + VARIANCE: variance(name) for name in tracers}

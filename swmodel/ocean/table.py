@@ -6,7 +6,7 @@ from typing import Any
 
 from .coordinates import on_sphere, turned
 from .state import State
-from .terms import TERMS
+from .terms import TERMS, tracer
 from .variable import Variable, table
 
 LENGTH, SPEED = (0, 1, 0, 0), (1, 0, -1, 0)
@@ -52,11 +52,11 @@ EQUATIONS = (
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
 )
 
-#: All variables by name.
-VARIABLES = table(
-    *EQUATIONS,
-    *(row for term in TERMS.values() for row in (*term.coefficients, *term.prognostic, *term.initial)),
-)
+#: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
+COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
+
+#: All variables by name, without those of tracers.
+VARIABLES = table(*EQUATIONS) | COEFFICIENTS
 
 #: The entries that differ with reduced gravity: the layer lies over a deep one at rest, and not on a sea floor.
 REDUCED = table(
@@ -80,11 +80,8 @@ EASTWARD = {
 #: The ending of the names of a field's sums with the basis functions of a harmonic analysis; the number follows.
 HARMONIC = "_harmonic"
 
-#: The initial fields of a run.
-INITIAL = ("eta", *State._fields[1:], *(row.name for term in TERMS.values() for row in term.initial))
-
-#: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
-COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
+#: The initial fields of a run, without those of tracers.
+INITIAL = ("eta", *State._fields[1:])
 
 #: Fields that a case or an input file may give.
 GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
@@ -92,11 +89,8 @@ GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.lo
 #: Fields that exist only in seas without land.
 POTENTIALS = ("streamfunction", "velocity_potential")
 
-#: Fields that a run may write.
-WRITABLE = (
-    *("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", "transport_x", "transport_y", *POTENTIALS),
-    *(name for term in TERMS.values() for name in term.derived),
-)
+#: Fields that a run may write, besides its tracers.
+WRITABLE = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", "transport_x", "transport_y", *POTENTIALS)
 
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))
@@ -107,15 +101,18 @@ MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
 #: The beginning of the names of the series of inflow through a side.
 INFLOW = "inflow_"
 
-#: The variables with respect to which one may differentiate.
+#: The variables with respect to which one may differentiate, besides the initial fields of tracers: on these no
+#: quantity and no observation depends.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
-#: The controls on which quantities and observations can depend: none depends on a passive tracer.
-OBSERVABLE_CONTROLS = {n: row for n, row in CONTROLS.items() if not any(row in term.initial for term in TERMS.values())}
+
+def row_of(name: str) -> Variable:
+    """The row of a field of a run: that of the table, or of a tracer, as a name that is not there is one."""
+    return VARIABLES[name] if name in VARIABLES else tracer.row_of(name)
 
 
 def location_of(name: str) -> str:
-    """The location of a field; coefficients of the user's own are at centres."""
+    """The location of a field; tracers and coefficients of the user's own are at centres."""
     return VARIABLES[name].location if name in VARIABLES else "centre"
 
 
@@ -135,14 +132,14 @@ def eastward(row: Variable) -> Variable:
 
 def entry_of(name: str, physics) -> Variable:
     """The entry of a variable in a run with this section [physics]."""
-    return (REDUCED if physics.reduced_gravity else {}).get(name, VARIABLES[name])
+    return REDUCED[name] if physics.reduced_gravity and name in REDUCED else row_of(name)
 
 
 def maxima_of(options) -> dict[str, Variable]:
     """The rows of the largest values and first times for which `config.output` asks, by name."""
     found: dict[str, Variable] = {}
     for name in options.maxima:
-        row = VARIABLES[name]
+        row = row_of(name)
         largest = row._replace(name=name + MAXIMUM, long_name=f"largest {row.long_name} so far")
         when = Variable(name + TIME_OF_MAXIMUM, row.location, "s", "", f"time of the largest {row.long_name} so far")
         found |= table(largest, when)

@@ -12,6 +12,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
+from ..config.loading.older import renewed
 from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
@@ -134,9 +135,14 @@ def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.Maske
 def configuration(data: netCDF4.Dataset) -> dict:
     """The configuration of the run as {section: {key: value}}; empty for a file without one."""
     try:
-        return tomllib.loads(getattr(data, "configuration", ""))
+        return renewed(tomllib.loads(getattr(data, "configuration", "")))
     except tomllib.TOMLDecodeError:
         return {}
+
+
+def tracers_of(data: netCDF4.Dataset) -> list[str]:
+    """The names of the tracers of the run."""
+    return [table["name"] for table in configuration(data).get("physics", {}).get("tracers", ())]
 
 
 def field_names(data: netCDF4.Dataset) -> list[str]:

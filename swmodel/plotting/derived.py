@@ -76,7 +76,9 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
 def physics_of(data: netCDF4.Dataset) -> Physics:
     """The constants of the run, without those of a later version."""
     given = configuration(data)["physics"]
-    return Physics(**{name: value for name, value in given.items() if name in Physics.model_fields})
+    return Physics(
+        **{name: value for name, value in given.items() if name in Physics.model_fields.keys() - {"tracers"}}
+    )
 
 
 def grid_of(config: dict) -> GridOptions:

@@ -14,10 +14,21 @@ from ..config.loading.load import from_toml
 from ..files.output.metadata import define_time, history_line
 from ..files.output.spectra import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT
-from ..ocean.squares import SQUARES
+from ..ocean.squares import square_of, squares_of
+from ..ocean.terms.tracer import CONTENT
 from ..setup.setup import setup_of
 from . import derived, spectrum, style
-from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds, stored
+from .dataset import (
+    PlotError,
+    configuration,
+    data_file,
+    field_names,
+    find_record,
+    open_data,
+    seconds,
+    stored,
+    tracers_of,
+)
 from .files import save, written
 
 log = logging.getLogger(__name__)
@@ -50,7 +61,7 @@ def spectra(
 
     Args:
         path: run folder, or its output file.
-        names: quantities of `squares.SQUARES`; None: all for which the file has the fields.
+        names: quantities of `squares.squares_of` the run; None: all for which the file has the fields.
         record: number of the only record to take; negative ones count from the last. None: each record.
         time: model time, s: only the nearest record is taken.
         mean: whether to write the mean over the records.
@@ -114,12 +125,13 @@ def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     """
     if "member" in data.variables:
         raise PlotError(f"{data.filepath()} is of an ensemble, of which there are no spectra")
-    if unknown := [name for name in names if name not in SQUARES]:
-        raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(SQUARES)}")
+    squares = squares_of([name + CONTENT for name in tracers_of(data)])
+    if unknown := [name for name in names if name not in squares]:
+        raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(squares)}")
     if not set(field_names(data)) >= derived.STATIC or not {"grid", "physics"} <= set(configuration(data)):
         raise PlotError(f"{data.filepath()} is no file of a run: spectra need its grid and its configuration")
     held = set(field_names(data)) | ({"h"} if "eta" in field_names(data) else set())
-    lacking = {name: [source for source in SQUARES[name].sources if source not in held] for name in names or SQUARES}
+    lacking = {name: [source for source in squares[name].sources if source not in held] for name in names or squares}
     found = [name for name, missing in lacking.items() if not missing]
     if (names and len(found) < len(names)) or not found:
         words = (f"{name} needs {' and '.join(missing)}" for name, missing in lacking.items() if missing)
@@ -136,20 +148,21 @@ def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: 
     sea, shape = Sea(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
     if not budget:
         state, static = derived.padded(data, record, None)
-        if "tracer_variance" in names:
-            state = with_content(data, state, record)
+        state = with_contents(data, state, record)
         return measure([(state, static, shape)], gravity, sea, names)
     state, static, rates = with_rates(data, record)
     return measure([(state, static, shape)], gravity, sea, names, [rates])
 
 
-def with_content(data: netCDF4.Dataset, state, record: int):
-    """The State with the tracer's content of the water column, from its concentration in the file."""
+def with_contents(data: netCDF4.Dataset, state, record: int):
+    """The State with the contents of the water column of the tracers whose concentrations are in the file."""
     from ..ocean.patch import Patch
     from ..ocean.state import state_type
 
-    c = derived.surround(data, np.ma.filled(stored(data, "tracer", record, None), 0), 1)
-    return state_type((*state._fields, "tracer_content"))(*state, Patch(c, (-1, -1)) * state.h)
+    names = [name for name in tracers_of(data) if name in field_names(data)]
+    filled = [np.ma.filled(stored(data, name, record, None), 0) for name in names]
+    contents = [Patch(derived.surround(data, c, 1), (-1, -1)) * state.h for c in filled]
+    return state_type((*state._fields, *(name + CONTENT for name in names)))(*state, *contents)
 
 
 def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
@@ -170,15 +183,14 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
     scheme, whole = setup.scheme, block(0, (1, 1), *setup.shape)
     width, margin = scheme.width + 1, setup.margin + 1  # rates are needed one cell around, too
     held = set(field_names(data))
-    contents = [name for name in scheme.state._fields if name == "tracer_content"]
-    needed = ["h" if "h" in held else "eta", "u", "v", *("tracer" for _ in contents)]
+    needed = ["h" if "h" in held else "eta", "u", "v", *(term.name for term in scheme.tracers)]
     if missing := [name for name in needed if name not in held]:
         raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs all of a state")
     fields = [np.ma.filled(stored(data, name, record, None), 0).astype(np.float64) for name in needed]
     static = as_patches(setup.grid(whole, margin), margin)
     if needed[0] == "eta":
         fields[0] = fields[0] + static.depth.on(whole.shape)
-    fields[3:] = [fields[3] * fields[0]] if contents else []
+    fields[3:] = [concentration * fields[0] for concentration in fields[3:]]
     around = [np.pad(field, width, mode="wrap") for field in fields]
     state = scheme.state(*(Patch(field, (-width, -width)) for field in around))
     params = as_patches(setup.params(whole, margin), margin)
@@ -192,7 +204,7 @@ def acting(found: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
     for name in names:
         of = [each for each in found[0] if each.startswith(f"{name}_by_") and not each.endswith(("_x", "_y"))]
         size = {each: max(np.abs(record[each]).max(initial=0.0) for record in found) for each in of}
-        carries = f"{name}_by_{SQUARES[name].carried}"  # its fluxes are written, however small
+        carries = f"{name}_by_{square_of(name).carried}"  # its fluxes are written, however small
         acts = [each for each in of if size[each] > ROUNDING * max(size.values()) or each == carries]
         parts[name] = [each.removeprefix(f"{name}_by_") for each in acts]
     return parts

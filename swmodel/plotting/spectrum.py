@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from ..ocean.squares import SQUARES
+from ..ocean.squares import VARIANCE, quantities_in, square_of
 from . import style
 from .dataset import PlotError, find_record, seconds
 from .titles import titles
@@ -30,23 +30,27 @@ SHORTEST = 4
 
 #: Quantities that are drawn together, and the powers of the wavenumber for comparison: those of two-dimensional
 #: turbulence in the ranges of enstrophy cascading to smaller scales and of energy cascading to larger ones (Kraichnan
-#: 1967), and for the tracer in both (Batchelor 1959, Obukhov 1949).
+#: 1967), and for tracers in both (Batchelor 1959, Obukhov 1949).
 PANELS = {
     ("kinetic_energy", "potential_energy"): {"$K^{-3}$": -3, "$K^{-5/3}$": -5 / 3},
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
-    ("tracer_variance",): {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3},
 }
+OF_TRACERS = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
 
 #: The labels of lines.
 NAMES = {
     "kinetic_energy": "kinetic",
     "potential_energy": "potential",
     "enstrophy": "enstrophy",
-    "tracer_variance": "tracer",
     "": "all directions, $K$",
     "_x": "along x, $k$",
     "_y": "along y, $l$",
 }
+
+
+def label_of(name: str) -> str:
+    """The label of a quantity's line; of a variance the name of the tracer."""
+    return NAMES.get(name, name.removesuffix(VARIANCE))
 
 
 def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) -> Figure:
@@ -86,10 +90,11 @@ def caption(data: netCDF4.Dataset, record: int) -> str:
 
 def panels(data: netCDF4.Dataset, record: int) -> Iterator[tuple]:
     """The panels, each a function of (axes, data, record, ...) with its further arguments."""
-    held = [name for name in SQUARES if name in data.variables and varies(data, name, record)]
-    for names, slopes in PANELS.items():
+    held = [name for name in quantities_in(data.variables) if varies(data, name, record)]
+    tracers = {(name,): OF_TRACERS for name in held if name.endswith(VARIANCE)}
+    for names, slopes in (PANELS | tracers).items():
         if here := [name for name in names if name in held]:
-            yield densities, {name: NAMES[name] for name in here}, slopes
+            yield densities, {name: label_of(name) for name in here}, slopes
         if "kinetic_energy" in here:
             yield densities, {f"kinetic_energy{along}": NAMES[along] for along in ("", "_x", "_y")}, slopes
     for name in sorted(held, key=lambda name: f"{name}_flux" not in data.variables):
@@ -167,8 +172,8 @@ def changes(axes: Axes, data: netCDF4.Dataset, record: int, name: str, parts: li
     exponent = style.power_of_ten(max(np.abs(values).max(initial=0.0) for _, values in scaled.values()))
     for colour, (part, (K, values)) in zip(COLOURS * len(parts), scaled.items(), strict=False):
         axes.plot(K, values * 10.0**-exponent, color=colour, linewidth=1.1, label=part.replace("_", " "))
-    words = f"change of {NAMES[name]}{' energy' if 'energy' in name else ''}, times $K$"
-    budget_axis(axes, words, SQUARES[name].units[2], exponent, legend=True)
+    words = f"change of {label_of(name)}{' energy' if 'energy' in name else ''}, times $K$"
+    budget_axis(axes, words, square_of(name).units[2], exponent, legend=True)
 
 
 def flux(axes: Axes, data: netCDF4.Dataset, record: int, name: str) -> None:
@@ -176,8 +181,8 @@ def flux(axes: Axes, data: netCDF4.Dataset, record: int, name: str) -> None:
     K, values = line(data, f"{name}_flux", record)
     exponent = style.power_of_ten(np.abs(values).max(initial=0.0))
     axes.plot(K, values * 10.0**-exponent, color=COLOURS[0], linewidth=1.2)
-    words = f"flux of {NAMES[name]}{' energy' if 'energy' in name else ''} to larger $K$"
-    budget_axis(axes, words, SQUARES[name].units[2], exponent, legend=False)
+    words = f"flux of {label_of(name)}{' energy' if 'energy' in name else ''} to larger $K$"
+    budget_axis(axes, words, square_of(name).units[2], exponent, legend=False)
 
 
 def budget_axis(axes: Axes, words: str, units: str, exponent: int, legend: bool) -> None:

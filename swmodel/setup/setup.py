@@ -16,6 +16,7 @@ from ..ocean.patch import Patch, east, north
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.terms import TERMS, Term
+from ..ocean.terms.tracer import tracer_term
 from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
 from . import fields
 from .fields.own import own_terms
@@ -122,15 +123,13 @@ class Setup:
         wet, open_u, open_v = (
             trim(p.values, rows, columns) > 0 for p in (around, around * east(around), around * north(around))
         )
-        terms = self.scheme.acting
-        names = ("depth", "eta", "u", "v", *(row.name for term in terms for row in term.initial))
-        values = {name: fields.evaluate(config, name, rows, columns) for name in names}
+        values = {name: fields.evaluate(config, name, rows, columns) for name in ("depth", *self.scheme.initial)}
         state = {
             "h": values["depth"] + np.where(wet, values["eta"], 0.0),
             "u": np.where(open_u, values["u"], 0.0),
             "v": np.where(open_v, values["v"], 0.0),
         }
-        for start in (term.start for term in terms if term.start):
+        for start in (term.start for term in self.scheme.acting if term.start):
             state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
         return self.scheme.state(
             **{
@@ -147,7 +146,9 @@ def setup_of(config) -> Setup:
         ConfigError: a term that was given in Python is not there.
     """
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
-    scheme = Scheme(config.scheme.vorticity_flux, active, own_terms(config))
+    options = config.scheme
+    tracers = tuple(tracer_term(each.name, each.diffusivity > 0) for each in config.physics.tracers)
+    scheme = Scheme(options.vorticity_flux, active, own_terms(config), (), options.face_thickness, tracers)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))
 

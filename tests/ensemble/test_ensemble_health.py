@@ -106,7 +106,7 @@ def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_it
 
 
 def test_the_bound_on_a_tracer_is_that_of_each_member():
-    model = Members(configuration(tracer__transport="upwind", tracer__initial=2.0))
+    model = Members(configuration(physics__tracers=({"name": "tracer", "initial": 2.0},)))
     health = model.health()
     content = 15 * model.get(model.carry).state.h[3, 5, 4]
     model.replace(disturbed(model, tracer_content=[(3, 5, 4, content)]), 0)

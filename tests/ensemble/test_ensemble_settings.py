@@ -96,6 +96,6 @@ def test_members_must_fit_into_the_memory_of_one_process_not_of_all(monkeypatch)
     assert configuration(ensemble__members=40, run__nproc=20).run.nproc == 20
     fields = [
         float(re.search(r"at least (\S+) GB", refused(ensemble__members=4000, **more))[1])
-        for more in ({}, {"tracer__transport": "upwind"})
+        for more in ({}, {"physics__tracers": ({"name": "tracer"},)})
     ]
     assert fields[1] == pytest.approx(fields[0] * 4 / 3, rel=0.01)

@@ -27,7 +27,7 @@ OPTIONS = {
     "manning": {"physics__manning": 0.03},
     "self-attraction": {"physics__self_attraction": 0.1},
     "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
-    "tracer, sponge": {"tracer__transport": "upwind", "sponge__rate": 1e-4, "sponge__width": 2e4},
+    "tracer, sponge": {"physics__tracers": ({"name": "tracer"},), "sponge__rate": 1e-4, "sponge__width": 2e4},
     "fields": {},
     "all terms, arakawa_lamb": ALL_TERMS | {"scheme__vorticity_flux": "arakawa_lamb"},
 }

@@ -31,7 +31,7 @@ NY, NX = 9, 20
 EVERYTHING = {
     "physics__biharmonic_viscosity": 1e8,
     "physics__manning": 0.03,
-    "tracer__transport": "upwind",
+    "physics__tracers": ({"name": "tracer"},),
     "sponge__rate": 1e-4,
     "sponge__width": 2e4,
     "physics__slip": "no",

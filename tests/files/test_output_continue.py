@@ -231,7 +231,7 @@ def test_units_with_a_broken_power_which_udunits_lacks_stand_behind_the_long_nam
 
 @pytest.mark.parametrize(("kind", "name"), [(Output, "linear_drag"), (Diagnostics, "tracer")])
 def test_a_file_of_a_version_that_did_not_write_a_variable_is_continued_without_it(tmp_path, monkeypatch, kind, name):
-    path, config = tmp_path / "file.nc", config_of(tracer__transport="upwind")
+    path, config = tmp_path / "file.nc", config_of(physics__tracers=({"name": "tracer"},))
     with monkeypatch.context() as before:
         before.setattr("swmodel.files.output.series.quantities", lambda *_: QUANTITIES)
         before.setattr("swmodel.files.output.static.COEFFICIENTS", {})

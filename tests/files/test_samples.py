@@ -32,7 +32,7 @@ def run(folder, fields=FIELDS, **options):
         "output__sections": tuple({"name": f"line {n}", "start": a, "end": b} for n, (a, b) in enumerate(SECTIONS)),
         "output__every_steps": 1,
         "output__fields": ("eta", "u", "v", "h", "tracer"),
-        "tracer__transport": "upwind",
+        "physics__tracers": ({"name": "tracer"},),
     }
     given = {"run__steps": STEPS, "run__executor": "reference", "grid__periodic_y": False} | places | options
     swmodel.Simulation(configuration(NY, NX, fields, **given)).run(folder)

@@ -32,8 +32,7 @@ def run(tmp_path_factory):
     return make_run(
         tmp_path_factory.mktemp("spectra") / "run",
         output__spectra_every_steps=5,
-        tracer__transport="upwind",
-        tracer__initial=1.0,
+        physics__tracers=({"name": "tracer", "initial": 1.0},),
         output__fields=["h", "u", "v", "tracer"],
         run__dtype="float64",
         output__means=[],
@@ -68,7 +67,7 @@ def test_those_of_the_output_are_those_that_the_run_wrote(run, tmp_path):
     assert list(ours["step"]) == [0, 5, 10]
     assert picture == tmp_path / "made.png"
     assert picture.stat().st_size > 10_000
-    for name in [f"{quantity}{along}" for quantity in SQUARES for along in ALONG]:
+    for name in [f"{quantity}{along}" for quantity in (*SQUARES, "tracer_variance") for along in ALONG]:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=1e-13 * theirs[name].max(), err_msg=name)
     for name in ("wavenumber", "wavenumber_x", "wavenumber_y", "time"):
         np.testing.assert_array_equal(ours[name], theirs[name])

@@ -50,7 +50,7 @@ def last_state(view, k):
             "run__executor": "native",
         },
         {
-            **{"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4},
+            **{"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "body_force__x_amplitude": 1e-4},
             "physics__self_attraction": 0.1,
         },
         {

@@ -13,7 +13,7 @@ from swmodel.parallel.transport import programs
 pytestmark = pytest.mark.compiled
 
 NY, NX = 7, 9
-TERMS = {"physics__manning": 0.03, "tracer__transport": "upwind", "body_force__x_amplitude": 1e-4}
+TERMS = {"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "body_force__x_amplitude": 1e-4}
 
 
 @pytest.mark.parametrize(

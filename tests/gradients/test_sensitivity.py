@@ -26,7 +26,7 @@ from swmodel.ocean.diagnostics import diagnose
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
-from swmodel.ocean.table import OBSERVABLE_CONTROLS
+from swmodel.ocean.table import CONTROLS
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
@@ -106,7 +106,7 @@ def difference(basin, config, of, mean, name, cell, step):
 
 
 #: By what there is a derivative in any run: not of terms that a section switches on.
-ANY = [name for name in OBSERVABLE_CONTROLS if name not in TERM_OF or not TERMS[TERM_OF[name]].active]
+ANY = [name for name in CONTROLS if name not in TERM_OF or not TERMS[TERM_OF[name]].active]
 STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
 
 
@@ -194,8 +194,8 @@ def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
 
 
 def test_the_fields_and_numbers_are_those_of_the_table():
-    assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(OBSERVABLE_CONTROLS)
-    for name, control in OBSERVABLE_CONTROLS.items():
+    assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(CONTROLS)
+    for name, control in CONTROLS.items():
         assert bool(control.control_location) == (name in sensitivity_file.FIELDS)
         quantity = quantities.Quantity("x", "J", "", (), {})
         inverse = sensitivity_file.inverse(sensitivity_file.inverse(control.units))

@@ -16,8 +16,7 @@ SMALL = {
     "grid.ny": 9,
     "run.steps": 5,
     "time.dt": 10.0,
-    "tracer.transport": "upwind",
-    "tracer.initial": 2.0,
+    "physics.tracers": [{"name": "tracer", "initial": 2.0}],
 }
 
 

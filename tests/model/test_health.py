@@ -175,7 +175,7 @@ def test_without_a_run_folder_nothing_is_written(tmp_path, monkeypatch):
 #: A ring of even depth with slow waves, a current and a patch of tracer; here a leapfrog may take 476 s because of it.
 CARRIED = {
     **{"case.ridge": 0.0, "case.island": 0.0, "grid.periodic_x": True, "grid.nx": 24, "grid.ny": 8, "physics.f0": 0.0},
-    **{"physics.depth": 100.0, "physics.gravity": 0.09, "tracer.transport": "upwind"},
+    **{"physics.depth": 100.0, "physics.gravity": 0.09, "physics.tracers": [{"name": "tracer"}]},
     **{"time.stepper": "leapfrog", "run.check_every_steps": 20, "output.every_steps": 10**6},
 }
 PATCH = {"tracer": lambda at: np.exp(-((at.i - 10.0) ** 2) / 8) + 0 * at.y, "u": 1.0}
@@ -272,7 +272,7 @@ def test_water_that_fell_dry_between_two_looks_is_named_as_a_cause(tmp_path):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start(dtype):
     """Every process that limits the time step: waves, drag, friction and the transport of a tracer."""
-    terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "tracer__transport": "upwind"}
+    terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "physics__tracers": ({"name": "tracer"},)}
     model = simulation(run__executor="xla", run__dtype=dtype, time__dt=1.0, **terms)
     health, extremes = Health(model), survey(model.setup)
     for name in RATES:
@@ -286,7 +286,8 @@ def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start(dtype)
 
 def test_a_current_that_becomes_too_fast_for_the_tracer_is_warned_of(caplog):
     """Waves are slow under a small gravity: the limit is that of the transport, which a state at rest has not."""
-    options = {"tracer__transport": "upwind", "physics__gravity": 1e-4, "time__stepper": "ab3", "time__dt": 500.0}
+    options = {"physics__tracers": ({"name": "tracer"},), "physics__gravity": 1e-4}
+    options |= {"time__stepper": "ab3", "time__dt": 500.0}
     model = simulation("rest", run__dtype="float64", run__executor="xla", **options)
     health = Health(model)
     health.check_time_step()

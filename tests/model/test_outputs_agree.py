@@ -235,7 +235,7 @@ def assert_same_values(outputs, folder):
 
 def test_all_diagnostics_are_those_of_the_fields_of_a_plane_with_islands(tmp_path):
     """It is closed in itself: each corner, whose vorticity output.nc has, belongs to four cells."""
-    given = {"tracer__transport": "upwind", "output__fields": FIELDS, "output__every_steps": 1}
+    given = {"physics__tracers": ({"name": "tracer"},), "output__fields": FIELDS, "output__every_steps": 1}
     given |= {"grid__periodic_x": True, "grid__periodic_y": True, "run__executor": "reference", "run__steps": 9}
     config = configuration(NY, NX, random_fields(NY, NX, amplitude=0.3), in_time=True, **given)
     run(swmodel.Simulation(config), tmp_path / "run", [4])

@@ -68,7 +68,7 @@ VARIANTS = {
     "closed basin, beta plane, Arakawa-Lamb, no slip, ab3",
     "doubly periodic, biharmonic, leapfrog",
     "x walls, enstrophy, rk4",
-    "open sides, no slip, ab2",
+    "open sides, no slip, two tracers, ab2",
 }
 
 

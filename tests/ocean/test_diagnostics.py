@@ -14,7 +14,7 @@ from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
 from swmodel.ocean.table import POTENTIALS
-from swmodel.ocean.terms import TERMS
+from swmodel.ocean.terms.tracer import Tracer
 from swmodel.parallel.decomposition import block as block_of
 from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.setup import fields
@@ -171,7 +171,7 @@ def test_no_land_value_counts():
 
 def test_the_table_of_quantities_is_what_is_computed():
     assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
-    config = config_of(True, True, tracer__transport="upwind")
+    config = config_of(True, True, physics__tracers=(Tracer(name="tracer"),))
     assert list(numbers(config, (1, 1))) == list(quantities(setup_of(config).scheme, ())) == [*QUANTITIES, "tracer"]
     assert quantities(setup_of(config).scheme, ())["tracer"].units == "m3"
 
@@ -179,7 +179,7 @@ def test_the_table_of_quantities_is_what_is_computed():
 @pytest.mark.parametrize("layout", [(1, 1), (3, 2)])
 def test_the_content_of_a_tracer_is_the_sum_of_concentration_times_volume(layout):
     """On water alone; on any layout the same bits, of either sign."""
-    config = config_of(True, False, tracer__transport="upwind")
+    config = config_of(True, False, physics__tracers=(Tracer(name="tracer"),))
     state, grid = whole_state(config), config.grid
     plain = grid.dx * grid.dy * state.tracer_content[mask() > 0].sum()
     assert numbers(config, layout)["tracer"] == pytest.approx(plain, rel=1e-13)
@@ -207,7 +207,7 @@ def test_derived_fields_at_rest_and_in_solid_rotation():
     arrays = config.physics.depth * ones, -rate * y * ones, rate * x * ones
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
     grid = as_patches(setup_of(config).grid(block_of(0, (1, 1), NY, NX)), 2)
-    names = [name for name in DERIVED if name not in (*TERMS["tracer"].derived, *POTENTIALS)]
+    names = [name for name in DERIVED if name not in POTENTIALS]
     derived = {name: DERIVED[name](state, grid, config.physics).on((NY, NX)) for name in names}
     assert not derived["eta"].any()
     np.testing.assert_allclose(derived["zeta"], 2 * rate, rtol=1e-10)

@@ -19,7 +19,7 @@ from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 import swmodel
 from swmodel.config import Config
 from swmodel.ocean.diagnostics import QUANTITIES
-from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE
+from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE, row_of
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.ocean.terms.open_sides import NAMES
 from swmodel.setup.checks.extremes import survey
@@ -57,7 +57,6 @@ PARAMETERS = {
     "body_force.y_amplitude": (1, 0, -2, 0),
     "body_force.y_phase": (0, 0, 0, 0),
     "body_force.period": (0, 0, 1, 0),
-    "tracer.initial": (0, 0, 0, 0),
     "sponge.rate": (0, 0, -1, 0),
     "sponge.width": (1, 0, 0, 0),
     "tide.ramp": (0, 0, 1, 0),
@@ -66,7 +65,7 @@ PARAMETERS = {
     "time.ab2_epsilon": (0, 0, 0, 0),
     "time.robert_asselin": (0, 0, 0, 0),
 }
-FIELDS = {name: row.dimension for name, row in VARIABLES.items()}
+FIELDS = {name: row_of(name).dimension for name in (*VARIABLES, "tracer", "tracer_content")}
 NUMBERS = {
     "mass": (2, 1, 0, 1),
     "energy": (4, 1, -2, 1),
@@ -95,7 +94,7 @@ MORE = {
     "body_force__y_amplitude": 2e-5,
     "body_force__y_phase": 0.3,
     "body_force__period": 300.0,
-    "tracer__transport": "upwind",
+    "physics__tracers": ({"name": "tracer"},),
 }
 BETA_PLANE = TERMS | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
 
@@ -227,7 +226,7 @@ def test_every_number_of_the_configuration_has_its_dimension_here():
         if "float" in str(field.annotation)
     }
     assert found.keys() == PARAMETERS.keys()
-    units = found | {name: variable.units for name, variable in VARIABLES.items()}
+    units = found | {name: row_of(name).units for name in FIELDS}
     units |= {name: quantity.units for name, quantity in QUANTITIES.items()}
     for name, (length, height, time, density) in (PARAMETERS | FIELDS | NUMBERS).items():
         assert exponents_of(units[name]) == (length + height - 3 * density, time, density), name

@@ -26,7 +26,7 @@ from swmodel.setup.setup import setup_of
 NY, NX = 9, 12
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
 CASE = random_fields(NY, NX, land=0.0)
-TRACER = {"tracer__transport": "upwind"}
+TRACER = {"physics__tracers": ({"name": "tracer"},)}
 
 
 def sea_of(walls, fields=CASE, **options):
@@ -59,7 +59,7 @@ def test_sums_over_wavenumbers_are_means_over_the_domain(walls, dtype):
         "tracer_variance": np.mean(c**2),
     }
 
-    assert found.keys() == {name + along for name in SQUARES for along in ALONG}
+    assert found.keys() == {name + along for name in (*SQUARES, "tracer_variance") for along in ALONG}
     for name, value in expected.items():
         # The sizes of cells, and C/h here, are in the precision of the run.
         rounding = 1e-6 if dtype == "float32" and name in ("enstrophy", "tracer_variance") else 1e-12
@@ -167,7 +167,7 @@ def test_the_budget_by_parts_closes(walls, flux):
     simulation.advance(1)
     stepped = {name: (after - before[name]) / 1e-5 for name, after in simulation.spectra().items()}
 
-    for name, along in ((name, along) for name in SQUARES for along in ALONG):
+    for name, along in ((name, along) for name in (*SQUARES, "tracer_variance") for along in ALONG):
         each = [by_parts[change] for change in changes(by_parts, name, along)]
         whole = by_all[f"{name}_by_advection{along}"] + by_all[f"{name}_by_tracer{along}"]
         largest = max(np.abs(part).max() for part in each)

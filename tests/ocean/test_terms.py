@@ -40,7 +40,7 @@ ON = {
     "biharmonic_viscosity": {"physics__biharmonic_viscosity": 1e8},
     "open_sides": {"open_sides__sides": ("south",), "open_sides__level": 0.1},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
-    "tracer": {"tracer__transport": "upwind"},
+    "tracer": {"physics__tracers": ({"name": "tracer"},)},
     "self_attraction": {"physics__self_attraction": 0.09},
     "tide": {"sphere": True, **TIDE},
     "wind_drag": {"in_time": True},
@@ -61,7 +61,7 @@ def rates(config, scheme):
 
 
 def test_every_term_is_tried_here():
-    assert ON.keys() == TERMS.keys()
+    assert ON.keys() == TERMS.keys() | {"tracer"}
 
 
 @pytest.mark.parametrize("as_field", [False, True])
@@ -89,8 +89,8 @@ def test_what_takes_energy_takes_it_and_what_leaves_it_leaves_it(name, as_field,
 
 
 def without_terms(scheme):
-    """The scheme with those terms alone that its State is made by."""
-    return dataclasses.replace(scheme, terms=tuple(name for name in scheme.terms if TERMS[name].prognostic))
+    """The scheme with no terms but those of its tracers."""
+    return dataclasses.replace(scheme, terms=())
 
 
 @pytest.mark.parametrize("name", ["viscosity", "biharmonic_viscosity"])
@@ -157,7 +157,8 @@ def test_a_tracer_is_conserved_and_a_constant_stays_one(stepper):
     before, now = (after("reference", config, steps)[3] for steps in (0, 60))
     assert now.sum() == pytest.approx(before.sum(), rel=1e-13)
     del fields["tracer"]
-    h, _, _, content = after("reference", configuration(NY, NX, fields, **options, tracer__initial=3.7), 60)[:4]
+    options["physics__tracers"] = ({"name": "tracer", "initial": 3.7},)
+    h, _, _, content = after("reference", configuration(NY, NX, fields, **options), 60)[:4]
     np.testing.assert_allclose(content[fields["mask"] > 0], 3.7 * h[fields["mask"] > 0], rtol=1e-13)
 
 
@@ -181,7 +182,7 @@ def test_a_run_with_all_new_terms_goes_on_from_its_restart_with_the_same_bits_an
         **{"grid.nx": 12, "grid.ny": 9, "grid.dx": 5e3, "grid.dy": 5e3, "time.dt": 20.0, "run.steps": 8},
         **{"output.every_steps": 4, "restart.every_steps": 3, "output.fields": ["h", "tracer"], "run.dtype": "float64"},
         **{"physics.manning": 0.03, "body_force.x_amplitude": 1e-4, "body_force.period": 200.0},
-        **{"tracer.transport": "upwind", "tracer.initial": 1.5, "run.executor": "reference"},
+        **{"physics.tracers": [{"name": "tracer", "initial": 1.5}], "run.executor": "reference"},
     }
     config = swmodel.load("jet", options, {})
     swmodel.Simulation(config).run(tmp_path / "whole")
@@ -206,10 +207,7 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (
-            {"output.fields": ["h", "tracer"]},
-            "output.fields: there is no tracer in this run",
-        ),
+        ({"output.fields": ["h", "tracer"]}, 'output.fields: no choice "tracer"'),
         (
             {"body_force.x_amplitude": 1e-5, "body_force.period": 30.0},
             "body_force.period: must be above two time steps",
@@ -217,7 +215,7 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
         ({"physics.manning": -0.1}, "physics.manning: must be at least 0 s m-1/3"),
         ({"physics.self_attraction": 0.6}, "physics.self_attraction: must be at most 0.5, not 0.6"),
         ({"body_force.x_phase": 0.1}, "body_force.x_phase: has no effect where body_force.x_amplitude is 0"),
-        ({"tracer.initial": 1.0}, "tracer.initial: has no effect where tracer.transport is none"),
+        ({"tracer.initial": 1.0}, "tracer.initial: has no effect without a tracer"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, problem):
@@ -255,7 +253,7 @@ def test_a_field_of_a_number_has_no_derivative_and_a_tracer_that_is_not_there_ne
     config = configuration(NY, NX, random_fields(NY, NX, coefficients=("viscosity",)), run__executor="xla")
     with pytest.raises(UsageError, match="^viscosity is a field in this run"):
         Problem(config, ["viscosity"], lambda view, k: view.state).first_guess()
-    with pytest.raises(UsageError, match=r"^there is no tracer in this run; see the section \[tracer\]"):
+    with pytest.raises(UsageError, match="^no control tracer; there are"):
         Problem(config, ["tracer"], lambda view, k: view.state)
 
 

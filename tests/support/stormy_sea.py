@@ -34,7 +34,7 @@ OPTIONS = {
     "open_sides__sides": ("west",),
     "open_sides__m2_amplitude": 0.3,
     "open_sides__pressure": 0.0,
-    "tracer__transport": "upwind",
+    "physics__tracers": ({"name": "tracer"},),
     "forcing__every": 3600.0,
     "output__stations": tuple({"name": f"gauge {n}", "lon": x, "lat": y} for n, (x, y) in enumerate(STATIONS)),
     "output__sections": (

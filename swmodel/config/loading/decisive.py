@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...ocean.terms import TERMS
 from ..options.model import section_class
+from .older import renewed
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
 SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input", "forcing")
@@ -35,13 +36,15 @@ def decisive(text: str) -> dict:
     in Python.
     """
     found: dict = {}
-    for section, options in tomllib.loads(text).items():
+    for section, options in renewed(tomllib.loads(text)).items():
         for key, value in options.items():
             name = f"{section}.{key}"
             if section == OWN and key != "calls":
                 found |= {f"{OWN}.{text.split()[0]}": shown(text) for text in value}
-            if section in SECTIONS or name in OPTIONS:
-                found[name] = Path(value).name if section == "input" and value else value
+            if section == "input":
+                found |= {name: Path(value).name} if value else {}
+            elif section in SECTIONS or name in OPTIONS:
+                found[name] = value
     if checksum := found.pop("case.sha256", None):
         found["case.file"] = shown(checksum)
     if lines := found.get(STORM):

@@ -18,14 +18,14 @@ from ...ocean.own_term import NUMBERS, own_term, place_of
 from ...ocean.parametric import Parametric
 from ...ocean.patch import BeyondHalo
 from ...ocean.reach import CELLS, WIDEST, small_block
-from ...ocean.table import COEFFICIENTS, GIVEN, entry_of
-from ...ocean.terms import TERMS, Term
+from ...ocean.table import COEFFICIENTS, entry_of
+from ...ocean.terms import Term
 from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.digest import IN_TIME, digest
 from ...setup.fields.field import python_field
 from ...setup.fields.kinds import PythonField, absent
-from ...setup.fields.own import case_terms, rows_asked_for, with_own
+from ...setup.fields.own import case_terms, fields_of, rows_asked_for, with_own
 from ...setup.setup import Setup
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
@@ -59,7 +59,10 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
             if isinstance(each, Parametric):
                 parameters[made[-1].name] = made[-1].parameters.vector(each.parameters, np, np.float64)
     added = {}
-    known = {**{name: entry_of(name, config.physics) for name in GIVEN}, **rows_asked_for([*case_terms(config), *made])}
+    known = {
+        **{name: entry_of(name, config.physics) for name in fields_of(config)},
+        **rows_asked_for([*case_terms(config), *made]),
+    }
     for name, value in fields.items():
         if name not in known:
             problems.append(f"fields: no field {name}; {suggest(str(name), known)}")
@@ -151,8 +154,8 @@ def check_cells(term: Term, scheme, parameters: Mapping) -> None:
 
 
 def alone(term: Term, scheme):
-    """The scheme with this term and those that add fields to the state."""
-    return replace(scheme, terms=tuple(name for name in scheme.terms if TERMS[name].prognostic), own=(term,))
+    """The scheme with this term and its tracers alone."""
+    return replace(scheme, terms=(), own=(term,))
 
 
 def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
@@ -175,10 +178,10 @@ def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, n
 
     state, now, grid, params = small_block(scheme, width, values)
     given = {name: parameters[name] for name in params if name in parameters}
-    return rates_on(term, state, now._replace(stage=0.5), grid, params | given)
+    return rates_on(term, scheme, state, now._replace(stage=0.5), grid, params | given)
 
 
-def rates_on(term: Term, state, now, grid, params) -> dict[str, np.ndarray]:
+def rates_on(term: Term, scheme, state, now, grid, params) -> dict[str, np.ndarray]:
     """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`.
 
     Raises:
@@ -186,7 +189,7 @@ def rates_on(term: Term, state, now, grid, params) -> dict[str, np.ndarray]:
     """
     try:
         with np.errstate(all="ignore"):
-            rates = term.tendency(Flow(state, grid), params, now)
+            rates = term.tendency(Flow(state, grid, scheme), params, now)
         found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
         return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
     except BeyondHalo as error:
@@ -212,7 +215,7 @@ def recorded(setup: Setup):
     own, case, sources = config.own, config.case, dict(config.own._sources)
     terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]
     if not cases.shipped(case) and not case.file_text:
-        given = [name for name in (*GIVEN, *rows_asked_for(case_terms(config))) if hasattr(case, name)]
+        given = [name for name in (*fields_of(config), *rows_asked_for(case_terms(config))) if hasattr(case, name)]
         given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
         sources |= {name: PythonField(None, in_time(getattr(type(case), name))) for name in given}
         names += [term.name for term in case_terms(config)]

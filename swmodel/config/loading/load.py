@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ... import cases
 from ...errors import ConfigError, suggest
 from ...ocean.own_term import OwnTerm
-from ...setup.fields.case_functions import terms_in
+from ...ocean.terms.tracer import Tracer
+from ...setup.fields.case_functions import SIGNATURE, parameters, terms_in
 from ..options.case import Case, name_of
 from ..options.grid import Grid
+from ..options.input import with_files
 from ..options.model import Config, section_class
-from . import grid_from_file, tide_from_file
+from ..options.output import with_fields
+from ..options.physics import TAKEN, Physics
+from . import grid_from_file, older, tide_from_file
 from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
 from .merge import Sources, convert, merge
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
@@ -77,7 +81,7 @@ def gather(source, overrides=(), environ=None) -> Sources:
     """
     if isinstance(source, Config):
         environ = {}
-    environment = from_environment(os.environ if environ is None else environ, SECTIONS)
+    environment = from_environment(os.environ if environ is None else environ, (*SECTIONS, *older.SECTIONS))
     known = [(section, key) for section in SECTIONS for key in section_class(section).model_fields]
     layers = [read_source(source), environment, from_overrides(overrides, known)]
     problems = [problem for layer in layers for problem in layer.problems]
@@ -90,11 +94,30 @@ def gather(source, overrides=(), environ=None) -> Sources:
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
     layers, wrong = grid_from_file.expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
     layers, more = tide_from_file.expanded(layers)
-    problems += wrong + more
+    layers, old = older.expanded(layers)
+    tracers = tracers_in(layers)
+    classes |= {"input": with_files(tracers), "output": with_fields(tracers)}
+    problems += [*wrong, *more, *old, *name_problems(tracers, case)]
     if not isinstance(source, Config):
         return Sources(layers, case, classes, problems)
     own = source.own
     return Sources(layers, case, classes, problems, (own._sources, own._terms, own._parameters))
+
+
+def tracers_in(layers: Iterable[Layer]) -> tuple[str, ...]:
+    """The names of the tracers, as far as they can be names; others are refused with their tables."""
+    given = [layer.values[older.TRACERS] for layer in layers if older.TRACERS in layer.values]
+    tables = convert(given[-1], "physics", Physics.model_fields["tracers"]) if given else ()
+    each = tables if isinstance(tables, tuple) else ()
+    names = [dict(table).get("name") for table in each if isinstance(table, Mapping | Tracer)]
+    return tuple(name for name in names if isinstance(name, str) and name.isalnum() and name not in TAKEN)
+
+
+def name_problems(tracers: Iterable[str], case: type[Case]) -> Iterator[str]:
+    """Tracers whose names stand for something else in the case."""
+    for name in tracers:
+        if name in case.model_fields or (hasattr(case, name) and parameters(getattr(case, name)) != SIGNATURE):
+            yield f'physics.tracers: "{name}" stands for something else in the case {name_of(case)}; take another name'
 
 
 def options_in(layers: Iterable[Layer]) -> dict[str, Any]:
@@ -138,7 +161,7 @@ def read_source(source) -> Layer:
         return Layer({("case", "file"): Given(str(source), "", Path())}, [])
     if path.suffix != ".toml" and len(path.parts) == 1 and not os.path.lexists(path):
         raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
-    file = read_file(path, SECTIONS)
+    file = read_file(path, (*SECTIONS, *older.SECTIONS))
     if not file.values and not file.problems:
         raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
     return file

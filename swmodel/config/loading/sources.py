@@ -20,7 +20,7 @@ HEADER = re.compile(r"""\s*\[{1,2}\s*["']?([^\]"'.]+?)["']?\s*\]""")
 KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*=""")
 
 #: Lists of tables, [[station]] in place of output.stations.
-LISTS = {"station": ("output", "stations"), "section": ("output", "sections")}
+LISTS = {"station": ("output", "stations"), "section": ("output", "sections"), "tracer": ("physics", "tracers")}
 
 #: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
 LONGEST_FILE = 2_000_000
@@ -115,7 +115,8 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
             layer.problems.append(f'{place}: "{section}" {wrong} [{section if section in sections else "grid"}]')
             continue
         if section not in sections:
-            unknown(layer.problems, f"{place}: [{section}]", "section", section, sections)
+            known = [name for name in sections if name not in LISTS]
+            unknown(layer.problems, f"{place}: [{section}]", "section", section, known)
             continue
         for key, value in table.items():
             at = lines.get((section, key)) or line

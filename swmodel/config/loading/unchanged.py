@@ -87,7 +87,7 @@ class Unchanged:
         if TIME_STEP.name in params:
             times = np.geomspace(*TIMES, grid.wet.values.shape[0])
             params[TIME_STEP.name] = Patch(times[:, None], grid.wet.start)
-        return rates_on(self._term, state, now._replace(stage=1.0), grid, params)
+        return rates_on(self._term, self._scheme, state, now._replace(stage=1.0), grid, params)
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pydantic import create_model
 
 from ...ocean.option import Section, option
-from ...ocean.table import OBSERVABLE_CONTROLS, PAIRS
+from ...ocean.table import CONTROLS, PAIRS
 
 if TYPE_CHECKING:
     ControlName: TypeAlias = str
 else:
-    ControlName = Literal[tuple(OBSERVABLE_CONTROLS)]
+    ControlName = Literal[tuple(CONTROLS)]
 
 
 def together(name: str) -> str:
@@ -61,6 +61,6 @@ else:
                 float,
                 option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
             )
-            for name, row in OBSERVABLE_CONTROLS.items()
+            for name, row in CONTROLS.items()
         },
     )

@@ -27,12 +27,22 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
         for name in vars(cls).get("__annotations__", {}):
             if name in case.model_fields and (problem := option_problem(name, case.model_fields[name])):
                 yield f"{cls.__name__}.{name}: {problem}"
-        known = (*GIVEN, *(name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :]))
+        known = (
+            *GIVEN,
+            *tracers_of(case),
+            *(name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :]),
+        )
         for name, value in vars(cls).items():
             if problem := function_problem(name, value, known):
                 yield f"{cls.__name__}.{name}: {problem}"
     if not all(isinstance(each, dict) for each in (case.defaults, *case.defaults.values())):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
+
+
+def tracers_of(case: type[Case]) -> list[str]:
+    """The names of the tracers in the defaults of a case, and that of earlier versions."""
+    tables = case.defaults.get("physics", {}).get("tracers", ()) if isinstance(case.defaults, dict) else ()
+    return ["tracer", *(str(each.get("name")) for each in tables if isinstance(each, dict))]
 
 
 def option_problem(name: str, field: FieldInfo) -> str:

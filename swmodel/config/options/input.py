@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr, create_model, field_validator
@@ -27,6 +28,17 @@ else:
             for row in (VARIABLES[name] for name in GIVEN)
         },
     )
+
+
+@cache
+def with_files(tracers: tuple[str, ...]) -> type[Input]:
+    """The class of [input] in a run with these tracers, whose initial concentrations a file may give."""
+    more: Any = {
+        name: (str, option("", "", f"initial concentration of {name}, 1, at cell centres"))
+        for name in tracers
+        if not hasattr(Input, name)
+    }
+    return create_model("Input", __base__=Input, __doc__=Input.__doc__, **more) if more else Input
 
 
 class Forcing(Section):

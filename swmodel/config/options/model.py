@@ -19,8 +19,8 @@ from .case import Case
 from .discretisation import Scheme, Time
 from .ensemble import Ensemble
 from .grid import Grid
-from .input import Forcing, Input, Own
-from .output import Output, Restart
+from .input import Forcing, Input, Own, with_files
+from .output import Output, Restart, with_fields
 from .physics import Physics
 from .run import Run
 
@@ -69,13 +69,23 @@ class Config(SeaWithTerms):
     scheme: Scheme = option(Scheme, "", "")
     time: Time = option(Time, "", "")
     run: Run = option(Run, "", "")
-    input: Input = option(Input, "", "")
+    input: SerializeAsAny[Input] = option(Input, "", "")
     forcing: Forcing = option(Forcing, "", "")
-    output: Output = option(Output, "", "")
+    output: SerializeAsAny[Output] = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
     own: Own = option(Own, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
+
+    @model_validator(mode="before")
+    @classmethod
+    def with_tracers(cls, sections: Any) -> Any:
+        """The sections, of which [input] and [output] know the tracers."""
+        tracers = dict(sections.get("physics", {})).get("tracers", ())
+        names = tuple(dict(each)["name"] for each in tracers)
+        classes = {"input": with_files(names), "output": with_fields(names)}
+        given = {name: sections.get(name, {}) for name in classes}
+        return {**sections, **{name: classes[name](**each) for name, each in given.items() if isinstance(each, dict)}}
 
     #: Whether the command that computes it has checked it.
     _checked: bool = PrivateAttr(default=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, create_model
 
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import FORCING, WRITABLE
@@ -67,6 +69,17 @@ class Output(Section):
     )
     sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
     institution: str = option("", "", "who made the run, recorded in its files")
+
+
+@cache
+def with_fields(tracers: tuple[str, ...]) -> type[Output]:
+    """The class of [output] in a run with these tracers."""
+    if not tracers:
+        return Output
+    names = {"fields": (*WRITABLE, *tracers, *FORCING), "means": (*WRITABLE, *tracers)}
+    literal: Any = Literal
+    more: Any = {key: (tuple[literal[each], ...], copy(Output.model_fields[key])) for key, each in names.items()}
+    return create_model("Output", __base__=Output, __doc__=Output.__doc__, **more)
 
 
 class Restart(Section):

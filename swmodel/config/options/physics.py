@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import create_model
+from pydantic import create_model, field_validator
 
+from ...ocean.diagnostics import QUANTITIES
 from ...ocean.option import Section, option
-from ...ocean.table import COEFFICIENTS
+from ...ocean.table import COEFFICIENTS, VARIABLES
+from ...ocean.terms import TERMS
+from ...ocean.terms.tracer import Tracer
+
+#: Names that no tracer can have: of fields, terms and numbers, and of what else stands in files.
+TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "grid", "member", "realization", "wavenumber"}
 
 
 class Fluid(Section):
@@ -26,7 +33,19 @@ class Fluid(Section):
     density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
     f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0; on a sphere in place of that of its rotation")
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
+    tracers: tuple[Tracer, ...] = option((), "", "passive tracers, each a table [[tracer]]: name, initial, diffusivity")
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
+
+    @field_validator("tracers")
+    @classmethod
+    def with_names_of_their_own(cls, tracers: tuple[Tracer, ...]) -> tuple[Tracer, ...]:
+        """The tracers, no two of which have one name, and none that of another field or number."""
+        for name, count in Counter(each.name for each in tracers).items():
+            if count > 1:
+                raise ValueError(f'{count} tracers are called "{name}"; give each a name of its own')
+            if name in TAKEN:
+                raise ValueError(f'"{name}" is the name of something else in the files of a run; take another one')
+        return tracers
 
 
 if TYPE_CHECKING:

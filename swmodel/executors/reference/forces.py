@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.constituents import constituents
 from ...ocean.coordinates import points
 from ...ocean.terms.tide import EQUILIBRIUM
-from .neighbours import c, difference, e, mean, n
+from .neighbours import c, difference
 
 
 def wind(T):
@@ -44,8 +44,8 @@ def wind_drag(T):
 
 def add_stress(T, h, stress, F):
     """Add to F the acceleration of a layer by a stress over the density, m2 s-2."""
-    for F_k, tau, h_beyond in zip(c(F[1:3]), stress, (e(h), n(h)), strict=True):
-        F_k += np.divide(tau, mean(c(h), h_beyond, out=T.work), out=T.work)
+    for F_k, tau, thickness in zip(c(F[1:3]), stress, T.face_thickness, strict=True):
+        F_k += np.divide(tau, thickness(h, out=T.work), out=T.work)
 
 
 def body_force(T):

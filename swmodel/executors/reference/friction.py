@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .neighbours import c, difference, e, mean, n, nw, s, se, w, wrap
+from .neighbours import c, difference, e, n, nw, s, se, w, wrap
 
 
 def linear_drag(T):
@@ -49,9 +49,8 @@ def manning(T):
 def speeds(T, x):
     """|u| on u faces, then on v faces, the other component averaged over the four faces around; with u and h there."""
     h, u, v = x[:3]
-    for own, others, h_beyond in (
-        (c(u), (c(v), e(v), s(v), se(v)), e(h)),
-        (c(v), (c(u), n(u), w(u), nw(u)), n(h)),
+    for own, others, thickness in zip(
+        (c(u), c(v)), ((c(v), e(v), s(v), se(v)), (c(u), n(u), w(u), nw(u))), T.face_thickness, strict=True
     ):
         speed, square = T.work, c(T.padded)
         np.add(others[0], others[1], out=speed)
@@ -61,7 +60,7 @@ def speeds(T, x):
         speed *= speed
         speed += np.multiply(own, own, out=square)
         np.sqrt(speed, out=speed)
-        yield speed, own, mean(c(h), h_beyond, out=square)
+        yield speed, own, thickness(h, out=square)
 
 
 def viscosity(T):

@@ -25,8 +25,8 @@ class Reference:
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
             start = {"h": depth + eta, "u": u, "v": v}
-            if "tracer_content" in ring.state._fields:
-                start["tracer_content"] = (depth + eta) * self._inside("tracer")
+            for each in config.physics.tracers:
+                start[f"{each.name}_content"] = (depth + eta) * self._inside(each.name)
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))
         if config.time.stepper == "leapfrog":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import points
-from .neighbours import c, difference, e, n
+from .neighbours import c, difference
 
 
 def sponge(T):
@@ -23,8 +23,8 @@ def sponge(T):
             level = outside.level(T.begin, T.time)
             flows = [outside.transport(axis, level, T.begin, T.time).reshape(T.ring.shape) for axis in "xy"]
             outflow -= h_rate * c(level.reshape(T.ring.shape))
-            u = u - c(flows[0]) / (0.5 * (c(x[0]) + e(x[0])))
-            v = v - c(flows[1]) / (0.5 * (c(x[0]) + n(x[0])))
+            u = u - c(flows[0]) / T.face_thickness[0](x[0], out=c(T.padded))
+            v = v - c(flows[1]) / T.face_thickness[1](x[0], out=c(T.padded))
         Fh -= outflow
         for content, F_k in zip(c(x[3:]), c(F[3:]), strict=True):
             F_k -= outflow * content / c(x[0])

@@ -21,6 +21,11 @@ FLUXES = {
     "arakawa_lamb": vorticity_flux.arakawa_lamb,
 }
 
+#: Thickness on u and on v faces [R, C]: functions of padded h.
+FACE_THICKNESS = {
+    "centred": (lambda h, out: mean(e(h), c(h), out=out), lambda h, out: mean(n(h), c(h), out=out)),
+}
+
 #: Optional terms: functions of the Tendency that prepare a term. They return the function (x, F) that adds the term to
 #: F, or, for a head, the function of x to the head.
 TERMS = {
@@ -36,7 +41,6 @@ TERMS = {
     "viscosity": friction.viscosity,
     "biharmonic_viscosity": friction.biharmonic_viscosity,
     "sponge": sponge,
-    "tracer": tracer,
 }
 
 
@@ -49,6 +53,7 @@ class Tendency:
         begin, time: when the step began, and the time of this tendency, s.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
         slip: factor of the stress at each boundary corner: 0 free slip, 2 no slip, 0 beside outside water.
+        face_thickness: functions of padded h to the thickness on u and on v faces, of FACE_THICKNESS.
         padded, work: for intermediate results, [R+2, C+2] and [R, C].
 
     Raises:
@@ -62,12 +67,14 @@ class Tendency:
         self.slip = ring.coast * (2.0 if self.physics.slip == "no" else 0.0)
         self.U, self.V, self.P, self.q, self.padded = np.zeros((5, *ring.shape), ring.dtype)
         self.work = np.zeros_like(c(self.U))
+        self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.begin = self.time = 0.0
         self.heads, added = [], []
+        of_tracers = {each.name: lambda T, each=each: tracer(T, each) for each in config.physics.tracers}
         for term in (term for term in ring.scheme.acting if not term.through):
-            if term.name not in TERMS:
+            if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
-            (self.heads if term.head else added).append(TERMS[term.name](self))
+            (self.heads if term.head else added).append(function(self))
         self.terms = [
             self.transports,
             *([self.open_sides] if ring.open_sides.faces else []),
@@ -94,8 +101,8 @@ class Tendency:
         """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
         h, u, v = x[:3]
         U, V, sizes = self.U, self.V, self.sizes
-        mean(e(h), c(h), out=c(U))
-        mean(n(h), c(h), out=c(V))
+        for flux, thickness in zip((U, V), self.face_thickness, strict=True):
+            thickness(h, out=c(flux))
         np.multiply(c(U), c(u), out=c(U))
         np.multiply(c(V), c(v), out=c(V))
         if sizes.cos_v is not None:

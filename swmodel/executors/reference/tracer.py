@@ -1,4 +1,4 @@
-"""The tracer: a function of the Tendency T that prepares it, and returns the function that adds its transport to F."""
+"""A tracer: a function of the Tendency T that prepares it, and returns the function that adds its transport to F."""
 
 from __future__ import annotations
 
@@ -7,21 +7,37 @@ import numpy as np
 from .neighbours import c, difference, e, n, s, w, wrap
 
 
-def tracer(T):
-    """dC/dt = - d_x (U C/h) - d_y (V C/h), with C/h of the cell that the water leaves."""
-    ring, row = T.ring, T.ring.state._fields.index("tracer_content")
-    concentration, carried_x, carried_y = np.zeros((3, *ring.shape), ring.dtype)
+def tracer(T, options):
+    """dC/dt = - d_x (U c) - d_y (V c) + div(kappa h grad c), c = C/h; upwind, of the cell that the water leaves.
+
+    Args:
+        options: the table [[tracer]].
+    """
+    ring, sizes, row = T.ring, T.sizes, T.ring.state._fields.index(f"{options.name}_content")
+    concentration, flux_x, flux_y = np.zeros((3, *ring.shape), ring.dtype)
+    is_open = np.ones((3, *ring.shape), ring.dtype)
+    is_open.reshape(-1)[ring.closed] = 0
+    kappa_x, kappa_y = (options.diffusivity * c(faces) for faces in is_open[1:])
+    kappa_x, kappa_y = kappa_x * sizes.per_x, kappa_y * sizes.per_y
+    if sizes.cos_v is not None:
+        kappa_y = kappa_y * c(np.broadcast_to(sizes.cos_v, ring.shape))
 
     def add(x, F):
         np.divide(x[row], x[0], out=concentration, where=x[0] != 0)
         for _, outside, inside, *_ in ring.open_sides.faces.values():
             concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
-        for carried, transport, beyond in ((carried_x, T.U, e), (carried_y, T.V, n)):
-            upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
-            np.multiply(c(transport), upwind, out=c(carried))
-        wrap(carried_x, carried_y)
+        here = c(concentration)
+        for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):
+            upwind = np.where(c(transport) > 0, here, beyond(concentration))
+            np.multiply(c(transport), upwind, out=c(flux))
+        if options.diffusivity:
+            for flux, kappa, thickness, beyond in zip(
+                (flux_x, flux_y), (kappa_x, kappa_y), T.face_thickness, (e, n), strict=True
+            ):
+                c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
+        wrap(flux_x, flux_y)
         FC = c(F[row])
-        FC += difference(w(carried_x), c(carried_x), T.sizes.out_x, out=T.work)
-        FC += difference(s(carried_y), c(carried_y), T.sizes.out_y, out=T.work)
+        FC += difference(w(flux_x), c(flux_x), sizes.out_x, out=T.work)
+        FC += difference(s(flux_y), c(flux_y), sizes.out_y, out=T.work)
 
     return add

@@ -7,7 +7,7 @@ import io
 from ...config import config_hash, to_toml
 from ...config.loading import decisive
 from ...errors import FilesError
-from ...ocean.table import COEFFICIENTS, VARIABLES
+from ...ocean.table import COEFFICIENTS
 from ..integrity import checksums, guard
 from ..run_folder import CONFIG, holding
 from .metadata import history_line
@@ -74,10 +74,11 @@ def differences(file, config, define) -> list[str]:
     """Why a file, whose new version `define` would make, cannot be continued with `config`, in words."""
     if "configuration" not in file.attrs:
         return ["it holds no configuration of swmodel"]
-    return decisive.differences(text_of(file, "configuration"), to_toml(config)) or layout_differences(file, define)
+    different = decisive.differences(text_of(file, "configuration"), to_toml(config))
+    return different or layout_differences(file, define, config.physics.tracers)
 
 
-def layout_differences(file, define) -> list[str]:
+def layout_differences(file, define, tracers) -> list[str]:
     """Variables whose type, shape or storage differs from what `define` makes in a new netCDF4.Dataset, in words."""
     import h5py
     import netCDF4
@@ -87,7 +88,7 @@ def layout_differences(file, define) -> list[str]:
     with h5py.File(io.BytesIO(dataset.close()), "r") as new:
         found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
     # Earlier versions did not write these; without the content of a tracer there are fewer checksums.
-    contents, sums = {row.content for row in VARIABLES.values()}, {checksums.VARIABLE, checksums.DIMENSION}
+    contents, sums = {each.name for each in tracers}, {checksums.VARIABLE, checksums.DIMENSION}
     unknown = (contents | sums | COEFFICIENTS.keys()) & wanted.keys() - found.keys()
     unknown |= sums if contents & unknown else set()
     found, wanted = ({name: each[name] for name in each.keys() - unknown} for each in (found, wanted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ocean.table import MAXIMUM, VARIABLES, entry_of, maxima_of
+from ...ocean.table import MAXIMUM, entry_of, maxima_of, row_of
 from ..gather import chunk_rows, gathered
 from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time, times_of
 from .record_file import RecordFile
@@ -44,7 +44,7 @@ class Output(RecordFile):
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.begin(nbytes + nbytes // 100)
         for name, local in named.items():
-            row = self.extremes.get(name) or VARIABLES[name.removesuffix(MEAN)]
+            row = self.extremes.get(name) or row_of(name.removesuffix(MEAN))
             local = np.asarray(local, self.dtype)
             local = on_water(local, np.isnan(local) if name in self.extremes else None)
             local = on_water(local, self._land[row.location] if np.size(local) else None)

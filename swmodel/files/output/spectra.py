@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ocean.squares import SQUARES, squares_of
+from ...ocean.squares import square_of, squares_of
 from ...ocean.wavenumbers import ALONG, axes_of
 from ...setup.setup import setup_of
 from .metadata import define_checksums, define_provenance, define_time, times_of
@@ -38,12 +38,12 @@ def define_spectra(dataset, names, parts=None, **attributes: str) -> None:
     """Make the variables of spectra.
 
     Args:
-        names: of the quantities, of `squares.SQUARES`.
+        names: of the quantities, of `squares.squares_of`.
         parts: {quantity: the parts of the tendency whose effect on it is also in the file}.
         attributes: attributes of all variables.
     """
     for name in names:
-        square = SQUARES[name]
+        square = square_of(name)
         for along, words in ALONG.items():
             density = f"density of {square.long_name} by wavenumber{words}"
             made = {name: (density, square.units[0])}

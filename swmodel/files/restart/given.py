@@ -6,7 +6,7 @@ import numpy as np
 
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
-from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.table import entry_of, location_of
 from ...ocean.variable import Variable
 from ...setup.fields import VECTORS, field_of, varies
 from ...setup.fields.case_functions import in_time
@@ -79,7 +79,7 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
 def entry(config, key: str) -> Variable:
     """The row in the table of variables for such a field, by its name in the file."""
     name, location = kept(config)[key]
-    row = entry_of(name, config.physics) if name in VARIABLES else rows_asked_for(own_terms(config))[name]
+    row = rows_asked_for(own_terms(config)).get(name) or entry_of(name, config.physics)
     return row._replace(location=location)
 
 

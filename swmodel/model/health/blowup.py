@@ -12,7 +12,7 @@ from ...files.output import Output
 from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
-from ...ocean.table import VARIABLES, WRITABLE
+from ...ocean.table import WRITABLE, row_of
 from .one import blocks_of
 
 
@@ -53,7 +53,7 @@ class Blowup:
     def densest(self, run: int, of: str = "") -> str:
         """The concentration that is largest in size, and `of` which run, in words."""
         state, wet = self.state(run), self.wet()
-        contents = {name: VARIABLES[name].content for name in state._fields if VARIABLES[name].content}
+        contents = {name: row_of(name).content for name in state._fields if row_of(name).content}
         found = {name: np.where(wet[: len(state.h)] > 0, getattr(state, name) / state.h, 0) for name in contents}
         sizes = [np.abs(found.get(name, np.zeros_like(state.h))) for name in state._fields]
         largest = self.transport.reduce(np.asarray(np.max(sizes, initial=0)), "max")
@@ -95,7 +95,7 @@ class Blowup:
     def told(self, name: str, value: float, index: int, of: str = "") -> str:
         """The value of a field in a cell of the whole domain, and `of` which run, in words."""
         row, column = divmod(index, self.grid.nx)
-        units = f" {VARIABLES[name].units}".removesuffix(" 1")
+        units = f" {row_of(name).units}".removesuffix(" 1")
         return f"{name}{of} is {value:.6g}{units} at row {row}, column {column}"
 
     def remains(self, run: int, of: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ...ocean.grid import Grid
 from ...ocean.patch import Patch
 from ...ocean.state import State
-from ...ocean.table import VARIABLES
+from ...ocean.table import row_of
 from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import rates_of
@@ -88,7 +88,7 @@ def make_measure(gravity: float, terms, margin: int, transport):
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         low = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
         square, eta = u * u + v * v, h - grid.depth
-        dissolved = (jnp.abs(C / h) for name, C in state._asdict().items() if VARIABLES[name].content)
+        dissolved = (jnp.abs(C / h) for name, C in state._asdict().items() if row_of(name).content)
         values = params | {"h": h, "u": jnp.abs(u), "v": jnp.abs(v)}
         rates = rates_of(terms, values, grid.dx.centre, grid.dy.centre)
         energy = grid.area.centre * (0.5 * h * square + 0.5 * gravity * eta * eta)

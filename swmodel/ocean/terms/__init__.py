@@ -1,6 +1,7 @@
 """The terms of the equations besides pressure, advection and the Coriolis force: each one in a file of its own.
 
-A new term is a file here and a line in TERMS. Configuration, input files, static fields, time-step limits, controls of
+A new term is a file here and a line in TERMS. Tracers, of which a run has any number, are Terms made from their names
+(`tracer.tracer_term`). Configuration, input files, static fields, time-step limits, controls of
 gradients and assimilation, output and tests take what they need from the Term objects.
 """
 
@@ -17,7 +18,6 @@ from .self_attraction import SELF_ATTRACTION
 from .sponge import SPONGE
 from .term import PROCESSES, Term
 from .tide import TIDE
-from .tracer import TRACER
 from .viscosity import VISCOSITY
 from .wind import WIND
 from .wind_drag import WIND_DRAG
@@ -37,7 +37,6 @@ TERMS: dict[str, Term] = {
         BIHARMONIC_VISCOSITY,
         OPEN_SIDES,
         SPONGE,
-        TRACER,
         TIDE,
         SELF_ATTRACTION,
         WIND_DRAG,

@@ -1,86 +1,111 @@
-"""A passive tracer, carried by the current: dC/dt = - div(c u h), where C = c h is its content of the water column.
+"""Passive tracers, carried by the current: dC/dt = - div(c u h) + div(kappa h grad c), with C = c h the content.
 
 First-order upwind: water leaves a cell with its concentration. Nothing is lost, and a constant stays constant. Steps in
 the limit of the transport make no new extremes with Runge-Kutta methods, and small ones with others. The price is a
-diffusivity |u| dx (1 - |u| dt/dx) / 2.
+diffusivity |u| dx (1 - |u| dt/dx) / 2, to which kappa is added.
+
+Each tracer of a run is a Term of its own, made by `tracer_term`. All that is known of it follows from its name: the
+concentration `dye`, the prognostic field `dye_content`, the coefficient `dye_diffusivity`.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cache, partial
 
 import numpy as np
 
-from ..operators import divergence
+from ..operators import divergence, slope_x, slope_y
 from ..option import Section, option
 from ..patch import Patch, east, north
 from ..variable import Variable
 from .term import Term
 
-CONTENT = Variable(
-    "tracer_content",
-    "centre",
-    "m",
-    "",
-    "tracer in the water column, concentration times thickness",
-    dimension=(0, 1, 0, 0),
-    content="tracer",
-)
-CONCENTRATION = Variable(
-    "tracer",
-    "centre",
-    "1",
-    "",
-    "concentration of the tracer",
-    key="tracer.initial",
-    control="field",
-    dimension=(0, 0, 0, 0),
-)
+#: Endings of the names of a tracer's content and of its diffusivity.
+CONTENT, DIFFUSIVITY = "_content", "_diffusivity"
 
 
 class Tracer(Section):
-    """A passive tracer that the current carries; its initial concentration may be a field of the case or of a file."""
+    """A passive tracer. A table [[tracer]] of a file; the case, a file of [input] or Python may give its field."""
 
-    transport: Literal["none", "upwind"] = option("none", "", "how it is carried; none: there is no tracer")
-    initial: float = option(0.0, "1", "initial concentration where the case or a file gives none")
-
-
-def active(options) -> bool:
-    """Whether there is a tracer."""
-    return options.transport != "none"
+    name: str = option(..., "", "of its concentration, letters and digits", pattern="^[A-Za-z][A-Za-z0-9]*$")
+    initial: float = option(0.0, "1", "initial concentration where neither the case nor a file gives its field")
+    diffusivity: float = option(0.0, "m2 s-1", "diffusivity along the layer", ge=0)
 
 
-def problems(config):
-    """Lines about an initial concentration without a tracer."""
-    for key, given in (("tracer.initial", config.tracer.initial), ("input.tracer", config.input.tracer)):
-        if given and not active(config.tracer):
-            yield f"{key}: has no effect where tracer.transport is none"
+def content(name: str) -> Variable:
+    """The row of a tracer's content of the water column."""
+    words = f"{name} in the water column, concentration times thickness"
+    return Variable(name + CONTENT, "centre", "m", "", words, dimension=(0, 1, 0, 0), content=name)
 
 
-def concentration(state, grid, physics) -> Patch:
+def concentration(name: str) -> Variable:
+    """The row of a tracer's concentration, which is its initial field, too."""
+    words = "concentration of the tracer" + (f" {name}" if name != "tracer" else "")
+    return Variable(name, "centre", "1", "", words, control="field", dimension=(0, 0, 0, 0))
+
+
+def row_of(name: str) -> Variable:
+    """The row of a field of a tracer, of its content or its concentration."""
+    return content(name.removesuffix(CONTENT)) if name.endswith(CONTENT) else concentration(name)
+
+
+def concentration_of(name: str, state, grid, physics) -> Patch:
     """c = C / h at centres."""
-    return state.tracer_content / state.h
+    return getattr(state, name + CONTENT) / state.h
 
 
-def start(values):
-    """C = c h."""
-    return {"tracer_content": values["tracer"] * values["h"]}
+@cache
+def tracer_term(name: str, diffuses: bool = False) -> Term:
+    """The Term of a tracer, always the same one.
+
+    Args:
+        diffuses: whether its diffusivity is not zero.
+    """
+    diffusivity = Variable(name + DIFFUSIVITY, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0))
+
+    def start(values):
+        """C = c h."""
+        return {name + CONTENT: values[name] * values["h"]}
+
+    def tendency(flow, params, now):
+        """dC/dt = - (d_x (U c_upwind) + d_y (V c_upwind)) / area, and div(kappa h grad c)."""
+        c = getattr(flow.state, name + CONTENT) / flow.h
+        rate = -divergence(*upwind(flow, c), flow.grid)
+        return {name + CONTENT: rate + diffusion(flow, c, params[diffusivity.name]) if diffuses else rate}
+
+    def build(config, rows, columns):
+        """The diffusivity, a number."""
+        (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
+        return {diffusivity.name: np.full((1, 1), value)}
+
+    def rate(values, dx, dy):
+        """|u|/dx + |v|/dy + 2 kappa (1/dx² + 1/dy²): so its fastest decay is that of upwind differences, twice this."""
+        carried = values["u"] / dx + values["v"] / dy
+        return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if diffuses else carried
+
+    return Term(
+        name,
+        tendency,
+        fields=(diffusivity,) if diffuses else (),
+        build=build if diffuses else None,
+        prognostic=(content(name),),
+        initial=(concentration(name),),
+        start=start,
+        derived={name: partial(concentration_of, name)},
+        rate=rate,
+        process="transport",
+        energy=0,
+    )
 
 
-def tendency(flow, params, now):
-    """dC/dt = - (d_x (U c_upwind) + d_y (V c_upwind)) / area."""
-    c = flow.state.tracer_content / flow.h
+def upwind(flow, c: Patch) -> tuple[Patch, Patch]:
+    """The transports of a concentration through the faces; at open sides of that inside: none is known outside."""
     along_x = positive(flow.U) * c - positive(-flow.U) * east(c)
     along_y = positive(flow.V) * c - positive(-flow.V) * north(c)
-    if flow.let_through:
-        along_x, along_y = through_open_sides(flow, c, along_x, along_y)
-    return {"tracer_content": -divergence(along_x, along_y, flow.grid)}
-
-
-def through_open_sides(flow, c, along_x, along_y):
-    """The fluxes of the tracer; at open sides with the concentration inside, as the one outside is not known."""
+    if not flow.let_through:
+        return along_x, along_y
     grid, inside = flow.grid, flow.grid.wet * c
     return (
         np.where(grid.side_u > 0, flow.U * (inside + east(inside)), along_x),
@@ -88,27 +113,14 @@ def through_open_sides(flow, c, along_x, along_y):
     )
 
 
-def rate(values, dx, dy):
-    """|u|/dx + |v|/dy."""
-    return values["u"] / dx + values["v"] / dy
-
-
 def positive(transport: Patch) -> Patch:
     """The transport where it goes eastward or northward, else zero."""
     return 0.5 * (transport + transport.map(abs))
 
 
-TRACER = Term(
-    "tracer",
-    tendency,
-    options=Tracer,
-    active=active,
-    problems=problems,
-    prognostic=(CONTENT,),
-    initial=(CONCENTRATION,),
-    start=start,
-    derived={"tracer": concentration},
-    rate=rate,
-    process="transport",
-    energy=0,
-)
+def diffusion(flow, c: Patch, kappa) -> Patch:
+    """div(kappa h grad c), without a flux through closed faces and open sides."""
+    grid = flow.grid
+    through_x = grid.dy.u * (flow.open_u * flow.h_u * slope_x(c, grid))
+    through_y = grid.dx.v * (flow.open_v * flow.h_v * slope_y(c, grid))
+    return kappa * divergence(through_x, through_y, grid)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...files.run_folder import SPECTRA
-from ...ocean.squares import SQUARES
+from ...ocean.squares import quantities_in, square_of
 from .. import style
 from ..dataset import open_data, seconds
 from ..spectrum import DECADES
@@ -22,7 +22,7 @@ def spectra(folder: Path) -> dict | None:
     if not file.is_file():
         return None
     with open_data(file) as data:
-        names, times = [name for name in SQUARES if name in data.variables], seconds(data)
+        names, times = quantities_in(data.variables), seconds(data)
         if not names or not times.size:
             return None
         wavenumber = np.asarray(data["wavenumber"][1:], float)
@@ -40,6 +40,6 @@ def quantity(variable, records) -> dict:
     values = np.ma.filled(variable[:, 1:].astype(float), np.nan)[records]
     least = np.nanmax(values, initial=0.0) * 10.0**-DECADES
     return {
-        "label": style.label(f"{SQUARES[variable.name].long_name}, by wavenumber", variable.units),
+        "label": style.label(f"{square_of(variable.name).long_name}, by wavenumber", variable.units),
         "values": [[float(v) if v > least else None for v in record] for record in values],
     }

@@ -6,6 +6,7 @@ No band holds many more than CELLS cells, so that memory stays bounded however l
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -181,6 +182,8 @@ def rates_of(terms, values: dict, dx, dy) -> dict:
     values = values | {"h": xp.where(h > 0, h, xp.inf)}
     found = {"wave_rate": waves + values["u"] / dx + values["v"] / dy}
     for process in PROCESSES:
-        acting = (term for term in terms if term.rate and term.process == process)
-        found[f"{process}_rate"] = sum(term.rate(values, dx, dy) for term in acting)
+        acting = [term for term in terms if term.rate and term.process == process]
+        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # a field of its own
+        together = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
+        found[f"{process}_rate"] = together + reduce(xp.maximum, alone, 0.0)
     return found

@@ -287,6 +287,8 @@ def constant(config, name: str) -> float:
     """What a field is where nothing else gives it: the number of its key, water, or zero."""
     if name == "mask":
         return 1.0
+    if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
+        return tracers[name]
     section, _, key = VARIABLES[name].key.partition(".")
     return getattr(getattr(config, section), key) if key else 0.0
 

@@ -26,6 +26,11 @@ def with_own(config, fields, terms, sources: Mapping[str, PythonField], objects,
     return config.model_copy(update={"own": own})
 
 
+def fields_of(config) -> tuple[str, ...]:
+    """The names of the fields that a case, a file or Python may give: those of the table, and the tracers."""
+    return (*GIVEN, *(each.name for each in config.physics.tracers))
+
+
 def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
     """The coefficients of the user's own that terms ask for, by name."""
     return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
@@ -58,6 +63,6 @@ def own_terms(config) -> tuple[Term, ...]:
 
 def formulas(config) -> list[Formula]:
     """The functions of the points that give fields, of the case or handed over."""
-    names = dict.fromkeys((*GIVEN, *rows_asked_for(case_terms(config)), *config.own._sources))
+    names = dict.fromkeys((*fields_of(config), *rows_asked_for(case_terms(config)), *config.own._sources))
     found = (field_of(config, name) for name in names if name in config.own._sources or name not in config.own.names)
     return [field for field in found if isinstance(field, Formula)]

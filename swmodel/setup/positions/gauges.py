@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import UsageError
 from ...ocean.coordinates import apart, axes, positions, turned
 from ...ocean.rotated import turn
-from ...ocean.table import VARIABLES
+from ...ocean.table import row_of
 from .. import fields
 from ..setup import Setup
 from .places import all_on_water, on_water, twice
@@ -112,7 +112,7 @@ def gauges(setup: Setup) -> Gauges | None:
     x, y = np.array([require(at) for at in located(config, stations)]).T
     state = setup.scheme.state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
-    of |= {VARIABLES[name].content: (name, "h") for name in state if VARIABLES[name].content}
+    of |= {row_of(name).content: (name, "h") for name in state if row_of(name).content}
     found, at_sides = {}, False
     for name in of:
         number = np.full(x.shape, QUANTITIES.index(name if name in QUANTITIES else "eta"))

@@ -45,7 +45,8 @@ VARIANTS = {
         "scheme__vorticity_flux": "enstrophy",
         "time__stepper": "rk4",
     },
-    "open sides, no slip, ab2": {
+    "open sides, no slip, two tracers, ab2": {
+        "physics__tracers": ({"name": "tracer"}, {"name": "dye", "initial": 2.0, "diffusivity": 100.0}),
         "grid__periodic_x": False,
         "physics__slip": "no",
         "open_sides__sides": ("west", "east", "south"),

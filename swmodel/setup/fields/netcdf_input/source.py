@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....ocean.table import EASTWARD, REDUCED, VARIABLES
+from ....ocean.table import EASTWARD, REDUCED, row_of
 from .dataset import CFDataset, stamp, values_of
 from .errors import InputError
 from .units import DEGREES
@@ -131,7 +131,7 @@ def require_layer(found: DataArray, place: str, row) -> None:
     Raises:
         InputError: its standard name says that it is.
     """
-    of_sea = VARIABLES[row.name].standard_name
+    of_sea = row_of(row.name).standard_name
     if row is REDUCED.get(row.name) and found.attrs.get("standard_name") == of_sea:
         raise InputError(
             f'{place}: {found.name} has the standard_name "{of_sea}"; with physics.reduced_gravity '

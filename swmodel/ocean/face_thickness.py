@@ -1,0 +1,28 @@
+"""The thickness of the layer on the faces of the cells, and which of these faces are open.
+
+Each function of FACE_THICKNESS takes h at centres, m, and returns the thickness on u and on v faces. Transports, and
+stresses that act on the water of a face, use it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .operators import mx_f, my_f
+from .patch import Patch
+
+
+def centred(h: Patch) -> tuple[Patch, Patch]:
+    """h^x and h^y: with the fluxes of `vorticity_flux`, pressure and transports exchange energy without loss."""
+    return mx_f(h), my_f(h)
+
+
+FACE_THICKNESS = {"centred": centred}
+
+
+def open_faces(state: Any, grid: Any) -> tuple[Patch, Patch]:
+    """1 on the u and on the v faces through which water may flow in this padded State, else 0.
+
+    These are the faces between two wet cells. A scheme of wetting and drying closes those of cells that fell dry here.
+    """
+    return grid.open_u, grid.open_v
