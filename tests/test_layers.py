@@ -133,12 +133,15 @@ def test_the_reference_shares_no_code_with_the_dynamics():
 
 
 def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
+    """And a run without input files no xarray."""
     heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "xarray", "matplotlib"]
     program = (
         "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor\n"
         "import swmodel.ensemble.task, swmodel.bench.session\n"
         "swmodel.model.validate.check_config(swmodel.load('jet'))\n"
-        f"print(*(name for name in {heavy} if name in sys.modules))"
+        f"print(*(name for name in {heavy} if name in sys.modules))\n"
+        "swmodel.Simulation('jet', {'run.executor': 'reference'}).advance(1)\n"
+        "print(*(name for name in ['xarray', 'pandas'] if name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -81,7 +81,11 @@ def test_packed_numbers_are_unpacked(ocean):
         packed = dataset.createVariable("packed", "i2", dataset["z"].dimensions, fill_value=-1)
         packed.setncatts({"units": "m", "scale_factor": 0.5, "add_offset": 10.0})
         packed[...] = np.ma.masked_where(VALUES == 60, VALUES)
+        large = dataset.createVariable("large", "i4", dataset["z"].dimensions)
+        large.setncatts({"units": "m", "scale_factor": np.float32(2**-20)})
+        large[...] = VALUES + 2**-20  # more digits than float32 has
     np.testing.assert_array_equal(values_of(f"{path}:packed"), np.where(VALUES == 60, np.nan, VALUES))
+    np.testing.assert_array_equal(values_of(f"{path}:large"), VALUES + 2**-20)
 
 
 def test_what_was_never_written_and_what_is_not_valid_is_missing(ocean):

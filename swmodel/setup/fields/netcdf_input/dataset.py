@@ -34,6 +34,9 @@ NAMES = {
 #: Attributes that are texts, whatever a file has there.
 TEXTS = {"units", "standard_name", "axis", "positive", "calendar", "grid_mapping"}
 
+#: Attributes with which values are packed.
+PACKING = {"scale_factor", "add_offset"}
+
 #: Files in which a group of Zarr says what it is, and those of its arrays.
 OF_GROUP, OF_ARRAY = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs")
 
@@ -192,6 +195,10 @@ def kept(path: str, stamp: tuple):
             raw = xarray.open_dataset(store, decode_cf=False, cache=False)
             if not os.path.isdir(path):
                 fill(raw)
+            for variable in raw.variables.values():
+                if variable.dtype.kind in "iu" and variable.dtype.itemsize > 2:  # float32 would round them
+                    wide = {name: np.float64(variable.attrs[name]) for name in PACKING & variable.attrs.keys()}
+                    variable.attrs |= wide
             data = xarray.decode_cf(raw, decode_times=False, decode_timedelta=False, decode_coords=False)
             return cf_dataset(data, path), store.close
         except BaseException:
