@@ -10,7 +10,7 @@ import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.small_assimilation import SMALL
+from support.small_twin import SMALL
 from support.unchecked import unchecked
 
 import swmodel

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from support.gyres import streamfunction
-from support.known_answers import simulate, whole
+from support.known_answers import simulate, streamfunction, whole
 
 import swmodel
 from swmodel.cases import stommel

@@ -77,7 +77,7 @@ def test_with_reproducible_bits_depend_neither_on_devices_nor_on_the_way_to_adva
         "XLA_FLAGS": "--xla_cpu_max_isa=AVX",
         "PYTHONPATH": f"{ROOT}:{ROOT}/tests",
     }
-    program = [sys.executable, "-m", "support.ensemble_devices"]
+    program = [sys.executable, str(ROOT / "tests" / "ensemble" / "programs" / "devices.py")]
     done = subprocess.run(program, env=os.environ | environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
 

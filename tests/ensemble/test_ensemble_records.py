@@ -11,7 +11,7 @@ import xarray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import Bbox
 from support.cf_checker import checked
-from support.seal import resealed
+from support.restarts import resealed
 from support.small_ensemble import configuration, field_of
 
 from swmodel.ensemble.ensemble_file import EnsembleFile

@@ -89,11 +89,11 @@ def test_vmap_scan_and_checkpoint_change_nothing():
 
 @pytest.fixture(scope="module")
 def on_four_devices():
-    """What support/functional_program.py finds in a process with four devices."""
+    """What programs/functional.py finds in a process with four devices."""
     path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
     flags = f"{environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=AVX".strip()
-    line = [sys.executable, str(TESTS / "support" / "functional_program.py")]
+    line = [sys.executable, str(TESTS / "model" / "programs" / "functional.py")]
     environ = environ | {"XLA_FLAGS": flags}
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=environ)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ import weakref
 import jax
 import numpy as np
 import pytest
-from support.compilations import compilations
+from support.compiling import compilations
 from support.small_ensemble import configuration
 
 import swmodel

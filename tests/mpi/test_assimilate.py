@@ -9,7 +9,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
-from support.small_assimilation import SETTINGS
+from support.small_twin import SETTINGS
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 

@@ -21,7 +21,7 @@ from swmodel.model.launch import find_mpiexec
 from swmodel.parallel import spawn
 
 SPAWN = spawn.SPAWN.encode()
-SUPPORT = Path(__file__).parents[1] / "support"
+PROGRAMS = Path(__file__).parent / "programs"
 SMALL = [
     *("-s", "grid.nx=46", "-s", "grid.ny=31", "-s", "output.every_steps=10", "--quiet"),
     *("-s", 'output.stations=[{name="a", x=114e3, y=79e3}, {name="b", x=20e3, y=150e3}]', "-s", "output.arrival=0.3"),
@@ -153,7 +153,7 @@ def test_two_processes_started_by_hand_leave_the_same_files_hold_their_part_only
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
     environ = os.environ | QUICK | {"JAX_PLATFORMS": "cpu"}
-    line = [sys.executable, str(SUPPORT / "two_hosts.py")]
+    line = [sys.executable, str(PROGRAMS / "two_hosts.py")]
     both = [
         subprocess.Popen(
             [*line, str(rank), str(port), "2x2", str(tmp_path / "hosts")], env=environ, stderr=subprocess.PIPE

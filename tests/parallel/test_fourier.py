@@ -211,10 +211,10 @@ def test_more_blocks_than_lines_are_refused(layout, cells, pair, most):
 
 @pytest.fixture(scope="module")
 def on_devices():
-    """What support/fourier_devices.py finds, by layout of four devices of one process."""
+    """What programs/fourier.py finds, by layout of four devices of one process."""
     path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
-    line = [sys.executable, str(TESTS / "support" / "fourier_devices.py")]
+    line = [sys.executable, str(TESTS / "parallel" / "programs" / "fourier.py")]
     done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -13,9 +13,9 @@ TESTS = Path(__file__).parents[1]
 
 
 def program(name, **environ):
-    """What `name` of support/sharded_program.py prints."""
+    """What `name` of programs/sharded.py prints."""
     path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    line = [sys.executable, str(TESTS / "support" / "sharded_program.py"), name]
+    line = [sys.executable, str(TESTS / "parallel" / "programs" / "sharded.py"), name]
     environ = os.environ | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"} | environ
     done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
     assert done.returncode == 0, done.stderr

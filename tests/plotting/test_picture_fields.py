@@ -8,7 +8,7 @@ import netCDF4
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
-from support.seal import resealed
+from support.restarts import resealed
 
 import swmodel
 from swmodel.ocean.derived import DERIVED

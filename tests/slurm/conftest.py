@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from support.one_node import OneNode, missing
+from slurm.one_node import OneNode, missing
 
 
 def pytest_collection_modifyitems(items):

@@ -1,6 +1,10 @@
-"""How the programs of tests are compiled: quickly, or as users have them."""
+"""How the programs of tests are compiled, quickly or as users have them; what is compiled, and what it sends."""
+
+import contextlib
+import re
 
 import jax
+from jax import monitoring
 
 #: XLA's older generator of code, and all code of a program made in one piece: a sixth of the time.
 XLA_FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
@@ -18,3 +22,39 @@ def compile_quickly(quickly: bool):
     if jax.config.values[OPTION] != quickly:
         jax.config.update(OPTION, quickly)
         jitted.cache_clear()
+
+
+@contextlib.contextmanager
+def compilations():
+    """A list of the names of what JAX compiles within the context."""
+    found = []
+
+    def listen(event, seconds, **details):
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(details["fun_name"])
+
+    monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield found
+    finally:
+        monitoring.unregister_event_duration_listener(listen)
+
+
+#: Messages between devices.
+KINDS = (
+    "all-gather",
+    "all-reduce",
+    "all-to-all",
+    "collective-broadcast",
+    "collective-permute",
+    "ragged-all-to-all",
+    "recv",
+    "reduce-scatter",
+    "send",
+)
+
+
+def collectives(program: str) -> dict[str, int]:
+    """How often each of KINDS occurs in the text of a compiled program; those that do not occur are left out."""
+    found = {kind: len(re.findall(rf" {kind}(?:-start)?\(", program)) for kind in KINDS}
+    return {kind: number for kind, number in found.items() if number}

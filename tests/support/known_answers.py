@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 import swmodel
 from swmodel.ocean.coordinates import points
 
@@ -28,3 +30,11 @@ def refined(grid, factor):
 def order(coarse, fine):
     """Order of convergence of an error that falls from `coarse` to `fine` where the spacing is halved."""
     return math.log2(coarse / fine)
+
+
+def streamfunction(simulation):
+    """Transport streamfunction divided by the resting depth, m2 s-1, at the corners of a closed basin: the sum of h v
+    dx from the western wall."""
+    h, v = simulation.state.h, simulation.state.v
+    flux = 0.5 * (h + np.roll(h, -1, axis=0)) * v
+    return np.cumsum(flux, axis=1) * simulation.config.grid.dx / simulation.config.physics.depth

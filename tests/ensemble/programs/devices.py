@@ -1,9 +1,9 @@
 """Members on several devices compared with runs alone; a program, as JAX has its devices from the start."""
 
 import jax
-
-from support.collectives import collectives
+from support.compiling import collectives
 from support.small_ensemble import alone, configuration, same
+
 from swmodel.ensemble.members import Members
 
 #: Executor, way to advance, devices.

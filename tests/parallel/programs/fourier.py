@@ -3,9 +3,9 @@
 import json
 
 import jax
-
-from support.collectives import collectives
+from support.compiling import collectives
 from support.fourier_numbers import PAIRS, TWO, energies, error_of_derivatives, fields, other_bits, placed
+
 from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport.sharded import Sharded
 

@@ -13,14 +13,12 @@ import tracemalloc
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from support.collectives import collectives
-from support.compilations import compilations
-from support.compiling import compile_quickly
+from support.compiling import collectives, compilations, compile_quickly
 from support.random_case import TIDE, configuration
 from support.restarts import data
 from support.spectral_case import spectral_bits
 from support.stormy_sea import sea
+
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem

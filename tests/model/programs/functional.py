@@ -9,9 +9,9 @@ import json
 import jax
 import jax.numpy as jnp
 import numpy as np
+from support import own_run
 
 import swmodel
-from support import own_run
 
 STEPS = 5
 #: A grid that four devices divide, and one that they do not.
