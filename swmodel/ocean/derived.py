@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import UsageError
 from .dynamics import potential_vorticity, relative_vorticity
+from .face_thickness import centred
 from .instant import Instant
-from .operators import curl, divergence, mx_c, mx_f, my_c, my_f
+from .operators import curl, divergence, mx_c, my_c
 from .patch import Patch
 from .records import present
 from .state import State
@@ -52,12 +53,12 @@ def speed(state: State, grid, physics) -> Patch:
 
 def transport_x(state: State, grid, physics) -> Patch:
     """h^x u on u faces, m2 s-1."""
-    return mx_f(state.h) * (grid.open_u * state.u)
+    return centred(state.h)[0] * (grid.open_u * state.u)
 
 
 def transport_y(state: State, grid, physics) -> Patch:
     """h^y v on v faces, m2 s-1."""
-    return my_f(state.h) * (grid.open_v * state.v)
+    return centred(state.h)[1] * (grid.open_v * state.v)
 
 
 def rotation(state: State, grid, physics) -> Patch:

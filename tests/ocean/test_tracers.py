@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
-from support.stepping import after, same_bits
+from support.stepping import after, same_bits, step_by_step
 
 import swmodel
 from swmodel.config import ConfigError, from_toml, to_toml
@@ -35,7 +35,7 @@ def of(*tracers, salt=None, **options):
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_two_tracers_are_to_the_bit_those_of_two_runs_with_one_each(executor):
     options = {"sponge__rate": 1e-4, "sponge__width": 2e4}
-    both, dye, salt = (after(executor, of(*each, **options), 7) for each in ((DYE, SALT), (DYE,), (SALT,)))
+    both, dye, salt = (step_by_step(executor, of(*each, **options), 7) for each in ((DYE, SALT), (DYE,), (SALT,)))
     assert same_bits(both[:4], dye[:4])
     assert same_bits([*both[:3], both[4]], salt[:4])
     assert np.ptp(both[4] / both[0]) == pytest.approx(35.0)  # on land there is none
@@ -50,7 +50,7 @@ def test_two_tracers_are_to_the_bit_those_of_two_runs_with_one_each(executor):
 @pytest.mark.parametrize("executor", ["native", "xla"])
 def test_diffusion_agrees_with_the_reference(executor, options):
     config = of(DYE, SALT, **options)
-    truth, ours = (after(each, config, 5) for each in ("reference", executor))
+    truth, ours = (step_by_step(each, config, 5) for each in ("reference", executor))
     for expected, found in zip(truth, ours, strict=False):
         assert np.abs(found - expected).max() <= 1e-12 * np.abs(expected).max()
 
