@@ -67,7 +67,7 @@ def origin(config, name: str) -> str:
     if hasattr(config.case, name):
         return f"formula of the case{in_time}"
     units = entry_of(name, config.physics).units if name in VARIABLES else ""
-    return f"{fields.constant(config, name):.6g}" + (f" {units}" if units != "1" else "")
+    return f"{fields.constant(config, name):.6g}" + (f" {units}" if units not in ("", "1") else "")
 
 
 def interval(options) -> str:
