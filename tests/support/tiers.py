@@ -48,7 +48,7 @@ MPI = ("mpi/",)
 LONG = (
     *("assimilation/", "bench/", "cases/", "ensemble/", "examples/", "executors/", "gradients/", "ocean/", "plotting/"),
     *("files/test_journal.py", "files/test_samples.py", "files/test_spectra.py", "files/test_own_case.py"),
-    *("config/checks/test_stability.py", "model/test_outputs_agree.py", "model/test_programs.py"),
+    *("setup/checks/test_stability.py", "model/test_outputs_agree.py", "model/test_programs.py"),
     *("parallel/test_fourier.py", "parallel/test_join.py", "parallel/test_sharded.py", "parallel/test_spawn.py"),
     *("test_readme.py", "test_python_page.py"),
 )

@@ -19,9 +19,8 @@ TRACERS, FILE = ("physics", "tracers"), ("input", "tracer")
 def renewed(tables: dict) -> dict:
     """The tables {section: {key: value}} of a whole configuration as this version writes them."""
     old = tables.get("tracer", {})
-    physics = tables.get("physics", {}) | {"tracers": tracers_of(old)} if is_on(old) else tables.get("physics")
-    rest = {name: table for name, table in tables.items() if name not in ("tracer", "physics")}
-    return rest if physics is None else rest | {"physics": physics}
+    found = {name: table for name, table in tables.items() if name != "tracer"}
+    return found | {"physics": found.get("physics", {}) | {"tracers": tracers_of(old)}} if is_on(old) else found
 
 
 def is_on(old: dict) -> bool:
