@@ -79,7 +79,7 @@ def compute(executor, config, transport, chunks):
 
 def error(config, state):
     """Largest difference from the reference, relative to the largest value of each field."""
-    model = Reference(config)
+    model = Reference(setup_of(config))
     truth = model.advance(model.start(), STEPS, config.time.dt).state
     return max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(state, truth, strict=True))
 
