@@ -112,7 +112,7 @@ def test_steps_that_nobody_looked_at_are_no_values_of_gauges(tmp_path):
         results.write()
         model.take_steps(2)
         with pytest.raises(RuntimeError, match="not recorded"):
-            results.note()
+            results.accumulators.collect()
 
 
 def test_sections_have_the_transport_of_each_second_step(outputs):
@@ -204,7 +204,7 @@ def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path, mo
     for stop, chunks in zip(STOPS, ([50], [3]), strict=True):
         late = lambda self, transport, model=model, stop=stop: "hand" if model.step >= stop else None  # noqa: E731
         with monkeypatch.context() as patch:
-            patch.setattr(loop.Stop, "asked", late)
+            patch.setattr(loop.Stop, "reason", late)
             with pytest.raises(Stopped):
                 run(model, folder, chunks)
         assert stop <= model.step < STEPS
