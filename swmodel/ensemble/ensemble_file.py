@@ -18,6 +18,7 @@ from ..files.output.records import Records
 from ..files.output.series import put_series
 from ..files.output.static import land, on_water
 from ..files.run_folder import ENSEMBLE, OUTPUT
+from ..model.accumulators import NO_ACCUMULATORS
 from ..model.results import keepers, schedules
 from ..ocean.table import row_of
 from ..parallel.transport import of_all_members
@@ -109,18 +110,11 @@ class EnsembleFile(RecordFile):
 class Results:
     """The records of an ensemble from its present step on; see `run.Results`."""
 
-    means = extremes = harmonics = watching = None
+    accumulators = NO_ACCUMULATORS
 
     def __init__(self, members, file: EnsembleFile):
         self.members, self.file, self.first = members, file, members.step
         self.schedule, self.numbers = schedules(members.config)[OUTPUT], {}
-
-    def until(self, last: int) -> int:
-        """The step `last`."""
-        return last
-
-    def note(self) -> None:
-        """Do nothing: records are of single states."""
 
     def write(self) -> None:
         """Write the record, if it is due at the present step; at the first step it is."""

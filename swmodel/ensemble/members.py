@@ -17,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..executors.registry import COMPILED
 from ..files.restart.read import read
+from ..model.accumulators import NO_ACCUMULATORS, Accumulators
 from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
@@ -142,7 +143,7 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def take_steps(self, steps: int, watching: None = None) -> None:
+    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         """Compute `steps` time steps of all members; the caller checks their states."""
         begin, last = time.perf_counter(), self.step + steps
         while self.step < last:

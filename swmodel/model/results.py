@@ -14,10 +14,7 @@ from ..files.schedule import Schedule
 from ..ocean.table import maxima_of
 from ..setup.positions.crossings import crossings
 from ..setup.positions.gauges import gauges
-from .extremes import Extremes
-from .harmonics import Harmonics
-from .recorder import Recorder
-from .watching import Watching
+from .accumulators import Accumulators, Extremes, Harmonics, Series
 
 #: A context in which the records of a run are written.
 Opened: TypeAlias = AbstractContextManager["Results"]
@@ -55,76 +52,44 @@ class Results:
     """
 
     def __init__(self, simulation, files, directory: Path, command_line: str):
-        self.directory, self.told = directory, command_line
+        self.directory, self.command_line = directory, command_line
         self.simulation, self.files, self.first = simulation, files, simulation.step
+        output, self.numbers = simulation.config.output, {}
         self.schedules = schedules(simulation.config)
-        names = simulation.config.output.means
-        self.means, self.numbers = simulation.means(names) if names else None, {}
-        self.recorded = {name: self.recorder(name) for name in PLACES if name in files}
-        self.extremes = Extremes(simulation) if maxima_of(simulation.config.output) else None
-        watchers = [recorder for _, recorder in self.recorded.values()]
-        watchers += [each for each in (self.extremes, self.means) if each]
-        self.watching = Watching(simulation, watchers) if watchers else None
-        self.harmonics = Harmonics(simulation) if simulation.config.output.harmonics else None
-        if self.means and simulation.restart and simulation.restart.step == simulation.step:
-            self.means.reset(simulation.restart.means, simulation.restart.mean_steps)
+        self.series = {name: self._series(name) for name in PLACES if name in files}
+        self.harmonics = Harmonics(simulation) if output.harmonics else None
+        fields = [simulation.means(output.means) if output.means else None]
+        fields += [Extremes(simulation) if maxima_of(output) else None, self.harmonics]
+        self.accumulators = Accumulators([*self.series.values(), *filter(None, fields)])
+        restart = simulation.restart
+        self.accumulators.begin(restart.kept if restart and restart.step == simulation.step else {})
 
-    def recorder(self, name: str) -> tuple:
-        """The places of a file of series, and the Recorder of the values there."""
-        config, (places, key) = self.simulation.config, PLACES[name]
-        found = places(self.simulation.setup)
-        return found, Recorder(found.points, getattr(config.output, key), self.simulation)
-
-    def until(self, last: int) -> int:
-        """The step, at most `last`, to which the simulation may go before the next `note`."""
-        step = self.simulation.step
-        last = min(last, step + self.watching.most(step)) if self.watching else last
-        return min(last, self.harmonics.next(step)) if self.harmonics else last
-
-    def note(self) -> None:
-        """Add the present state to the harmonics; write the values at places of the steps since the last call."""
-        if self.harmonics:
-            self.harmonics.add()
-        self.write_series()
-
-    def write_series(self) -> None:
-        """Write the values at places of the steps since the last call."""
-        simulation = self.simulation
-        step, dt, over = simulation.step, simulation.dt, simulation.step == simulation.config.run.steps
-        for name, (places, recorder) in self.recorded.items():
-            steps, values = recorder.taken(step, over)
-            self.files[name].write(steps, steps * dt, places.values(values))
+    def _series(self, name: str) -> Series:
+        """The Series of a file."""
+        simulation, (places, every) = self.simulation, PLACES[name]
+        found, steps = places(simulation.setup), getattr(simulation.config.output, every)
+        return Series(simulation, found, steps, self.files[name])
 
     def write(self) -> None:
         """Write the records that are due at the present step; at the first step all are."""
-        simulation, means, step = self.simulation, self.means, self.simulation.step
+        simulation, step = self.simulation, self.simulation.step
         due = [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
         if OUTPUT in due:
-            fields = simulation.fields(self.files[OUTPUT].names) | (self.extremes.values() if self.extremes else {})
-            self.files[OUTPUT].write(step, simulation.time, fields, means and means.values())
-            if means and self.schedules[OUTPUT].regular(step):
-                means.reset()
-        if step == self.first:
-            self.write_present(due)
+            fields = simulation.fields(simulation.config.output.fields) | self.accumulators.record()
+            self.files[OUTPUT].write(step, simulation.time, fields)
+            if self.schedules[OUTPUT].regular(step):
+                self.accumulators.next_record()
+        for name, series in self.series.items():
+            if name in due and step == self.first:  # those of later steps are recorded in the loop
+                series.write_present()
         if DIAGNOSTICS in due:
             self.numbers = simulation.diagnostics()
             self.files[DIAGNOSTICS].write(step, simulation.time, self.numbers)
         if SPECTRA in due:
             self.files[SPECTRA].write(step, simulation.time, simulation.spectra())
         if self.harmonics and step == simulation.config.run.steps:
-            self.write_constants()
-
-    def write_constants(self) -> None:
-        """Write the harmonic constants of the whole run."""
-        simulation, constants = self.simulation, self.harmonics.constants()
-        tidal_constants.write(self.directory / HARMONICS, simulation.config, simulation.transport, constants, self.told)
-
-    def write_present(self, due: list[str]) -> None:
-        """Write the values at places at the present step; those of later steps are recorded in the loop."""
-        for name, (places, recorder) in self.recorded.items():
-            if name in due:
-                values = recorder.present(self.simulation.carry)
-                self.files[name].write([self.simulation.step], [self.simulation.time], places.values(values))
+            found, path = self.harmonics.constants(), self.directory / HARMONICS
+            tidal_constants.write(path, simulation.config, simulation.transport, found, self.command_line)
 
     def next(self, step: int) -> int:
         """The first step after `step` at which a record is due; series at places need no stop."""

@@ -23,12 +23,9 @@ from ..ocean.state import Carry, State
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
 from ..parallel.transport import Transport
+from .accumulators import NO_ACCUMULATORS, Accumulators
 from .calls import Calls
-from .extremes import Extremes
-from .harmonics import Harmonics
 from .health import Health
-from .means import Means
-from .watching import Watching
 
 #: Wall-clock seconds between two looks at the clock, the state's health and the signals, with a line of progress.
 CHUNK_SECONDS = 0.5
@@ -42,28 +39,12 @@ class Results(Protocol):
     """What a model writes besides restarts. All methods are called by all processes together.
 
     Attributes:
-        means: means in progress, of the steps since a record; None if there are none.
-        extremes: largest values so far; None if there are none.
-        harmonics: sums of an analysis of tides so far; None if there is none.
-        watching: what looks at every step within the compiled loop; None: nothing does.
+        accumulators: what is kept of the states after each step.
         numbers: `cfl` and `energy` of the latest record, for the progress display.
     """
 
-    means: Means | None
-    extremes: Extremes | None
-    harmonics: Harmonics | None
-    watching: Watching | None
+    accumulators: Accumulators
     numbers: dict[str, float]
-
-    def until(self, last: int) -> int:
-        """The step, at most `last`, to which the model may go before the next `note`."""
-
-    def note(self) -> None:
-        """Add the steps since the last call to means, harmonics and series.
-
-        Raises:
-            FilesError: something could not be written, on all processes.
-        """
 
     def write(self) -> None:
         """Write the records that are due at the model's present step; at its first step all are.
@@ -111,8 +92,8 @@ class Model(Protocol):
     compile_seconds: float
     loop_seconds: float
 
-    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
-        """Compute time steps; `watching`, if given, looks at each."""
+    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
+        """Compute time steps, each of which the accumulators add."""
 
     def noted(self) -> str:
         """What a restart file notes of records in time (`setup.fields.noted`); called by all processes together."""
@@ -238,7 +219,7 @@ def _loop(model: Model, config: Config, directory: Path, progress, options, stop
             reason = reason or (stop.reason(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
-                stop.reserve = restarts.write(results.means, results.extremes, results.harmonics)
+                stop.reserve = restarts.write(results.accumulators.stored())
             if step == steps or reason:
                 return reason
             most = model.config.run.check_every_steps or chunk
@@ -261,10 +242,10 @@ def make_calls(calls: Calls, model: Model, health: Health) -> str:
 
 
 def advance(model: Model, results: Results, last: int) -> None:
-    """Have the model take steps up to `last`, and note the results on the way."""
+    """Have the model take steps up to `last`, and collect what is accumulated on the way."""
     while (step := model.step) < last:
-        model.take_steps(results.until(last) - step, results.watching)
-        results.note()
+        model.take_steps(results.accumulators.until(last) - step, results.accumulators)
+        results.accumulators.collect()
 
 
 def speed(model: Model) -> float:

@@ -16,9 +16,13 @@ from ..errors import UsageError
 from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
+from ..ocean.derived import known
+from ..ocean.elliptic import require_rectangle
 from ..ocean.state import Carry, State
+from ..ocean.table import POTENTIALS
 from ..setup.fields.field import Field
 from . import change
+from .accumulators import NO_ACCUMULATORS, Accumulators, Mean
 from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for
 from .calls import Calls
 from .dataset import dataset
@@ -26,12 +30,10 @@ from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
 from .health.one import strongest
-from .means import Means, running_means
 from .occupy import take_and_run
 from .present import Present
 from .progress import reporter
 from .results import Opened, opened
-from .watching import Watching
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -154,7 +156,7 @@ class Simulation:
             FilesError: it could not be written, on all processes.
         """
         self._look()
-        write_restart(path, self, self._calls.recorded(self.config))
+        write_restart(path, self, self._calls.recorded(self.config), {})
 
     @property
     def params(self) -> dict:
@@ -231,15 +233,14 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int, watching: Watching | None = None) -> None:
+    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
         begin, last = time.perf_counter(), self._step + steps
         while self._step < last:
             self._exchange()
             some = self._forcing.until(last) - self._step
             with self._forcing.ahead():
-                carry, executor = self._carry, self._executor
-                self._carry = watching.advance(executor, carry, some) if watching else executor.advance(carry, some)
+                self._carry = accumulators.advance(self._executor, self._carry, some)
             self._step += some
         self._loop_seconds += time.perf_counter() - begin
         self._present.forget()
@@ -366,13 +367,16 @@ class Simulation:
         """
         return self._present.spectra()
 
-    def means(self, names: Iterable[str]) -> Means:
+    def means(self, names: Iterable[str]) -> Mean:
         """Running means of the fields called `names`.
 
         Raises:
             UsageError: there is no such field, or none in a sea with land.
         """
-        return running_means(self, names, self._present.blocks)
+        names = known(names, self.scheme)
+        if set(names) & set(POTENTIALS):
+            require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
+        return Mean(self, names)
 
     def health(self, directory: Path | None = None) -> Health:
         """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""

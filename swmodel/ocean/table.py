@@ -77,6 +77,9 @@ EASTWARD = {
     "y_wind": "northward_wind",
 }
 
+#: The ending of the names of a field's mean over the steps since a record; the name of their number.
+MEAN, MEAN_STEPS = "_mean", "mean_steps"
+
 #: The ending of the names of a field's sums with the basis functions of a harmonic analysis; the number follows.
 HARMONIC = "_harmonic"
 

@@ -60,7 +60,7 @@ def write(file, step):
         file.write(step, float(step), {name: number(name, step) for name in QUANTITIES})
     else:
         fields = {name: noise(name, step) for name in ("h", "u")}
-        file.write(step, float(step), fields, {"eta": noise("eta_mean", step)})
+        file.write(step, float(step), fields | {"eta_mean": noise("eta_mean", step)})
 
 
 def noise(name, step):

@@ -54,8 +54,9 @@ def write(path, config, layout=(1, 1)):
 
         with Output(path, config, transport, command_line="swmodel run random") as output:
             for step, seconds in TIMES.items():
-                means = local(("eta", "u"), step + 1000) if step and config.output.means else None
-                output.write(step, seconds, local(config.output.fields, step), means)
+                means = local(("eta", "u"), step + 1000) if step and config.output.means else {}
+                means = {f"{name}_mean": field for name, field in means.items()}
+                output.write(step, seconds, local(config.output.fields, step) | means)
 
     run_ranks(rank, layout, NY, NX)
     return path

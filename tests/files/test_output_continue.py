@@ -46,8 +46,8 @@ def write(path, kind, config, steps, keep=None, layout=(1, 1)):
                     file.write(step, 20.0 * step, {name: step / 3 + len(name) for name in QUANTITIES})
                     continue
                 fields = {name: values(transport, name, step) for name in config.output.fields}
-                means = {name: values(transport, name, step + 1000) for name in config.output.means}
-                file.write(step, 20.0 * step, fields, means if step else None)
+                means = {f"{name}_mean": values(transport, name, step + 1000) for name in config.output.means if step}
+                file.write(step, 20.0 * step, fields | means)
             file.flush()
 
     run_ranks(rank, layout, NY, NX)

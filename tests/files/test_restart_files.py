@@ -251,7 +251,7 @@ def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, l
 
     def work(transport):
         loaded = read(path, settings, transport)
-        contents = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.means, loaded.mean_steps)
+        contents = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept)
         write.write(made, contents, settings, transport)
         return loaded
 
@@ -289,7 +289,7 @@ def test_a_failure_on_rank_0_is_one_on_all_ranks(halfway, tmp_path, monkeypatch)
 
     def work(transport):
         loaded = read(path, settings, transport)
-        contents = write.contents_of(loaded.carry, loaded.step, 139.0, {}, 0)
+        contents = write.contents_of(loaded.carry, loaded.step, 139.0, {})
         with pytest.raises(FilesError) as error:
             write.write(tmp_path / "made.nc", contents, settings, transport)
         return str(error.value)

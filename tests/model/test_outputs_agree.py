@@ -112,7 +112,7 @@ def test_steps_that_nobody_looked_at_are_no_values_of_gauges(tmp_path):
         results.write()
         model.take_steps(2)
         with pytest.raises(RuntimeError, match="not recorded"):
-            results.note()
+            results.accumulators.collect()
 
 
 def test_sections_have_the_transport_of_each_second_step(outputs):

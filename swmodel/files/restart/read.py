@@ -10,11 +10,11 @@ from ...config import Config, from_toml
 from ...config.options.case import Case
 from ...errors import FilesError
 from ...ocean.state import Carry
-from ...ocean.table import HARMONIC
+from ...ocean.table import MEAN_STEPS
 from ...setup.setup import Setup, setup_of
 from .folder import facts
 from .given import GIVEN
-from .write import EXTREME, MEAN, MEMORY
+from .write import MEMORY
 
 
 class Loaded(NamedTuple):
@@ -22,20 +22,16 @@ class Loaded(NamedTuple):
 
     Attributes:
         carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
-        means: running means over `mean_steps` steps, by the names of the fields.
-        extremes, harmonics: what is kept since the start of the run, by the names in the file.
+        kept: what accumulators have kept, fields and the number of steps in the means, by the names in the file.
         path, step: those of the file.
         config: that of the run that wrote it, without its case.
     """
 
     carry: Any  # a Carry
-    means: dict[str, np.ndarray]
-    mean_steps: int
+    kept: dict[str, Any]
     path: str
     step: int
     config: Config
-    extremes: dict[str, np.ndarray]
-    harmonics: dict[str, np.ndarray]
 
 
 def read(path, setup: Setup, transport) -> Loaded:
@@ -66,12 +62,12 @@ def read(path, setup: Setup, transport) -> Loaded:
     kept = sum(name.startswith(f"{state._fields[0]}{MEMORY}") for name in fields)
     suffixes = ["", *(f"{MEMORY}{k}" for k in range(1, kept + 1))]
     states = [state(*(fields[name + suffix] for name in state._fields)) for suffix in suffixes]
-    means = {name.removesuffix(MEAN): field for name, field in fields.items() if name.endswith(MEAN)}
+    carried = {name + suffix for name in state._fields for suffix in suffixes}
+    accumulated = {name: field for name, field in fields.items() if name not in carried}
+    accumulated[MEAN_STEPS] = transport.put(np.int32(found[MEAN_STEPS]))
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
     before = from_toml(found["configuration"], Case)
-    extremes = {name: field for name, field in fields.items() if EXTREME.fullmatch(name)[2]}
-    harmonics = {name: field for name, field in fields.items() if HARMONIC in name}
-    return Loaded(carry, means, found["mean_steps"], found["path"], found["step"], before, extremes, harmonics)
+    return Loaded(carry, accumulated, found["path"], found["step"], before)
 
 
 def _examined(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:

@@ -42,12 +42,11 @@ class Restarts:
         every = self.options.every_wall
         return every is not None and time.monotonic() - self._begun >= every
 
-    def write(self, means=None, *kept) -> float:
+    def write(self, kept: dict) -> float:
         """Write the file of the present step, unless it exists; returns the wall-clock seconds that it took.
 
         Args:
-            means: Means in progress.
-            kept: Extremes and Harmonics so far; None for either that the run does not have.
+            kept: what accumulators keep, by the names in the file.
 
         Raises:
             FilesError: it could not be written, on all ranks. Earlier files are unchanged.
@@ -55,7 +54,7 @@ class Restarts:
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
             path = folder.path_of(self.directory, step)
-            write_restart(path, self.model, self.config, (means, *kept), self.command_line)
+            write_restart(path, self.model, self.config, kept, self.command_line)
             if self.model.transport.rank == 0:
                 with contextlib.suppress(OSError):  # old files do no harm
                     folder.tidy(self.directory, step)
@@ -63,8 +62,8 @@ class Restarts:
         return self._begun - begin
 
 
-def write_restart(path, model, config, notes=(None,), command_line: str = "") -> None:
-    """Write a model as a restart file, with its `notes`: Means in progress, Extremes, Harmonics; by all ranks together.
+def write_restart(path, model, config, kept: dict, command_line: str = "") -> None:
+    """Write a model as a restart file, with what its accumulators keep, by the names there; by all ranks together.
 
     Args:
         config: as the run records it.
@@ -72,10 +71,5 @@ def write_restart(path, model, config, notes=(None,), command_line: str = "") ->
     Raises:
         FilesError: it could not be written, on all ranks.
     """
-    means, *kept = notes
-    values, count = (means.fields, means.count) if means and means.count else ({}, 0)
-    contents = contents_of(model.carry, model.step, model.time, values, count)
-    contents = contents._replace(records=model.noted())
-    for each in filter(None, kept):
-        contents = contents._replace(fields=contents.fields | each.seen)
+    contents = contents_of(model.carry, model.step, model.time, kept)._replace(records=model.noted())
     write(path, contents, config, model.transport, command_line, model.get)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ocean.state import Carry
-from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, entry_of
+from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, entry_of
 from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
@@ -26,7 +26,7 @@ from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 #: An upper bound of the bytes in the file besides the fields: coordinates and metadata.
 METADATA_BYTES = 1 << 18
 
-MEMORY, MEAN = "_memory", "_mean"
+MEMORY = "_memory"
 
 #: What is kept of a field since the start of the run, by the ending of its name; the pattern of such names.
 EXTREMES = {
@@ -59,12 +59,12 @@ class Contents(NamedTuple):
     records: str = ""
 
 
-def contents_of(carry: Carry, step: int, seconds: float, means: dict, mean_steps: int) -> Contents:
-    """The contents of a restart file for a carry and running means."""
+def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents:
+    """The contents of a restart file for a carry, and for what accumulators keep, by the names in the file."""
     states = [("", carry.state), *((f"{MEMORY}{k}", past) for k, past in enumerate(carry.memory, 1))]
     fields = {f"{name}{suffix}": field for suffix, state in states for name, field in state._asdict().items()}
-    fields |= {f"{name}{MEAN}": field for name, field in means.items()}
-    return Contents(fields, step, seconds, mean_steps)
+    fields |= {name: field for name, field in kept.items() if name != MEAN_STEPS}
+    return Contents(fields, step, seconds, int(kept.get(MEAN_STEPS, 0)))
 
 
 def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:

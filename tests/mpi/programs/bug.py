@@ -8,10 +8,10 @@ from swmodel.parallel.environment import world
 class Buggy(swmodel.Simulation):
     """A simulation of which one rank fails while the others wait for its halo."""
 
-    def take_steps(self, steps, watching=None):
+    def take_steps(self, steps, *accumulators):
         if world().rank == 1 and self.step >= 100:
             raise ZeroDivisionError("a bug")
-        super().take_steps(steps, watching)
+        super().take_steps(steps, *accumulators)
 
 
 swmodel.Simulation = Buggy

@@ -1,0 +1,13 @@
+"""What a run keeps of the states after each step: means, largest values, harmonic sums, series at points.
+
+accumulator   the Accumulator: how the loop, restart files and output see one; a run's list of them
+block         the state of a block with its halo; derived fields of it, in programs
+fields        means; largest values, their times, and first arrivals; sums for harmonic constants
+series        values at points
+"""
+
+from .accumulator import NO_ACCUMULATORS, Accumulator, Accumulators
+from .fields import Extremes, Harmonics, Mean
+from .series import Series
+
+__all__ = ["NO_ACCUMULATORS", "Accumulator", "Accumulators", "Extremes", "Harmonics", "Mean", "Series"]

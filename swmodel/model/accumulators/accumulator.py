@@ -1,0 +1,135 @@
+"""One accumulator, and the list of those of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...executors.registry import COMPILED
+from ...parallel.transport.programs import jitted
+
+
+class Accumulator:
+    """What is kept of the states of a run after each step, updated within the compiled loop over steps.
+
+    Args:
+        simulation: the run.
+
+    Attributes:
+        update: (make, *parts), hashable; make(*parts, transport) is a function (kept, given, State, step) -> kept with
+            one more state, of one block, to be traced.
+        kept: what is kept so far, a tree of arrays on the devices.
+        steps: the steps whose states are added, from outside the loop; None: all steps, within the loop.
+    """
+
+    update: tuple
+    kept: Any
+    steps: range | None = None
+
+    def __init__(self, simulation: Any):
+        self.simulation = simulation
+
+    def given(self) -> Any:
+        """The second argument of `update`, a tree of arrays that holds for the next steps."""
+        raise NotImplementedError
+
+    def begin(self, stored: dict[str, Any]) -> None:
+        """Begin at the present state, or go on from what a restart file of this step has; {}: there is no file."""
+
+    def until(self, last: int) -> int:
+        """The step, at most `last`, to which the run may go before `collect` is called."""
+        return last
+
+    def collect(self) -> None:
+        """Take from the devices what is due at the present step; called by all processes together.
+
+        Raises:
+            FilesError: something could not be written, on all processes.
+        """
+
+    def stored(self) -> dict[str, Any]:
+        """The fields and numbers in a restart file, by their names there."""
+        return {}
+
+    def record(self) -> dict[str, np.ndarray]:
+        """The fields of this process in a record of output.nc, by their names there."""
+        return {}
+
+    def next_record(self) -> None:
+        """Begin with what belongs to the next record of output.nc, as one has been written."""
+
+    def add(self, state: Any) -> None:
+        """Add a state at the present step, outside the loop over steps."""
+        program = jitted(*self.update, self.simulation.transport)
+        self.kept = program(self.kept, self.given(), state, jnp.asarray(self.simulation.step, jnp.int32))
+
+
+def make_updates(updates: tuple, transport):
+    """The `update` of several Accumulators: of tuples of what is kept, and of `given`."""
+    functions = [make(*parts, transport) for make, *parts in updates]
+
+    def update(kept, given, state, step):
+        return tuple(each(*mine, state, step) for each, *mine in zip(functions, kept, given, strict=True))
+
+    return update
+
+
+class Accumulators:
+    """The Accumulators of a run, as the loop over steps, restart files and output see them."""
+
+    def __init__(self, each: Iterable[Accumulator] = ()):
+        self.all = list(each)
+        self._in_loop = [one for one in self.all if one.steps is None]
+        self._update = make_updates, tuple(one.update for one in self._in_loop)
+
+    def begin(self, stored: dict[str, Any]) -> None:
+        """See `Accumulator.begin`."""
+        for each in self.all:
+            each.begin(stored)
+
+    def until(self, last: int) -> int:
+        """The step, at most `last`, to which the run may go before the next `collect`."""
+        return min([last, *(each.until(last) for each in self.all)])
+
+    def advance(self, executor, carry, steps: int):
+        """The executor's carry `steps` later, each of which was added."""
+        if not self._in_loop:
+            return executor.advance(carry, steps)
+        kept, given = tuple(each.kept for each in self._in_loop), tuple(each.given() for each in self._in_loop)
+        if executor.name in COMPILED:
+            carry, kept = executor.watch(carry, steps, self._update, kept, given)
+        else:
+            update = jitted(*self._update, self._in_loop[0].simulation.transport)
+            for _ in range(steps):
+                carry = executor.advance(carry, 1)
+                kept = update(kept, given, carry.state, carry.step)
+        for each, found in zip(self._in_loop, kept, strict=True):
+            each.kept = found
+        return carry
+
+    def collect(self) -> None:
+        """See `Accumulator.collect`."""
+        for each in self.all:
+            each.collect()
+
+    def stored(self) -> dict[str, Any]:
+        """See `Accumulator.stored`."""
+        return reduce(or_, (each.stored() for each in self.all), {})
+
+    def record(self) -> dict[str, np.ndarray]:
+        """See `Accumulator.record`."""
+        return reduce(or_, (each.record() for each in self.all), {})
+
+    def next_record(self) -> None:
+        """See `Accumulator.next_record`."""
+        for each in self.all:
+            each.next_record()
+
+
+#: The list of a run that keeps nothing.
+NO_ACCUMULATORS = Accumulators()

@@ -1,0 +1,226 @@
+"""Accumulators of fields: means; largest values, their times and first arrivals; sums for harmonic constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import UsageError
+from ...ocean.harmonics import basis, constants, normal_matrix
+from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, maxima_of
+from ...setup.tidal_analysis import analysis
+from .accumulator import Accumulator
+from .block import make_fields, params_of
+
+#: Times are kept as numbers of steps (in seconds in output.nc); NEVER: there was none.
+STEP, NEVER = "_step", -1
+
+#: The name of the field of first steps.
+REACHED = f"eta{ARRIVAL}{STEP}"
+
+
+class OfFields(Accumulator):
+    """Base of the accumulators of fields, which are kept by their names in a restart file.
+
+    Args:
+        make: makes `update` of the names of the fields, `parts`, and the further arguments of `make_fields`.
+        blank: {name: the number with which a field of numbers of its type begins}.
+    """
+
+    def __init__(self, simulation, names, make, parts: tuple, blank: dict[str, Any]):
+        super().__init__(simulation)
+        config, self._blank = simulation.config, blank
+        self.update = make, tuple(names), *parts, config.physics, config.grid, simulation.scheme
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin without any state."""
+        blank = self._blank
+        self.kept = self.simulation.transport.make(
+            lambda block: {name: np.full(block.shape, number) for name, number in blank.items()}
+        )
+
+    def resume(self, stored: dict) -> bool:
+        """Whether a restart file has all that is kept, which is taken from it then."""
+        there = self.kept.keys() <= stored.keys()
+        if there:
+            self.kept = {name: stored[name] for name in self.kept}
+        return there
+
+    def given(self):
+        """See `Accumulator`."""
+        return self.simulation.grid, params_of(self.simulation)
+
+    def stored(self) -> dict:
+        """See `Accumulator`."""
+        return self.kept
+
+
+def make_mean(names, *parts):
+    """The `update` of Mean; its `parts` are further arguments of `make_fields`, `given` are Grid and Params.
+
+    The bits must be the same on any layout. So nothing but the weight is divided, as compilers may multiply by the
+    reciprocal; and products pass through a maximum, so that they are rounded before they are added.
+    """
+    fields = make_fields(names, *parts)
+
+    def update(kept, given, state, step):
+        count = kept[MEAN_STEPS] + 1
+
+        def with_one_more(mean, x):
+            weight = jnp.ones((), x.dtype) / count.astype(x.dtype)
+            return mean + jnp.maximum((x - mean) * weight, jnp.finfo(x.dtype).min)
+
+        found = fields(state, *given, step).items()
+        return {name + MEAN: with_one_more(kept[name + MEAN], x) for name, x in found} | {MEAN_STEPS: count}
+
+    return update
+
+
+class Mean(OfFields):
+    """Running means of derived fields since the last record, in the precision of the run."""
+
+    def __init__(self, simulation, names):
+        zero = np.dtype(simulation.config.run.dtype).type(0)
+        super().__init__(simulation, names, make_mean, (), {name + MEAN: zero for name in names})
+
+    def reset(self) -> None:
+        """See `OfFields`."""
+        super().reset()
+        self.kept[MEAN_STEPS] = self.simulation.transport.put(np.int32(0))
+
+    def begin(self, stored: dict) -> None:
+        """See `Accumulator`."""
+        self.resume(stored)
+
+    def stored(self) -> dict:
+        """See `Accumulator`; {} where there is no state in the means."""
+        return self.kept if int(self.kept[MEAN_STEPS]) else {}
+
+    def record(self) -> dict[str, np.ndarray]:
+        """See `Accumulator`; {} where there is no state in the means."""
+        return self.simulation.get({name: self.kept[name] for name in self._blank}) if self.stored() else {}
+
+    def next_record(self) -> None:
+        """See `Accumulator`."""
+        self.reset()
+
+    def values(self) -> dict[str, np.ndarray]:
+        """The means on this process's block, by the names of the fields; {} where there is no state in them."""
+        return {name.removesuffix(MEAN): field for name, field in self.record().items()}
+
+
+def make_extremes(names, arrival, *parts):
+    """The `update` of Extremes: arguments as those of `make_mean`, and the size of eta whose first step is kept."""
+    fields = make_fields(names if arrival is None else (*names, *({"eta"} - {*names})), *parts)
+
+    def update(kept, given, state, step):
+        now, found = fields(state, *given, step), {}
+        for name in names:
+            most = name + MAXIMUM
+            larger = now[name] > kept[most]
+            found[most] = jnp.where(larger, now[name], kept[most])
+            found[most + STEP] = jnp.where(larger, step, kept[most + STEP])
+        if arrival is not None:
+            first = (kept[REACHED] == NEVER) & (jnp.abs(now["eta"]) >= arrival)
+            found[REACHED] = jnp.where(first, step, kept[REACHED])
+        return found
+
+    return update
+
+
+class Extremes(OfFields):
+    """The largest values of fields since the start, their times, and the first time of a sea level: see `output`."""
+
+    def __init__(self, simulation):
+        output, dtype = simulation.config.output, np.dtype(simulation.config.run.dtype)
+        blank = {name + MAXIMUM: dtype.type(-np.inf) for name in output.maxima}
+        blank |= {name + MAXIMUM + STEP: np.int32(NEVER) for name in output.maxima}
+        blank |= {} if output.arrival is None else {REACHED: np.int32(NEVER)}
+        super().__init__(simulation, output.maxima, make_extremes, (output.arrival,), blank)
+
+    def begin(self, stored: dict) -> None:
+        """See `Accumulator`."""
+        if not self.resume(stored):
+            self.add(self.simulation.carry.state)
+
+    def record(self) -> dict[str, np.ndarray]:
+        """See `Accumulator`: times are in s, NaN where there was none."""
+        config, dt = self.simulation.config, self.simulation.dt
+        kept = self.simulation.get(self.kept)
+
+        def of(name: str) -> np.ndarray:
+            if name in kept:
+                return kept[name]
+            steps = kept[name.removesuffix("_time") + STEP]
+            return np.where(steps == NEVER, np.nan, steps * dt).astype(config.run.dtype)
+
+        return {name: of(name) for name in maxima_of(config.output)}
+
+
+def make_sums(names, count: int, *parts):
+    """The `update` of Harmonics: arguments as those of `make_mean`, and the number of basis functions.
+
+    `given` are Grid, Params, and the values of the basis functions at the step.
+    """
+    fields = make_fields(names, *parts)
+
+    def update(kept, given, state, step):
+        (*static, values), found = given, {}
+        for name, x in fields(state, *static, step).items():
+            sums = (f"{name}{HARMONIC}{k}" for k in range(count))
+            found |= {key: kept[key] + values[k] * x for k, key in enumerate(sums)}
+        return found
+
+    return update
+
+
+class Harmonics(OfFields):
+    """Sums over the run of fields times basis functions, every few steps, for an analysis of tides."""
+
+    def __init__(self, simulation):
+        self.analysis = found = analysis(simulation.config)
+        self.steps, self.count = found.steps, 2 * len(found.constituents) + 1
+        zero = np.dtype(simulation.config.run.dtype).type(0)
+        blank = {f"{name}{HARMONIC}{k}": zero for name in found.fields for k in range(self.count)}
+        super().__init__(simulation, found.fields, make_sums, (self.count,), blank)
+
+    def begin(self, stored: dict) -> None:
+        """See `Accumulator`.
+
+        Raises:
+            UsageError: the run goes on from a restart file without the sums of the steps before.
+        """
+        if not self.resume(stored) and (step := self.simulation.step) >= self.steps.start:
+            raise UsageError(
+                f"output.harmonics: there are no sums of the steps up to {step} to go on with; "
+                "start with a later output.harmonics_from"
+            )
+
+    def given(self):
+        """See `Accumulator`."""
+        simulation = self.simulation
+        values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
+        values = values.astype(simulation.config.run.dtype)
+        return *super().given(), simulation.transport.make(lambda block: values)
+
+    def until(self, last: int) -> int:
+        """See `Accumulator`."""
+        past = max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)
+        return min(last, self.steps.start + past * self.steps.step)
+
+    def collect(self) -> None:
+        """See `Accumulator`."""
+        if self.simulation.step in self.steps:
+            self.add(self.simulation.carry.state)
+
+    def constants(self) -> dict[str, tuple]:
+        """{field: its mean, and (amplitude, phase lag in degrees) of each constituent} on this process's block."""
+        kept = self.simulation.get(self.kept)
+        matrix = normal_matrix(self.analysis.constituents, self.simulation.dt, self.steps)
+        return {
+            name: constants(matrix, np.stack([kept[f"{name}{HARMONIC}{k}"] for k in range(self.count)]))
+            for name in self.analysis.fields
+        }
