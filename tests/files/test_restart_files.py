@@ -250,7 +250,7 @@ def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, l
     settings = config()
 
     def work(transport):
-        loaded = read(path, settings, transport)
+        loaded = read(path, setup_of(settings), transport)
         contents = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept)
         write.write(made, contents, settings, transport)
         return loaded
@@ -273,7 +273,7 @@ def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypa
         here = slice(transport.block.members.start, transport.block.members.stop)
         own = {name: field[here] for name, field in fields.items()}
         write.write(tmp_path / "members.nc", write.Contents(own, 3, 60.0, 0), settings, transport)
-        state = read(tmp_path / "members.nc", settings, transport).carry.state
+        state = read(tmp_path / "members.nc", setup_of(settings), transport).carry.state
         return all(np.array_equal(getattr(state, name), field) for name, field in own.items())
 
     assert run_ranks(work, (1, 1), 9, 14, members=5, shares=shares) == [True] * shares
@@ -288,7 +288,7 @@ def test_a_failure_on_rank_0_is_one_on_all_ranks(halfway, tmp_path, monkeypatch)
     monkeypatch.setattr(write, "image", fail)
 
     def work(transport):
-        loaded = read(path, settings, transport)
+        loaded = read(path, setup_of(settings), transport)
         contents = write.contents_of(loaded.carry, loaded.step, 139.0, {})
         with pytest.raises(FilesError) as error:
             write.write(tmp_path / "made.nc", contents, settings, transport)
