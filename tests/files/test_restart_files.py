@@ -21,6 +21,7 @@ from swmodel.files import block_file
 from swmodel.files.integrity import guard
 from swmodel.files.restart import folder, write
 from swmodel.files.restart.read import read
+from swmodel.setup.setup import setup_of
 
 
 @pytest.mark.parametrize("name", ["h", "v", "u_memory1", "eta_mean"])
