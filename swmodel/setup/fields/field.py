@@ -26,9 +26,19 @@ VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """Values [y, x] of the part of the grid that this process has (`swmodel.local`)."""
+    """Values [y, x] of the part of the grid that this process has (`swmodel.local`).
+
+    Until all parts are put together it counts as a `kinds.PythonField`: a table that does not vary in time.
+    """
 
     values: Any
+    in_time = False
+    tabulated = True
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """See `PythonField`."""
+        return {"": self.values}
 
 
 #: What a field may be given as (docs/python.md).
