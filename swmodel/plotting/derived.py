@@ -167,7 +167,7 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
     static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
     static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
     lengths = metrics(grid_of(configuration(data)), range(-1, len(depth) + 1))
-    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 0) for name, places in lengths.items()})
+    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 1) for name, places in lengths.items()})
     return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
 
 
