@@ -77,8 +77,8 @@ class Problem:
     ) -> None:
         config = config if isinstance(config, Config) else load(config)
         controls = (controls,) if isinstance(controls, str) else tuple(controls)
-        tracers = [each.name for each in config.physics.tracers]
-        known = [*CONTROLS, *tracers, *config.own._parameters]
+        self._physical = [*CONTROLS, *(each.name for each in config.physics.tracers)]
+        known = [*self._physical, *config.own._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")
@@ -128,7 +128,7 @@ class Problem:
 
         It has coordinates. Units are those of the controls: a derivative is per unit. Parameters of terms are left out.
         """
-        found = {name: self.transport.get(x[name]) for name in x if name not in self.config.own._parameters}
+        found = {name: self.transport.get(x[name]) for name in x if name in self._physical}
         return dataset_of(self.config, self.block, found)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:
