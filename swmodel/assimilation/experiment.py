@@ -14,7 +14,7 @@ from ..config.loading.decisive import differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
 from ..gradients import Problem
-from ..gradients.pieces import length_of
+from ..gradients.sweeps import length_of
 from ..ocean.grid import as_patches
 from ..ocean.state import State
 from ..ocean.table import CONTROLS

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from ..gradients.pieces import length_of
+from ..gradients.sweeps import length_of
 from ..model.simulation import Simulation
 from ..ocean.state import State
 

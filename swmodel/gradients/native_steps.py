@@ -2,122 +2,109 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from ..executors.native import tape as tapes
+from ..executors.native import tape
 from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
+from ..executors.native.tape import StepDirection
 from ..executors.native.trace import kinds_of
 from ..model.resolve import say_slower
 from ..parallel.transport.halo import surround_named, within
 from .controls import replace
-from .steps import Cotangents, InJax
+from .steps import Cotangents
 
 
 class Native:
     """The native step and its adjoint, or, for pairs, its tangent and the adjoint of the tangent.
 
-    If some process lacks one of them, all processes take the steps in JAX instead. Derivatives treat a control that is
-    a number as one number in each row; its adjoint is summed over the steps in each cell.
+    Derivatives treat a control that is a number as one number in each row; its adjoint is summed over the steps in
+    each cell.
 
     Args:
-        slow: the steps InJax.
         kernel: that of the step forward.
         transport: for messages.
+        controls: names of those that are no initial fields, in order.
         pairs: whether carry and active fields are pairs of a value and its tangent.
     """
 
-    def __init__(self, slow: InJax, kernel: Kernel, transport, controls, pairs: bool):
+    def __init__(self, kernel: Kernel, transport, controls: tuple[str, ...], pairs: bool = False):
         register()
-        self.slow, self.transport, self.pairs = slow, transport, pairs
+        self.kernel, self.transport, self.controls, self.pairs = kernel, transport, controls, pairs
         self.margin, self.wide = kernel.scheme.margin, reach_back(kernel.scheme)
-        self._there: dict[tuple, bool] = {}
-        self._seen: dict[tuple, list] = {}
-        tangent = {"derivative": ("tangent",), "controls": tuple(controls)}
-        self.forth = kernel._replace(**tangent) if pairs else kernel
-        back = {"derivative": (*self.forth.derivative, "adjoint"), "controls": tuple(controls)}
-        self.behind = self.forth._replace(margin=self.wide, **back)
+        self._available: dict[tuple, bool] = {}
+        self._kernels_of: dict[tuple, list] = {}
+        forward = kernel._replace(derivative=("tangent",), controls=controls) if pairs else kernel
+        derivative = (*forward.derivative, "adjoint")
+        self.inner = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
+        self.forward = forward
+        self.back = forward._replace(margin=self.wide, derivative=derivative, controls=controls)
 
-    def settle(self, active, fixed, back=False):
+    def tangent(self) -> Native:
+        """That of pairs."""
+        return Native(self.kernel, self.transport, self.controls, pairs=True)
+
+    def settle(self, active, fixed, back: bool) -> None:
+        """Agree with all processes whether they take native steps, `back` too; called before a program is traced."""
         shapes = tuple(leaf.shape for leaf in jax.tree.leaves(active))
-        if shapes not in self._seen:
+        if shapes not in self._kernels_of:
 
             def look(active, fixed):  # traced, as arrays in a program are those of a block
-                self._seen[shapes] = self._both(active, fixed)
+                self._kernels_of[shapes] = self._both(active, fixed)
                 return fixed.dt
 
             jax.eval_shape(self.transport.jit(look), active, fixed)
-        for key in self._seen[shapes][: 1 + back]:
-            if key not in self._there:
+        for key in self._kernels_of[shapes][: 1 + back]:
+            if key not in self._available:
                 missing = self._missing(*key, fixed.dt.dtype)
-                self._there[key] = not self.transport.any(bool(missing))
-                if not self._there[key]:
+                self._available[key] = not self.transport.any(bool(missing))
+                if not self._available[key]:
                     say_slower(missing or "another process has none for these derivatives")
 
-    def ahead(self, active, fixed, recording=False):
-        if not self._has(active, fixed, back=recording):
-            return self.slow.ahead(active, fixed, recording)
-        named = dict(self.named(active))
-        if self.pairs:
-            named = {name: self._lined(field, self.margin) for name, field in named.items()}
-        kernel = self.forth._replace(least=self._lead(active, fixed)) if recording else self.forth
-        return self._way(kernel, replace(fixed.grid, fixed.params, named), fixed.dt)
-
-    def back(self, active, fixed):
-        if not self._has(active, fixed, back=True):
-            return self.slow.back(active, fixed)
-        static = replace(*fixed.wide, self._widened(dict(self.named(active))))
-        way = self._way(self.behind._replace(least=self._lead(active, fixed)), static, fixed.dt)
-        return WayBack(self, self.ahead(active, fixed, recording=True), way)
-
-    def zero(self, carry, active, fixed) -> Cotangents:
-        found = self.slow.zero(carry, active, fixed)
-        if not self._has(active, fixed, back=True):
-            return found
-        numbers = [name for name, field in self.named(active) if field.shape == (1, 1)]
-        return found._replace(spread={name: jnp.zeros(self.transport.shape, fixed.dt.dtype) for name in numbers})
-
-    def _way(self, kernel, static, dt) -> tapes.StepDirection:
-        """The steps of a kernel with Grid and Params `static`."""
-        return tapes.StepDirection(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+    def available(self, active, fixed, back: bool) -> bool:
+        """Whether all processes have native steps forward and, if `back`, those too."""
+        return all(self._available[key] for key in self._both(active, fixed)[: 1 + back])
 
     def named(self, active) -> list:
         """The active fields by name, their tangents as "d." + name; in the order of their leaves."""
         parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
         return [(prefix + name, field) for prefix, of in parts for name, field in sorted(of.items())]
 
+    def steps(self, active, fixed, recorded: bool, back: bool) -> NativeSteps:
+        """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
+        named, least, behind = dict(self.named(active)), 0, None
+        if recorded or back:  # in one memory: both have as many columns on either side
+            both = self._both(active, fixed)
+            least = max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
+        if back:
+            fields = {name: field[self.inner] for name, field in named.items() if field.shape != (1, 1)}
+            lined = {name: self._lined(field, self.wide) for name, field in named.items()}
+            widened = lined | surround_named(fields, self.wide, self.transport)
+            behind = self._direction(self.back, least, replace(*fixed.wide, widened), fixed.dt)
+        if self.pairs:
+            named = {name: self._lined(field, self.margin) for name, field in named.items()}
+        ahead = self._direction(self.forward, least, replace(fixed.grid, fixed.params, named), fixed.dt)
+        return NativeSteps(self, active, ahead, behind)
+
+    def _direction(self, kernel, least: int, static, dt) -> StepDirection:
+        kernel = kernel._replace(least=least)
+        return StepDirection(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+
     def _lined(self, field, margin: int):
         """A number as a line: one number in each row."""
         return jnp.broadcast_to(field, (self.transport.shape[0] + 2 * margin, 1)) if field.shape == (1, 1) else field
 
-    def _widened(self, named) -> dict:
-        """Active fields by name, with the margin that the way back needs."""
-        inner = tuple(slice(self.margin, self.margin + length) for length in self.transport.shape)
-        fields = {name: field[inner] for name, field in named.items() if field.shape != (1, 1)}
-        lined = {name: self._lined(field, self.wide) for name, field in named.items()}
-        return lined | surround_named(fields, self.wide, self.transport)
-
-    def _kinds(self, active, fixed, lined: bool):
-        """The kinds of static fields; if `lined`, numbers that are controls count as lines."""
-        named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active)}
-        return kinds_of(*replace(fixed.grid, fixed.params, named))
-
     def _both(self, active, fixed) -> list:
         """The kernels forward and back, each with the kinds of its static fields."""
-        ways = (self.forth, self.pairs), (self.behind, True)
-        return [(kernel, self._kinds(active, fixed, lined)) for kernel, lined in ways]
 
-    def _has(self, active, fixed, back: bool) -> bool:
-        """Whether all processes have native steps forward and, if asked, `back`."""
-        return all(self._there[key] for key in self._both(active, fixed)[: 1 + back])
+        def kinds(lined: bool):
+            named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active)}
+            return kinds_of(*replace(fixed.grid, fixed.params, named))
 
-    def _lead(self, active, fixed) -> int:
-        """Columns on either side that steps forward and back both have."""
-        both = self._both(active, fixed)
-        return max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
+        return [(self.forward, kinds(self.pairs)), (self.back, kinds(True))]
 
     def _missing(self, kernel, kinds, dtype) -> str:
         """Why there is no such native step here, or not for blocks so small; empty if there is."""
@@ -130,32 +117,43 @@ class Native:
         return f"a step {way}reads {made.width} cells away, and a block has {smallest} rows or columns"
 
 
-class WayBack(NamedTuple):
-    """The `way` back along native steps that were recorded by those `ahead`."""
+class NativeSteps(NamedTuple):
+    """Native Steps by the calls `ahead` and, where they go back, `behind`."""
 
-    steps: Native
-    ahead: tapes.StepDirection
-    way: tapes.StepDirection
+    native: Native
+    active: Any
+    ahead: StepDirection
+    behind: StepDirection | None
+
+    def run(self, carry, first, last):
+        return self.ahead.run(carry, first, last)
 
     def blank(self, carry, length: int):
-        return tapes.blank(self.ahead, self.way, length)
+        return tape.blank(self.ahead, self.behind, length)
+
+    def record(self, stack, carry, first, last, origin):
+        return self.ahead.record(stack, carry, first, last, origin)
+
+    def recorded(self, stack, like, slot):
+        known, (fields, tree) = tape.state(stack, self.ahead, slot), jax.tree.flatten(like)
+        names = zip(self.ahead.names(), fields, strict=True)
+        return tree.unflatten([known.get(name, jnp.zeros_like(field)) for name, field in names])
+
+    def zero(self, carry) -> Cotangents:
+        numbers = [name for name, field in self.native.named(self.active) if field.shape == (1, 1)]
+        spread = {name: jnp.zeros(self.native.transport.shape, self.ahead.dt.dtype) for name in numbers}
+        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), spread)
 
     def pull(self, stack, cotangents, first, last, origin):
-        margin, shape = self.steps.margin, self.way.transport.shape
-        inner = tuple(slice(margin, margin + length) for length in shape)
-        bars = dict(self.steps.named(cotangents.active))
+        transport, inner = self.native.transport, self.native.inner
+        bars = dict(self.native.named(cotangents.active))
         sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
-        stack, carry, sums = tapes.pull(stack, self.way, cotangents.carry, sums, (first, last, origin))
+        stack, carry, sums = tape.pull(stack, self.behind, cotangents.carry, sums, (first, last, origin))
         spread = {name: sums.pop(name) for name in cotangents.spread}
-        ours = within(jnp.ones(shape), self.way.transport.extent()) > 0  # the halo may begin beyond it
+        ours = within(jnp.ones(transport.shape), transport.extent()) > 0  # the halo may begin beyond it
         bars |= {name: bars[name].at[inner].set(jnp.where(ours, sums[name], bars[name][inner])) for name in sums}
         leaves = jax.tree.structure(cotangents.active).unflatten(list(bars.values()))
         return stack, Cotangents(carry, leaves, spread)
-
-    def recorded(self, stack, like, slot):
-        known, (fields, tree) = tapes.state(stack, self.ahead, slot), jax.tree.flatten(like)
-        names = zip(self.ahead.names(), fields, strict=True)
-        return tree.unflatten([known.get(name, jnp.zeros_like(field)) for name, field in names])
 
 
 def reach_back(scheme) -> int:

@@ -1,4 +1,4 @@
-"""How a trajectory is kept for its backward sweep: as much of it as fits into memory; the rest is computed again.
+"""How much of a trajectory is kept for its backward sweep: what fits into memory; the rest is computed again.
 
 Steps are grouped into segments of equal length; the last one may be shorter. The backward sweep needs the carry before
 each step of a segment, and keeps all of them while it is in that segment. Of the other segments it keeps only some
@@ -10,13 +10,25 @@ Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Tran
 
 from __future__ import annotations
 
+import ctypes
 import math
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import jax
+import numpy as np
 from checkpoint_schedules import Forward, MultistageCheckpointSchedule
 
 from ..errors import UsageError
+from ..parallel.environment import free_memory, resident_memory, world
+
+#: Carries besides those of the Plan: the present and the next one forward, and the cotangents of both backward.
+IN_FLIGHT = 6
+#: Estimates before compilation: bytes that it takes, and carries that a step back takes.
+COMPILING, WORKSPACE = 200 * 10**6, 12
+#: Fraction of the memory that is left free for what is not foreseen.
+SPARE = 0.03
 
 
 class Plan(NamedTuple):
@@ -72,3 +84,89 @@ def plan(steps: int, room: int, step: float = 1.0) -> Plan:
 def least(step: float) -> int:
     """Carries that a checkpoint and a step take."""
     return 1 + math.ceil(step)
+
+
+class Room:
+    """The memory that a process may hold during a backward sweep, and what it holds already.
+
+    Args:
+        memory: bytes that this process may hold; None: half of what is free, shared by this machine's processes.
+    """
+
+    def __init__(self, sweeps, x, memory: int | None):
+        carry, active, series = sweeps.shapes(x)
+        self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
+        step, besides = sweeps.stack_bytes(x)
+        self.step = float(self.transport.reduce(np.asarray(step / self.carry), "max"))  # the same in uneven blocks
+        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # their adjoints are spread over the cells
+        besides += 3 * numbers * sweeps.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
+        self.beside = besides + 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
+        if memory is not None:
+            give_back_memory()
+        else:
+            place = world()
+            memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
+        self.memory = memory
+
+    def carries(self, workspace: int, length: int | None) -> int:
+        """How many carries fit into memory on all processes, beside `workspace` bytes and stacks for `length` steps.
+
+        Stacks of other lengths are dropped.
+        """
+        self.sweeps.release(length)
+        held = resident_memory() - self.sweeps.kept_bytes()
+        free = (1 - SPARE) * self.memory - held - workspace - self.beside
+        return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
+
+    def refusal(self, carries: int) -> UsageError:
+        """The error if so many carries fit, which are too few for a checkpoint and a step."""
+        needed = (self.memory + (least(self.step) - carries) * self.carry) * (1 + SPARE)
+        return UsageError(
+            f"{megabytes(self.memory)} of memory are too little: a process needs {megabytes(needed)} for derivatives"
+        )
+
+
+def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
+    """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
+
+    Args:
+        memory: see `Room`.
+        before: the previous Plan: if its segments still fit they stay, and nothing is compiled.
+
+    Raises:
+        UsageError: the smallest backward sweep does not fit.
+    """
+    room, steps, tried, found = Room(sweeps, x, memory), sweeps.steps, set(), None
+    best = before or plan(
+        steps, max(least(room.step), room.carries(COMPILING + WORKSPACE * room.carry, None)), room.step
+    )
+    while best.length not in tried:
+        tried.add(best.length)
+        length, left = best.length, room.carries(sweeps.prepare(x, best.length), best.length)
+        if left < min(least(room.step), math.ceil(max(1, steps) * room.step)):
+            raise room.refusal(left)
+        taken = math.ceil(length * room.step)
+        if left > taken or left >= steps * room.step:
+            prepared = Plan(steps, length, left - taken)
+            if before is not None:
+                return prepared
+            found = min(found or prepared, prepared, key=Plan.runs)
+        best = plan(steps, left, room.step)
+        if found and found.runs() <= best.runs():
+            break
+    return found
+
+
+def give_back_memory():
+    """Have the C library return arrays of a megabyte and more to the system as soon as they are freed.
+
+    By default it keeps those of up to 32 MB, in pieces: at 400 x 400 cells 125 MB above the bound of 800 MB.
+    """
+    library, mmap_threshold = ctypes.CDLL(None), -3
+    if sys.platform == "linux" and hasattr(library, "mallopt"):
+        library.mallopt(mmap_threshold, 2**20)
+
+
+def megabytes(size: int) -> str:
+    """A number of bytes in words."""
+    return f"{size / 1e6:.0f} MB"

@@ -19,13 +19,10 @@ from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from .controls import first_guess, scheme_for
-from .memory import fit
 from .native_steps import reach_back
 from .parameters import Parameters
-from .pieces import Held, Pieces
-from .plan import Plan
-from .reverse import pull_back, series_of
-from .sweeps import Sweeps
+from .plan import Plan, fit
+from .sweeps import Held, Sweeps
 from .trajectory import Fixed, View, tangent, trajectory_of
 
 if TYPE_CHECKING:
@@ -94,29 +91,25 @@ class Problem:
         setup = self.domain.setup
         self.steps = cast(int, self.config.run.steps)  # resolved
         self.every = every or max(1, self.steps)
-        trajectory = trajectory_of(self.domain, controls, observe)
-        parts = self.transport, self.steps, self.every
-        self._sweeps: Any = Sweeps(trajectory, *parts)
-        self._tangent: Any = Sweeps(tangent(trajectory), *parts)
-        self.samples = self._sweeps.samples
         state = self.transport.make(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
-        self._fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
-        self._held = None
+        fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
+        held = None
         if setup.scheme.varying:
-            self._held = Held(Forcing(setup, self.transport), self._fixed, reach_back(setup.scheme))
-            self.in_pieces(max(1, self.steps), lambda *piece: None)
+            held = Held(Forcing(setup, self.transport), fixed, reach_back(setup.scheme))
+        trajectory = trajectory_of(self.domain, controls, observe)
+        parts = self.transport, self.steps, self.every, fixed, held
+        self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
+        self.samples = self._sweeps.programs.samples
         self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Sweeps, Plan] = {}
 
     def in_pieces(self, length: int, between: Callable[..., None]) -> None:
-        """Have everything computed in pieces; call it before the first derivative. See `pieces.Pieces`."""
-        parts = length, between, self._held
-        self._sweeps, self._tangent = (
-            Pieces(each.sweeps if isinstance(each, Pieces) else each, *parts) for each in (self._sweeps, self._tangent)
-        )
+        """Have everything computed in pieces; call it before the first derivative. See `Sweeps.in_pieces`."""
+        for sweeps in (self._sweeps, self._tangent):
+            sweeps.in_pieces(length, between)
 
     def first_guess(self) -> Controls:
         """The values of the controls in the configuration, by name."""
@@ -139,25 +132,24 @@ class Problem:
         """
         x = self._parameters.inside(x)
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
-            self._plans[sweeps] = fit(sweeps, at, self._fixed, self.memory)
+            self._plans[sweeps] = fit(sweeps, at, self.memory)
 
     def states(self, x: Controls, every: int) -> Iterator[State]:
         """The states of the block at steps 0, every, 2 every, ... and at the last step, as they are reached."""
-        carry, active = self._sweeps.start(self._parameters.inside(x), self._fixed)
+        carry, active = self._sweeps.start(self._parameters.inside(x))
         yield carry[0]
         for first in range(0, self.steps, every):
             last = min(first + every, self.steps)
-            carry = self._sweeps.advance(carry, active, jnp.int32(first), jnp.int32(last), self._fixed)
+            carry = self._sweeps.advance(carry, active, first, last)
             yield carry[0]
 
     def series(self, x: Controls) -> Any:
         """What is observed, stacked: a pytree of arrays [samples, ...]."""
-        return series_of(self._sweeps, self._parameters.inside(x), self._fixed)
+        return self._sweeps.series(self._parameters.inside(x))
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
         """The series, and its derivative along dx: M'(x) dx."""
-        pair = self._parameters.inside(x), self._parameters.inside(dx)
-        return series_of(self._tangent, pair, self._fixed)
+        return self._tangent.series((self._parameters.inside(x), self._parameters.inside(dx)))
 
     def adjoint(self, x: Controls, series_bar: Any) -> Controls:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
@@ -201,15 +193,15 @@ class Problem:
         return self.transport.make(lambda block: self.domain.setup.static(block, margin), margin)
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
-        """The answer of `respond` to the series, and the cotangents of the controls x; see `pull_back`."""
+        """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""
         answer, found = self._pull_back(self._sweeps, self._parameters.inside(x), respond)
         return answer, self._parameters.outside(found)
 
-    def _pull_back(self, sweeps: Any, x: Any, respond: Callable[[Any], Any]) -> Any:
+    def _pull_back(self, sweeps: Sweeps, x: Any, respond: Callable[[Any], Any]) -> Any:
         for other in {self._sweeps, self._tangent} - {sweeps}:
             other.release()
-        self._plans[sweeps] = fit(sweeps, x, self._fixed, self.memory, self._plans.get(sweeps))
-        return pull_back(sweeps, self._plans[sweeps], x, self._fixed, respond)
+        self._plans[sweeps] = fit(sweeps, x, self.memory, self._plans.get(sweeps))
+        return sweeps.pull_back(self._plans[sweeps], x, respond)
 
     def _value_and_cotangents(self, value: Value, series: Any, *given: Any) -> Any:
         answer, back = jax.vjp(lambda series: value(series, *given), series)

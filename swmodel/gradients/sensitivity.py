@@ -48,8 +48,8 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         FilesError: a file could not be written.
     """
     from ..plotting.maps import draw_results
-    from .pieces import length_of
     from .problem import Problem
+    from .sweeps import length_of
     from .watcher import Watcher
 
     begin, quantity = time.perf_counter(), parse(options["of"], config)

@@ -1,4 +1,4 @@
-"""The steps of a trajectory forward and back: their Protocols, and their form in JAX."""
+"""The steps of a trajectory forward and back: their Protocol, and their form in JAX."""
 
 from __future__ import annotations
 
@@ -22,65 +22,30 @@ class Cotangents(NamedTuple):
     spread: dict
 
 
-class Ahead(Protocol):
-    """Steps forward with the fields of a block; `first` and `last` are numbers of steps."""
+class Steps(Protocol):
+    """The steps with given active fields (see `trajectory`); `first`, `last` and `origin` are numbers of steps."""
 
     def run(self, carry, first, last):
         """The carry at step `last`, from the one at `first`."""
 
-    def record(self, stack, carry, first, last, origin):
-        """The stack, which begins at step `origin`, with the steps from `first` to `last`; and the carry after them."""
-
-
-class Back(Protocol):
-    """The way back along recorded steps."""
-
     def blank(self, carry, length: int):
         """An empty stack that can record `length` steps."""
 
-    def pull(self, stack, cotangents, first, last, origin):
-        """The stack, and the Cotangents at step `first`, from those at `last`."""
+    def record(self, stack, carry, first, last, origin):
+        """The stack, which begins at step `origin`, with the steps from `first` to `last`; and the carry after them."""
 
     def recorded(self, stack, like, slot):
         """The carry in a slot of the stack, with the structure of `like`; the stepper's memory may be zero."""
 
-
-class Steps(Protocol):
-    """Functions of the arrays of a block; active and fixed as in `trajectory`."""
-
-    def settle(self, active, fixed, back=False) -> None:
-        """Agree with all processes on who computes the steps forward and `back`; called before a program is traced."""
-
-    def zero(self, carry, active, fixed) -> Cotangents:
+    def zero(self, carry) -> Cotangents:
         """Cotangents that are zero."""
 
-    def ahead(self, active, fixed, recording=False) -> Ahead:
-        """The steps forward; with `recording`, those that `back` retraces."""
-
-    def back(self, active, fixed) -> Back:
-        """The steps back."""
+    def pull(self, stack, cotangents, first, last, origin):
+        """The stack, and the Cotangents at step `first`, from those at `last`, along the recorded steps."""
 
 
 class InJax(NamedTuple):
-    """Steps as a function step(carry, active, n, fixed) -> carry."""
-
-    step: Callable
-
-    def settle(self, active, fixed, back=False) -> None:
-        pass
-
-    def zero(self, carry, active, fixed) -> Cotangents:
-        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, active)), {})
-
-    def ahead(self, active, fixed, recording=False) -> Jax:
-        return Jax(self.step, active, fixed)
-
-    def back(self, active, fixed) -> Jax:
-        return Jax(self.step, active, fixed)
-
-
-class Jax(NamedTuple):
-    """Steps forward and back by the derivatives of JAX; a stack has the carry before each step."""
+    """Steps by step(carry, active, n, fixed) -> carry, back by its derivative; a stack has the carry before each."""
 
     step: Callable
     active: Any
@@ -88,6 +53,9 @@ class Jax(NamedTuple):
 
     def run(self, carry, first, last):
         return jax.lax.fori_loop(first, last, lambda n, c: self.step(c, self.active, n, self.fixed), carry)
+
+    def blank(self, carry, length: int):
+        return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
     def record(self, stack, carry, first, last, origin):
 
@@ -98,19 +66,19 @@ class Jax(NamedTuple):
 
         return jax.lax.fori_loop(first, last, turn, (stack, carry))
 
-    def blank(self, carry, length: int):
-        return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
+    def recorded(self, stack, like, slot):
+        return jax.tree.map(lambda all_: all_[slot], stack)
+
+    def zero(self, carry) -> Cotangents:
+        return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), {})
 
     def pull(self, stack, cotangents, first, last, origin):
 
         def turn(i, cotangents):
             n = last - 1 - i
-            carry = jax.tree.map(lambda all_: all_[n - origin], stack)
+            carry = self.recorded(stack, cotangents.carry, n - origin)
             _, back = jax.vjp(lambda c, a: self.step(c, a, n, self.fixed), carry, self.active)
             carry_bar, active_bar = back(cotangents.carry)
             return Cotangents(carry_bar, jax.tree.map(jnp.add, cotangents.active, active_bar), cotangents.spread)
 
         return stack, jax.lax.fori_loop(0, last - first, turn, cotangents)
-
-    def recorded(self, stack, like, slot):
-        return jax.tree.map(lambda all_: all_[slot], stack)

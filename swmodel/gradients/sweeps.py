@@ -1,221 +1,266 @@
-"""Trajectories swept forward and backward: the compiled parts of gradients at bounded memory."""
+"""A trajectory swept forward, and backward according to its Plan, in bounded memory.
+
+Sweeps call the compiled `Programs` for some steps at a time. In between, progress is reported, signals are obeyed, and
+coefficients that vary in time are replaced.
+"""
 
 from __future__ import annotations
 
+import math
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from checkpoint_schedules import Copy, Forward, Move, Reverse
 
-from .steps import Cotangents
-from .trajectory import Trajectory
+from ..parallel.fixed_point import FixedPoint
+from .plan import Plan
+from .programs import Programs
+from .trajectory import Fixed, Trajectory
+
+#: Steps of a piece times cells of a process, about half a second of a backward sweep on one core; most steps of a
+#: piece.
+CELLS, MOST = 4_000_000, 2000
+#: Most numbers that `FixedPoint` adds in a call.
+ADDED = 2**19
+
+
+def length_of(config) -> int:
+    """Steps of a piece, the same on all processes."""
+    cells = config.grid.nx * config.grid.ny / config.run.nproc
+    return max(1, min(MOST, int(CELLS / cells)))
 
 
 class Sweeps:
-    """Jitted sweeps over a trajectory.
+    """Sweeps over a trajectory, in pieces of at most `length` steps; at first all steps are one piece.
+
+    No piece goes beyond a step at which coefficients are replaced. The record for the way back is a list of stacks,
+    each with the first and the last step of its piece.
 
     Args:
         trajectory: a Trajectory.
-        transport: compiles the sweeps for all blocks.
-        steps: number of steps.
-        every: steps between observations, which are made at steps 0, every, 2 every, ... up to `steps`.
-
-    Attributes:
-        samples: number of observations.
+        transport: compiles the programs for all blocks.
+        steps, every: see `Programs`.
+        fixed: the Fixed of the first step.
+        held: replaces it on the way; None: it is the same at all steps.
     """
 
-    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
-        self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
-        self.stepping = trajectory.steps()
-        jit, self._stacks, self._of = transport.jit, [], None
-        self.samples = steps // every + 1
-        self._start = jit(trajectory.start)
-        self.blank = jit(self._blank)
-        self.advance = jit(self._advance)
-        self.forward = jit(self._forward)
-        self._stack = jit(self._blank_stack, static_argnames="length")
-        self._recording = jit(self._record, donate_argnames="stack")
-        self.observe_last = jit(self._observe_last, donate_argnames="series")
-        self.seed = jit(self._seed)
-        self._pulling = jit(self._pull, donate_argnames=("stack", "cotangents"))
-        self.finish = jit(self._finish)
+    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, held: Held | None):
+        self.transport, self.steps, self.fixed, self.held = transport, steps, fixed, held
+        self.programs = Programs(trajectory, transport, steps, every)
+        self.length, self._between = max(1, steps), None
+        self._cuts = held.forcing.cuts(steps) if held else [0, steps]
+        self._stacks, self._kept, self._of = [], None, None
 
-    def start(self, x, fixed):
-        """The carry before the first step, and the active fields."""
+    def in_pieces(self, length: int, between: Callable) -> None:
+        """Compute in pieces of at most `length` steps, the same on all processes.
+
+        After each, between(kind, step, computed, begin) is called, which may raise: kind is forward, again or backward,
+        then the step that is reached, what was computed, and when the piece began on the clock time.perf_counter.
+        """
+        self.length, self._between = length, between
+
+    def start(self, x):
+        """The carry before the first step, and the active fields, from the controls x."""
         self._renew(x)
-        carry, active = self._start(x, fixed)
-        self.stepping.settle(active, fixed)
+        carry, active = self.programs.start(x, self.fixed)
+        self.programs.settle(active, self.fixed)
         return carry, active
 
-    def _renew(self, x) -> None:
-        """Drop what was compiled for controls of other shapes."""
-        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
-        if shapes != self._of:
-            self._of, self._shapes, self._stack_bytes, self._workspaces = shapes, None, None, {}
-            self.release()
+    def advance(self, carry, active, first: int, last: int):
+        """The carry at step `last`, from the one at step `first`."""
+        for span in self._spans(first, last, self.length):
+            begin = time.perf_counter()
+            carry = self.programs.advance(carry, active, *_numbers(span), self._at(span))
+            self._done("again", span[1], carry, begin)
+        return carry
 
-    def shapes(self, x, fixed):
+    def series(self, x):
+        """What is observed of the trajectory from the controls x, a pytree [samples, ...]."""
+        carry, active = self.start(x)
+        series = self.programs.blank(carry, active, self.fixed)
+        carry, series = self._forward(carry, active, series, 0, self.steps)
+        return self.programs.observe_last(carry, active, series, self.fixed)
+
+    def pull_back(self, plan: Plan, x, respond: Callable):
+        """The answer of `respond` to the series, and the cotangents of the controls x.
+
+        Args:
+            respond: function of the series that returns (an answer, the cotangents of the series).
+        """
+        carry, active = self.start(x)
+        series = self.programs.blank(carry, active, self.fixed)
+        kept, stacks, cotangents, answer = {}, [], None, None
+        for action in plan.actions():
+            if isinstance(action, Forward):
+                span, fresh = (plan.step(action.n0), plan.step(action.n1)), cotangents is None
+                if action.write_ics:
+                    kept[action.n0] = carry
+                if action.write_adj_deps:
+                    stacks, carry, series = self._record(carry, active, series, *span, fresh, plan.length)
+                elif fresh:
+                    carry, series = self._forward(carry, active, series, *span)
+                else:
+                    carry = self.advance(carry, active, *span)
+            elif isinstance(action, Copy | Move):
+                carry = kept[action.n] if isinstance(action, Copy) else kept.pop(action.n)
+            elif isinstance(action, Reverse):
+                if cotangents is None:
+                    series = self.programs.observe_last(carry, active, series, self.fixed)
+                    answer, series_bar = respond(series)
+                    cotangents = self.programs.seed(carry, active, series_bar, self.fixed)
+                cotangents = self._pull(stacks, active, cotangents, series_bar)
+        shares = self.programs.finish(x, cotangents, self.fixed)
+        return answer, with_sums(self.transport, shares, cotangents.spread)
+
+    def _forward(self, carry, active, series, first: int, last: int):
+        """The carry at step `last`, from that at `first`; and the series with the samples before `last` filled in."""
+        for span in self._spans(first, last, self.length):
+            begin = time.perf_counter()
+            carry, series = self.programs.forward(carry, active, series, *_numbers(span), self._at(span))
+            self._done("forward", span[1], carry, begin)
+        return carry, series
+
+    def _record(self, carry, active, series, first: int, last: int, fresh: bool, length: int):
+        """As `_forward`, with the steps in stacks for `length` of them; the series is filled in if they are `fresh`."""
+        stacks, piece = [], self._equal(length)
+        for span in self._spans(first, last, piece):
+            begin, fixed = time.perf_counter(), self._at(span)
+            self.programs.settle(active, fixed, back=True)
+            self._keep(piece)
+            stack = self._stacks.pop() if self._stacks else self.programs.stack(carry, active, fixed, piece)
+            stack, carry, series = self.programs.record(stack, carry, active, series, *_numbers(span), fresh, fixed)
+            stacks.append((stack, span))
+            self._done("forward" if fresh else "again", span[1], carry, begin)
+        return stacks, carry, series
+
+    def _pull(self, stacks, active, cotangents, series_bar):
+        """The Cotangents at the first recorded step, from those after the last; keeps the stacks for other steps."""
+        while stacks:
+            stack, span = stacks.pop()
+            begin, numbers = time.perf_counter(), _numbers(span)
+            stack, cotangents = self.programs.pull(stack, active, cotangents, series_bar, *numbers, self._at(span))
+            self._stacks.append(stack)
+            self._done("backward", span[0], cotangents, begin)
+        return cotangents
+
+    def _done(self, kind: str, step: int, computed, begin: float) -> None:
+        if self._between:
+            self._between(kind, step, jax.block_until_ready(computed), begin)
+
+    def _at(self, span) -> Fixed:
+        """What is fixed during a span of steps."""
+        return self.held.at(span[0]) if self.held else self.fixed
+
+    def _spans(self, first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
+        while first < last:
+            end = min(first + length, last, self._cuts[bisect_right(self._cuts, first)])
+            yield first, end
+            first = end
+
+    def _equal(self, length: int) -> int:
+        """The most steps in a piece of a recorded segment: pieces are about equal, so that little memory is wasted."""
+        pieces, longest = -(-length // self.length), max(np.diff(self._cuts), default=length)
+        return min(-(-length // pieces), max(1, int(longest)))
+
+    # How much memory a sweep takes; see `plan.fit`.
+
+    def shapes(self, x):
         """The shapes of a carry, the active fields and the series."""
         self._renew(x)
         if self._shapes is None:
-            carry, active = jax.eval_shape(self._start, x, fixed)
-            self._shapes = carry, active, jax.eval_shape(self.blank, carry, active, fixed)
+            carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
+            self._shapes = carry, active, jax.eval_shape(self.programs.blank, carry, active, self.fixed)
         return self._shapes
 
-    def stack_bytes(self, x, fixed) -> tuple[int, int]:
+    def stack_bytes(self, x) -> tuple[int, int]:
         """The memory of a stack, bytes: for each step, and for the rest."""
+        self._renew(x)
         if self._stack_bytes is None:
-            carry, active = self.start(x, fixed)
-            self.stepping.settle(active, fixed, back=True)
+            carry, active = self.start(x)
+            self.programs.settle(active, self.fixed, back=True)
             one, two = (
-                self.transport.held_bytes(jax.eval_shape(partial(self._stack, length=n), carry, active, fixed))
+                self.transport.held_bytes(
+                    jax.eval_shape(partial(self.programs.stack, length=n), carry, active, self.fixed)
+                )
                 for n in (1, 2)
             )
             self._stack_bytes = two - one, 2 * one - two
         return self._stack_bytes
 
-    def prepare(self, x, fixed, length: int, segment: int | None = None) -> int:
-        """Compile what derivatives need; returns the bytes that the way back takes for itself.
-
-        Args:
-            length: most steps that are recorded at a time.
-            segment: steps of a segment of the Plan; None: `length`.
-        """
-        again = (segment or length) < self.steps  # else each step is recorded at once
-        if (length, again) not in self._workspaces:
-            self._workspaces[length, again] = self._compile(x, fixed, length, again)
-        return self._workspaces[length, again]
-
-    def _compile(self, x, fixed, length: int, again: bool) -> int:
-        none = jnp.int32(0)
-        self.release()
-        carry, active = self.start(x, fixed)
-        series = self.blank(carry, active, fixed)
-        if again:
-            carry, series = self.forward(carry, active, series, none, none, fixed)
-            carry = self.advance(carry, active, none, none, fixed)
-        self.stepping.settle(active, fixed, back=True)
-        stack = self._stack(carry, active, fixed, length)
-        recording = self._recording.lower(stack, carry, active, series, none, none, True, fixed).compile()
-        stack, carry, series = self._recording(stack, carry, active, series, none, none, True, fixed)
-        series = self.observe_last(carry, active, series, fixed)
-        cotangents = self.seed(carry, active, series, fixed)
-        program = self._pulling.lower(stack, active, cotangents, series, none, none, fixed).compile()
-        # Called through jit, which keeps it: called directly, a compiled program loses its messages' token in JAX 0.10.
-        self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed), fixed)
-        needed = max(p.memory_analysis().temp_size_in_bytes for p in (program, recording))
-        return needed * self.transport.devices
-
-    def _blank(self, carry, active, fixed):
-        """A series of zeros for all samples."""
-        sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
-        return jax.tree.map(lambda s: jnp.zeros((self.samples, *s.shape), s.dtype), sample)
-
-    def _blank_stack(self, carry, active, fixed, length: int):
-        """An empty stack that can record `length` steps."""
-        return self.stepping.back(active, fixed).blank(carry, length)
-
-    def _advance(self, carry, active, first, last, fixed):
-        """The carry at step `last`, from the one at step `first`."""
-        return self.stepping.ahead(active, fixed).run(carry, first, last)
-
-    def _forward(self, carry, active, series, first, last, fixed):
-        """The carry at step `last`, from that at `first`; and the series with the samples before `last` filled in."""
-        ahead = self.stepping.ahead(active, fixed)
-
-        def turn(state):
-            n, carry, series = state
-            series = self._sample(carry, active, series, n, fixed)
-            to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, ahead.run(carry, n, to), series
-
-        return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, carry, series))[1:]
-
-    def _sample(self, carry, active, series, n, fixed, fresh=True):
-        """The series with the sample of step n filled in, if there is one and it is fresh."""
-
-        def look(series):
-            sample = self.trajectory.observe(carry, active, n // self.every, fixed)
-            return jax.tree.map(lambda all_, one: all_.at[n // self.every].set(one), series, sample)
-
-        return jax.lax.cond((n % self.every == 0) & fresh, look, lambda series: series, series)
-
-    def _observe_last(self, carry, active, series, fixed):
-        """The series with the sample of the last step filled in, if there is one."""
-        return self._sample(carry, active, series, jnp.int32(self.steps), fixed)
-
-    def record(self, carry, active, series, first, last, fresh, fixed, length: int):
-        """The steps from `first` to `last` in a stack for `length` of them; the carry after them; the series.
-
-        The series has the samples before `last` filled in if they are `fresh`.
-        """
-        self.stepping.settle(active, fixed, back=True)
-        self.release(length)
-        stack = self._stacks.pop() if self._stacks else self._stack(carry, active, fixed, length)
-        return self._recording(stack, carry, active, series, first, last, fresh, fixed)
-
-    def pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The Cotangents at step `first`, from those at `last`, used up; keeps the stack for the next steps."""
-        stack, cotangents = self._pulling(stack, active, cotangents, series_bar, first, last, fixed)
-        self._stacks.append(stack)
-        return cotangents
+    def prepare(self, x, length: int) -> int:
+        """Compile what derivatives need that record segments of `length` steps; the bytes they take beside these."""
+        piece = self._equal(length)
+        starts = range(0, max(1, self.steps), length)
+        pieces = max(sum(1 for _ in self._spans(n, min(n + length, self.steps), piece)) for n in starts)
+        key = piece, length < self.steps  # else each step is recorded at once
+        if key not in self._workspaces:
+            self.release()
+            self._workspaces[key] = self.programs.prepare(x, self.fixed, *key)
+        step, besides = self.stack_bytes(x)
+        return self._workspaces[key] + max(0, pieces * piece - length) * step + max(0, pieces - 1) * besides
 
     def release(self, length: int | None = None) -> None:
-        """Drop the stacks that are kept, except those for `length` steps."""
-        if length is None or length != self._length:
-            self._stacks, self._length = [], length
+        """Drop the stacks that are kept, except those for segments of `length` steps."""
+        self._keep(length and self._equal(length))
 
     def kept_bytes(self) -> int:
         """Bytes of the stacks that are kept."""
         return self.transport.held_bytes(self._stacks)
 
-    def _record(self, stack, carry, active, series, first, last, fresh, fixed):
-        ahead = self.stepping.ahead(active, fixed, recording=True)
+    def _keep(self, piece: int | None) -> None:
+        if piece is None or piece != self._kept:
+            self._stacks, self._kept = [], piece
 
-        def turn(state):
-            n, stack, carry, series = state
-            series = self._sample(carry, active, series, n, fixed, fresh)
-            to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, *ahead.record(stack, carry, n, to, first), series
+    def _renew(self, x) -> None:
+        """Drop what was found for controls of other shapes."""
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
+        if shapes != self._of:
+            self._of, self._shapes, self._stack_bytes, self._workspaces = shapes, None, None, {}
+            self.release()
 
-        return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
 
-    def _seed(self, carry, active, series_bar, fixed):
-        """The Cotangents at the last step, from those of its sample."""
-        zero = self.stepping.zero(carry, active, fixed)
-        return self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
+class Held:
+    """The Fixed of a trajectory, from one replacement of coefficients to the next; `margin` is that of wide fields."""
 
-    def _pull_sample(self, carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents with the share of the sample of step n, if there is one; carry() returns the step's carry."""
+    def __init__(self, forcing, fixed: Fixed, margin: int):
+        self.forcing, self.fixed, self.margin = forcing, fixed, margin
 
-        def pull(cotangents):
-            k = n // self.every
-            _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry(), active)
-            shares = Cotangents(*back(jax.tree.map(lambda s: s[k], series_bar)), {})
-            summed = jax.tree.map(jnp.add, cotangents._replace(spread={}), shares)
-            return summed._replace(spread=cotangents.spread)
+    def at(self, step: int) -> Fixed:
+        """The Fixed at a step."""
+        if not self.forcing.holds(step):
+            fixed, wide = self.fixed, self.fixed.wide
+            params = fixed.params | self.forcing.take(step)
+            wide = wide and (wide[0], wide[1] | self.forcing.take(step, self.margin))
+            self.fixed = fixed._replace(params=params, wide=wide)
+        return self.fixed
 
-        return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
-    def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
-        """The stack, and the Cotangents at step `first`, from those at `last`, along the trajectory in the stack."""
+def _numbers(span: tuple[int, int]):
+    return map(jnp.int32, span)
 
-        back = self.stepping.back(active, fixed)
 
-        def turn(state):
-            last, stack, cotangents = state
-            to = jnp.maximum((last - 1) // self.every * self.every, first)
-            stack, cotangents = back.pull(stack, cotangents, to, last, first)
+def with_sums(transport, shares, spread: dict):
+    """The cotangents of controls; those of numbers, spread over the cells, are summed and added."""
+    parts = shares if isinstance(shares, tuple) else (shares,)
+    for name, field in spread.items():
+        of, control = parts[name.startswith("d.")], name.removeprefix("d.")
+        of[control] = of[control] + jnp.asarray(exact_sum(transport, field), of[control].dtype)
+    return shares
 
-            def carry():
-                return back.recorded(stack, cotangents.carry, to - first)
 
-            return to, stack, self._pull_sample(carry, active, cotangents, series_bar, to, fixed)
-
-        return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
-
-    def _finish(self, x, cotangents, fixed):
-        """The cotangents of the controls; those in all blocks are summed, but for what is spread over cells."""
-        _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
-        shares = back((cotangents.carry, cotangents.active))[0]
-        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, shares)
+def exact_sum(transport, field) -> float:
+    """The sum of a field over all cells, with the same bits on every layout; NaN if a value is not finite."""
+    pieces = [np.asarray(piece, np.float64) for piece in transport.pieces(field)]
+    if transport.any(not all(np.isfinite(piece).all() for piece in pieces)):
+        return math.nan
+    sums = FixedPoint(float(transport.reduce(np.max([np.abs(piece).max() for piece in pieces]), "max")))
+    parts = np.zeros(2, np.int64)
+    for piece in pieces:
+        for strip in np.array_split(piece.ravel(), 1 + piece.size // ADDED):
+            parts += sums.pieces(strip)
+    return sums.value(transport.reduce(parts, "sum"))

@@ -25,7 +25,6 @@ from ..parallel.transport import Transport
 from ..parallel.transport.halo import pad
 from .controls import apply, replace
 from .native_steps import Native
-from .steps import InJax, Steps
 
 
 class Trajectory(NamedTuple):
@@ -35,20 +34,13 @@ class Trajectory(NamedTuple):
         start: start(x, fixed) -> carry, active.
         step: step(carry, active, n, fixed) -> carry, in JAX.
         observe: observe(carry, active, k, fixed) -> sample.
-        native: native(slow, pairs) -> Steps: the native ones; None: the run is not native.
-        pairs: whether carry, active fields and samples are pairs of a value and its tangent.
+        native: makes the native steps; None: the run is not native.
     """
 
     start: Callable
     step: Callable
     observe: Callable
-    native: Callable | None
-    pairs: bool = False
-
-    def steps(self) -> Steps:
-        """Its steps forward and back."""
-        slow = InJax(self.step)
-        return self.native(slow, self.pairs) if self.native else slow
+    native: Native | None
 
 
 class Fixed(NamedTuple):
@@ -111,16 +103,14 @@ def trajectory_of(domain, names, observe) -> Trajectory:
     def step(carry, active, n, fixed: Fixed):
         return one_step(Carry(*carry, n), *replace(fixed.grid, fixed.params, active), fixed.dt)[:2]
 
-    def native_steps(slow, pairs):
-        kernel = Kernel(scheme, method, margin)
-        return Native(slow, kernel, transport, sorted(set(names) - set(scheme.initial)), pairs)
-
     def look(carry, active, k, fixed: Fixed):
         grid, params = replace(fixed.grid, fixed.params, active)
         patches = as_patches(grid, margin), as_patches(params, margin)
         return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
 
-    native = native_steps if domain.config.run.executor == "native" else None
+    native = None
+    if domain.config.run.executor == "native":
+        native = Native(Kernel(scheme, method, margin), transport, tuple(sorted(set(names) - set(scheme.initial))))
     return Trajectory(start, step, look, native)
 
 
@@ -141,4 +131,4 @@ def tangent(trajectory: Trajectory) -> Trajectory:
     def observe(carry, active, k, fixed):
         return jax.jvp(lambda c, a: trajectory.observe(c, a, k, fixed), *zip(carry, active, strict=True))
 
-    return Trajectory(start, step, observe, trajectory.native, pairs=True)
+    return Trajectory(start, step, observe, trajectory.native and trajectory.native.tangent())

@@ -17,7 +17,7 @@ REPORT_SECONDS = 5.0
 
 
 class Watcher:
-    """Called by `Pieces`, on all processes together.
+    """Called by `Sweeps`, on all processes together.
 
     Args:
         problem: a Problem, of which one gradient is computed.

@@ -13,7 +13,7 @@ from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures
 from swmodel.gradients.plan import Plan, plan
-from swmodel.gradients.reverse import exact_sum
+from swmodel.gradients.sweeps import exact_sum
 from swmodel.ocean.diagnostics import contributions
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial

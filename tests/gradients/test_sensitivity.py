@@ -16,7 +16,7 @@ from swmodel.config.options.physics import Physics
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
-from swmodel.gradients import pieces, problem, quantities, sensitivity, sensitivity_file
+from swmodel.gradients import problem, quantities, sensitivity, sensitivity_file, sweeps
 from swmodel.gradients.controls import TERM_OF
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
@@ -323,7 +323,7 @@ def test_short_pieces_and_checkpoints_give_the_same_file(basin, tmp_path, monkey
     """Segments of two steps, in pieces of one; steps are computed again."""
     config = basin(run__steps=7)
     whole, _ = compute(tmp_path / "a", config, SECTION, ["eta", "depth"], mean=True)
-    monkeypatch.setattr(pieces, "MOST", 1)
+    monkeypatch.setattr(sweeps, "MOST", 1)
     monkeypatch.setattr(problem, "fit", lambda *a: plan(7, 3))
     short, status = compute(tmp_path / "b", config, SECTION, ["eta", "depth"], mean=True)
     for name, values in whole.items():

@@ -1,0 +1,165 @@
+"""The compiled parts of sweeps over a trajectory: functions of the arrays of a block."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from .steps import Cotangents, InJax, Steps
+from .trajectory import Trajectory
+
+
+class Programs:
+    """Jitted functions of x (the controls), `trajectory.Fixed`, carries, active fields, series and stacks of steps.
+
+    Args:
+        trajectory: a Trajectory.
+        transport: compiles them for all blocks.
+        steps: number of steps.
+        every: steps between observations, which are made at steps 0, every, 2 every, ... up to `steps`.
+
+    Attributes:
+        samples: number of observations.
+    """
+
+    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
+        self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
+        self.samples, jit = steps // every + 1, transport.jit
+        self.start = jit(trajectory.start)
+        self.blank = jit(self._blank)
+        self.advance = jit(self._advance)
+        self.forward = jit(self._forward)
+        self.stack = jit(self._stack, static_argnames="length")
+        self.record = jit(self._record, donate_argnames="stack")
+        self.observe_last = jit(self._observe_last, donate_argnames="series")
+        self.seed = jit(self._seed)
+        self.pull = jit(self._pull, donate_argnames=("stack", "cotangents"))
+        self.finish = jit(self._finish)
+
+    def settle(self, active, fixed, back: bool = False) -> None:
+        """Agree with all processes on who computes the steps forward and `back`; called before a program is traced."""
+        if self.trajectory.native:
+            self.trajectory.native.settle(active, fixed, back)
+
+    def _steps(self, active, fixed, recorded: bool = False, back: bool = False) -> Steps:
+        """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
+        native = self.trajectory.native
+        if native and native.available(active, fixed, recorded or back):
+            return native.steps(active, fixed, recorded, back)
+        return InJax(self.trajectory.step, active, fixed)
+
+    def prepare(self, x, fixed, length: int, again: bool) -> int:
+        """Compile what derivatives need; returns the bytes that the way back takes for itself.
+
+        Args:
+            length: most steps that are recorded at a time.
+            again: whether steps are computed again.
+        """
+        none = jnp.int32(0)
+        carry, active = self.start(x, fixed)
+        self.settle(active, fixed)
+        series = self.blank(carry, active, fixed)
+        if again:
+            carry, series = self.forward(carry, active, series, none, none, fixed)
+            carry = self.advance(carry, active, none, none, fixed)
+        self.settle(active, fixed, back=True)
+        stack = self.stack(carry, active, fixed, length)
+        recording = self.record.lower(stack, carry, active, series, none, none, True, fixed).compile()
+        stack, carry, series = self.record(stack, carry, active, series, none, none, True, fixed)
+        series = self.observe_last(carry, active, series, fixed)
+        cotangents = self.seed(carry, active, series, fixed)
+        pulling = self.pull.lower(stack, active, cotangents, series, none, none, fixed).compile()
+        # Called through jit, which keeps it: called directly, a compiled program loses its messages' token in JAX 0.10.
+        self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed)[1], fixed)
+        return max(p.memory_analysis().temp_size_in_bytes for p in (pulling, recording)) * self.transport.devices
+
+    def _blank(self, carry, active, fixed):
+        """A series of zeros for all samples."""
+        sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
+        return jax.tree.map(lambda s: jnp.zeros((self.samples, *s.shape), s.dtype), sample)
+
+    def _stack(self, carry, active, fixed, length: int):
+        """An empty stack that can record `length` steps."""
+        return self._steps(active, fixed, back=True).blank(carry, length)
+
+    def _advance(self, carry, active, first, last, fixed):
+        """The carry at step `last`, from the one at step `first`."""
+        return self._steps(active, fixed).run(carry, first, last)
+
+    def _forward(self, carry, active, series, first, last, fixed):
+        """The carry at step `last`, from that at `first`; and the series with the samples before `last` filled in."""
+        steps = self._steps(active, fixed)
+
+        def turn(state):
+            n, carry, series = state
+            series = self._sample(carry, active, series, n, fixed)
+            to = jnp.minimum((n // self.every + 1) * self.every, last)
+            return to, steps.run(carry, n, to), series
+
+        return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, carry, series))[1:]
+
+    def _record(self, stack, carry, active, series, first, last, fresh, fixed):
+        """The stack with the steps from `first` to `last`, and as `_forward`; the series is filled in if `fresh`."""
+        steps = self._steps(active, fixed, recorded=True)
+
+        def turn(state):
+            n, stack, carry, series = state
+            series = self._sample(carry, active, series, n, fixed, fresh)
+            to = jnp.minimum((n // self.every + 1) * self.every, last)
+            return to, *steps.record(stack, carry, n, to, first), series
+
+        return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
+
+    def _sample(self, carry, active, series, n, fixed, fresh=True):
+        """The series with the sample of step n filled in, if there is one and it is fresh."""
+
+        def look(series):
+            sample = self.trajectory.observe(carry, active, n // self.every, fixed)
+            return jax.tree.map(lambda all_, one: all_.at[n // self.every].set(one), series, sample)
+
+        return jax.lax.cond((n % self.every == 0) & fresh, look, lambda series: series, series)
+
+    def _observe_last(self, carry, active, series, fixed):
+        """The series with the sample of the last step filled in, if there is one."""
+        return self._sample(carry, active, series, jnp.int32(self.steps), fixed)
+
+    def _seed(self, carry, active, series_bar, fixed):
+        """The Cotangents at the last step, from those of its sample."""
+        zero = self._steps(active, fixed, recorded=True).zero(carry)
+        return self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
+
+    def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
+        """The stack, and the Cotangents at step `first`, from those at `last`, along the trajectory in the stack."""
+        steps = self._steps(active, fixed, back=True)
+
+        def turn(state):
+            last, stack, cotangents = state
+            to = jnp.maximum((last - 1) // self.every * self.every, first)
+            stack, cotangents = steps.pull(stack, cotangents, to, last, first)
+
+            def carry():
+                return steps.recorded(stack, cotangents.carry, to - first)
+
+            return to, stack, self._pull_sample(carry, active, cotangents, series_bar, to, fixed)
+
+        return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
+
+    def _pull_sample(self, carry, active, cotangents, series_bar, n, fixed):
+        """The Cotangents with the share of the sample of step n, if there is one; carry() returns the step's carry."""
+
+        def pull(cotangents):
+            k = n // self.every
+            _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry(), active)
+            shares = Cotangents(*back(jax.tree.map(lambda s: s[k], series_bar)), {})
+            summed = jax.tree.map(jnp.add, cotangents._replace(spread={}), shares)
+            return summed._replace(spread=cotangents.spread)
+
+        return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
+
+    def _finish(self, x, cotangents, fixed):
+        """The cotangents of the controls; those in all blocks are summed, except what is spread over cells."""
+        _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
+        shares = back((cotangents.carry, cotangents.active))[0]
+        return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, shares)
