@@ -31,7 +31,7 @@ ROOMS = (
     "plotting",
     "gradients",
     "assimilation",
-    "ensemble",
+    "model.ensemble",
     "bench",
     "cli",
     "__main__",
@@ -40,7 +40,7 @@ LEVEL = {name: number for number, names in enumerate(ROOMS) for name in names.sp
 
 #: The modules and packages that may import a library.
 DOORS = {
-    "jax": "ocean parallel executors model gradients assimilation ensemble cli.doctor cli.rank_checks bench",
+    "jax": "ocean parallel executors model gradients assimilation cli.doctor cli.rank_checks bench",
     "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.rank_checks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
     "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
@@ -137,7 +137,7 @@ def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     heavy = ["jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "xarray", "matplotlib"]
     program = (
         "import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor\n"
-        "import swmodel.ensemble.task, swmodel.bench.session\n"
+        "import swmodel.model.ensemble.task, swmodel.bench.session\n"
         "swmodel.model.validate.check_config(swmodel.load('jet'))\n"
         f"print(*(name for name in {heavy} if name in sys.modules))\n"
         "swmodel.Simulation('jet', {'run.executor': 'reference'}).advance(1)\n"

@@ -8,12 +8,12 @@ import pytest
 from support.small_ensemble import configuration
 
 from swmodel import Simulation, load
-from swmodel.ensemble.ensemble_file import Results as EnsembleResults
-from swmodel.ensemble.health import Many
-from swmodel.ensemble.members import Members
 from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Executor
 from swmodel.gradients.native_steps import NativeSteps
 from swmodel.gradients.steps import InJax, Steps
+from swmodel.model.ensemble.ensemble_file import Results as EnsembleResults
+from swmodel.model.ensemble.health import Many
+from swmodel.model.ensemble.members import Members
 from swmodel.model.health.one import One
 from swmodel.model.health.verdict import Runs
 from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent

@@ -12,9 +12,9 @@ import numpy as np
 
 import swmodel
 
-from ..ensemble import settings
-from ..ensemble.members import Members
 from ..executors.native.describe import bytes_per_cell
+from ..model.ensemble import settings
+from ..model.ensemble.members import Members
 from ..model.health import Health
 from . import answers
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps

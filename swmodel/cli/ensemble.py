@@ -39,7 +39,7 @@ def ensemble(settings, perturbations, **typed):
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
-    from ..ensemble.settings import check_ensemble
+    from ..model.ensemble.settings import check_ensemble
 
     begin("ensemble", settings=[*settings, *overrides_of_perturbations(perturbations)], check=check_ensemble, **typed)
 

@@ -17,7 +17,7 @@ TASKS = {
     "check-gradient": "swmodel.gradients.check",
     "sensitivity": "swmodel.gradients.sensitivity",
     "assimilate": "swmodel.assimilation.assimilate",
-    "ensemble": "swmodel.ensemble.task",
+    "ensemble": "swmodel.model.ensemble.task",
 }
 #: Those that write records after intervals of time, and those of which nothing is kept when they are stopped.
 RECORDING = ("run", "ensemble")

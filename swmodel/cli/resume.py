@@ -49,11 +49,11 @@ def resume(directory, file, settings, quiet, **typed):
     def request(place=None):
         """The job, complete and checked. Rank 0 examines the restart files."""
         from ..config.loading.load import gather
-        from ..ensemble.settings import check_ensemble
         from ..errors import FilesError, UsageError
         from ..files import run_folder
         from ..files.restart.folder import Restart, choose, compare
         from ..files.restart.given import with_stored
+        from ..model.ensemble.settings import check_ensemble
         from ..model.validate import check_config
 
         path = directory / CONFIG

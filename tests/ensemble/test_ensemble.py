@@ -11,10 +11,10 @@ from support import random_case
 from support.small_ensemble import alone, configuration, perturbations, same
 
 import swmodel
-from swmodel.ensemble import settings
-from swmodel.ensemble.members import Members
-from swmodel.ensemble.perturbations import Perturbations
 from swmodel.model.domain import domain
+from swmodel.model.ensemble import settings
+from swmodel.model.ensemble.members import Members
+from swmodel.model.ensemble.perturbations import Perturbations
 from swmodel.ocean.noise import white_number
 from swmodel.setup.setup import setup_of
 

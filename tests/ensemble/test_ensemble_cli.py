@@ -13,10 +13,10 @@ from support.small_ensemble import SMALL, configuration, field_of, words
 
 import swmodel
 from swmodel.cli import main
-from swmodel.ensemble import settings
-from swmodel.ensemble.members import Members
 from swmodel.errors import FilesError
 from swmodel.files.restart.folder import path_of
+from swmodel.model.ensemble import settings
+from swmodel.model.ensemble.members import Members
 from swmodel.model.launch import last_restart
 
 

@@ -9,10 +9,10 @@ from support.restarts import data
 from support.small_ensemble import configuration
 from support.unchecked import unchecked
 
-from swmodel.ensemble.members import Members
 from swmodel.errors import NumericalError
 from swmodel.files.restart.folder import candidates, facts
 from swmodel.files.status import read_status
+from swmodel.model.ensemble.members import Members
 from swmodel.model.run import run
 
 

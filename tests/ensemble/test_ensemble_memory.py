@@ -6,7 +6,7 @@ import sys
 
 from conftest import ROOT
 
-from swmodel.ensemble.settings import STATES
+from swmodel.model.ensemble.settings import STATES
 
 CELLS, FEW, MANY = 300, 2, 42
 
@@ -15,9 +15,9 @@ import pathlib, sys, tempfile
 from swmodel.parallel import environment
 environment.prepare()
 import swmodel
-from swmodel.ensemble import settings
-from swmodel.ensemble.members import Members
-from swmodel.ensemble.ensemble_file import EnsembleFile
+from swmodel.model.ensemble import settings
+from swmodel.model.ensemble.members import Members
+from swmodel.model.ensemble.ensemble_file import EnsembleFile
 cells, size = map(int, sys.argv[1:])
 options = {"grid.nx": cells, "grid.ny": cells, "run.steps": 2, "time.cfl": 0.1, "ensemble.members": size}
 config = settings.check_ensemble(swmodel.load("double_gyre", options, environ={}))

@@ -14,9 +14,9 @@ from support.cf_checker import checked
 from support.restarts import resealed
 from support.small_ensemble import configuration, field_of
 
-from swmodel.ensemble.ensemble_file import EnsembleFile
-from swmodel.ensemble.members import Members
 from swmodel.files.output.static import land
+from swmodel.model.ensemble.ensemble_file import EnsembleFile
+from swmodel.model.ensemble.members import Members
 from swmodel.ocean.table import REDUCED, VARIABLES
 from swmodel.plotting import Over, Scale, derived, maps, plot, style
 from swmodel.plotting import ensemble as pictures

@@ -9,9 +9,9 @@ import swmodel
 from swmodel.cli.ensemble import PERTURBATIONS, overrides_of_perturbations
 from swmodel.cli.options import PERTURB, as_typed
 from swmodel.config import ConfigError
-from swmodel.ensemble import settings
-from swmodel.ensemble.settings import CELLS, unresolved
 from swmodel.errors import UsageError
+from swmodel.model.ensemble import settings
+from swmodel.model.ensemble.settings import CELLS, unresolved
 
 UNPERTURBED = {f"ensemble__{key}": 0.0 for p in PERTURBATIONS.values() for key in p[:2] if key}
 

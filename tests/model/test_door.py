@@ -7,9 +7,9 @@ import swmodel
 from swmodel.assimilation.experiment import prepare
 from swmodel.cli import main
 from swmodel.config import ConfigError, to_toml
-from swmodel.ensemble.settings import check_ensemble
 from swmodel.errors import exit_code
 from swmodel.gradients import Problem
+from swmodel.model.ensemble.settings import check_ensemble
 
 SMALL = {"grid.nx": 12, "grid.ny": 9, "run.days": 2.0}
 

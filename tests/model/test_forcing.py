@@ -18,9 +18,9 @@ from support.random_case import configuration, random_fields, weather
 
 import swmodel
 from swmodel.cli import main
-from swmodel.ensemble.members import Members
-from swmodel.ensemble.settings import check_ensemble, wind_factors
 from swmodel.errors import FilesError
+from swmodel.model.ensemble.members import Members
+from swmodel.model.ensemble.settings import check_ensemble, wind_factors
 from swmodel.model.forcing import Forcing
 from swmodel.model.validate import check_config
 from swmodel.setup.fields.netcdf_input import InputError

@@ -16,12 +16,12 @@ from support.stormy_sea import NX, NY, STATIONS, STEPS, Uneven, run, sea
 import swmodel
 from swmodel.assimilation.interpolation import operator
 from swmodel.assimilation.observations import Observations
-from swmodel.ensemble.members import Members
-from swmodel.ensemble.settings import check_ensemble
 from swmodel.errors import Stopped
 from swmodel.gradients import Problem
 from swmodel.gradients.quantities import parse
 from swmodel.model import run as loop
+from swmodel.model.ensemble.members import Members
+from swmodel.model.ensemble.settings import check_ensemble
 from swmodel.ocean.coordinates import metrics
 from swmodel.plotting import spectra
 from swmodel.setup.positions.crossings import crossings

@@ -10,8 +10,8 @@ from support.compiling import compilations
 from support.small_ensemble import configuration
 
 import swmodel
-from swmodel.ensemble.members import Members
 from swmodel.executors.registry import EXECUTORS
+from swmodel.model.ensemble.members import Members
 
 SMALL = {"grid.nx": 12, "grid.ny": 10, "run.dtype": "float64", "time.dt": 20.0, "physics.viscosity": 100.0}
 #: What differs from the first run of `test_a_run_of_another_kind_has_the_program_of_its_own`.

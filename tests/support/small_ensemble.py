@@ -3,7 +3,7 @@
 import numpy as np
 
 import swmodel
-from swmodel.ensemble import settings
+from swmodel.model.ensemble import settings
 
 SMALL = {
     "time.stepper": "ab2",
@@ -38,8 +38,8 @@ def words(**changes):
 
 def perturbations(config):
     """The Perturbations of an ensemble, made without its program."""
-    from swmodel.ensemble.perturbations import Perturbations
     from swmodel.model.domain import domain
+    from swmodel.model.ensemble.perturbations import Perturbations
 
     return Perturbations(domain(settings.whole(config)))
 

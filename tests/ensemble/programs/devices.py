@@ -4,7 +4,7 @@ import jax
 from support.compiling import collectives
 from support.small_ensemble import alone, configuration, same
 
-from swmodel.ensemble.members import Members
+from swmodel.model.ensemble.members import Members
 
 #: Executor, way to advance, devices.
 WAYS = (("native", "map", 2), ("native", "vmap", 4), ("xla", "map", 1), ("xla", "vmap", 4))

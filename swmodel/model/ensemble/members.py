@@ -15,20 +15,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..executors.registry import COMPILED
-from ..files.restart.read import read
-from ..model.accumulators import NO_ACCUMULATORS, Accumulators
-from ..model.domain import domain
-from ..model.forcing import Forcing
-from ..model.health import Health
-from ..model.health.one import fed, largest_stress, steepest
-from ..model.present import Present
-from ..ocean.grid import as_patches
-from ..ocean.state import Carry, State
-from ..parallel.environment import share_of_cores
-from ..parallel.transport import connect
-from ..parallel.transport.mesh import provide
-from ..parallel.transport.programs import jitted
+from ...executors.registry import COMPILED
+from ...files.restart.read import read
+from ...ocean.grid import as_patches
+from ...ocean.state import Carry, State
+from ...parallel.environment import share_of_cores
+from ...parallel.transport import connect
+from ...parallel.transport.mesh import provide
+from ...parallel.transport.programs import jitted
+from ..accumulators import NO_ACCUMULATORS, Accumulators
+from ..domain import domain
+from ..forcing import Forcing
+from ..health import Health
+from ..health.one import fed, largest_stress, steepest
+from ..present import Present
 from .ensemble_file import opened
 from .health import Many
 from .perturbations import Perturbations
@@ -48,11 +48,7 @@ class Devices(tuple):
         return Mesh(np.array(self), (AXIS,))
 
     def jit(self, program, arrays: int = 1, **options):
-        """jax.jit of a program on the devices.
-
-        Args:
-            program: its first `arrays` arguments have an axis of members; the members share its last one.
-        """
+        """jax.jit of a program whose first `arrays` arguments have an axis of members; they share the last one."""
         if len(self) > 1:
             along = PartitionSpec(AXIS)
             specs = (*[along] * arrays, PartitionSpec())
@@ -201,33 +197,22 @@ class Members:
         if self.config.run.executor == "native":
             # One step in a sweep: the coefficients of members have the margin of one.
             options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
-        one = self.domain
-        return COMPILED[self.config.run.executor](*one, **options)
+        return COMPILED[self.config.run.executor](*self.domain, **options)
 
     def _start(self) -> None:
         """Draw the members one by one, into the carry and the static fields that differ between members."""
-        static_of, grid, arrays = self._executor.static_of, self._drawn.grid, None
+        static_of, grid = self._executor.static_of, self._drawn.grid
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.coefficients(0, None)))
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
         self._perturbed = [not np.array_equal(*pair) for pair in zip(leaves, marked, strict=True)]
-        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
-        self.stress = np.empty(self.here.length)
-        for number, member in enumerate(range(self.here.start, self.here.stop)):
-            state, params = self._drawn.draw(member)
-            self.stress[number] = self._stress(params)
-            static = zip(jax.tree.leaves(static_of(grid, params)), self._perturbed, strict=True)
-            one, tree = jax.tree.flatten((self._executor.start(state), [leaf for leaf, own in static if own]))
-            arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in one]
-            for array, leaf in zip(arrays, one, strict=True):
-                array[number] = leaf
-        # Each array is freed before the next is copied.
-        self.carry, self._own = tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
-        self._shared = self._place(shared, PartitionSpec())
+        self.stress = np.zeros(self.here.length)
 
-    def _stress(self, params) -> float:
-        """The largest wind stress, Pa, from the Params of a member."""
-        one = self.domain
-        return largest_stress(one.scheme, as_patches(params, one.scheme.margin), one.transport.block.shape)
+        def drawn(number: int, member: int):
+            state, params = self._drawn.draw(member)
+            return self._executor.start(state), self._own_of(number, params)
+
+        self.carry, self._own = self._stacked(drawn)
+        self._shared = self._shared_of(leaves)
 
     def _exchange(self) -> None:
         """Take the coefficients that hold at the present step, in all members."""
@@ -236,18 +221,33 @@ class Members:
         one.params.update(taken)
         drawn.exchange(one.transport.get(taken))
         self.steepest, self.fed = max(self.steepest, steepest(one)), max(self.fed, fed(one))
+        self._own = self._stacked(lambda number, member: self._own_of(number, drawn.again(member)))
+        static = self._executor.static_of(drawn.grid, drawn.again(self.here.start))
+        self._shared = self._shared_of(jax.tree.leaves(static))
+
+    def _own_of(self, number: int, params) -> list:
+        """The static fields of a member that differ between members; notes its wind stress."""
+        one = self.domain
+        stress = largest_stress(one.scheme, as_patches(params, one.scheme.margin), one.transport.block.shape)
+        self.stress[number] = max(self.stress[number], stress)
+        leaves = jax.tree.leaves(self._executor.static_of(self._drawn.grid, params))
+        return [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if own]
+
+    def _shared_of(self, leaves):
+        """Those that all members share, on the devices."""
+        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
+        return self._place(shared, PartitionSpec())
+
+    def _stacked(self, make):
+        """The trees make(number, member) of this process's members on the devices, with an axis of members."""
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
-            params = drawn.again(member)
-            self.stress[number] = max(self.stress[number], self._stress(params))
-            leaves = jax.tree.leaves(self._executor.static_of(drawn.grid, params))
-            own = [leaf for leaf, mine in zip(leaves, self._perturbed, strict=True) if mine]
-            arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in own]
-            for array, leaf in zip(arrays, own, strict=True):
+            leaves, tree = jax.tree.flatten(make(number, member))
+            arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in leaves]
+            for array, leaf in zip(arrays, leaves, strict=True):
                 array[number] = leaf
-        self._own = [self._put(array) for array in arrays]
-        shared = [leaf for leaf, mine in zip(leaves, self._perturbed, strict=True) if not mine]
-        self._shared = self._place(shared, PartitionSpec())
+        # Each array is freed before the next is copied.
+        return tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
 
     def _advance(self, steps: int) -> None:
         self._forget()  # a view of the carry would keep its memory from being reused

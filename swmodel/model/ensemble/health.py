@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..model.health.one import Forces, largest_acceleration
-from ..parallel.transport.programs import jitted
+from ...parallel.transport.programs import jitted
+from ..health.one import Forces, largest_acceleration
 from .settings import viscosity_factors
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..config import Config, ConfigError, load
-from ..model import validate
-from ..ocean.coordinates import largest_cell, sides
-from ..ocean.noise import white_number
-from ..ocean.terms import TERMS
-from ..parallel.environment import total_memory
-from ..setup.checks.extremes import survey
-from ..setup.checks.stability import largest_dt
-from ..setup.fields import given
-from ..setup.setup import Setup, setup_of
+from ...config import Config, ConfigError, load
+from ...ocean.coordinates import largest_cell, sides
+from ...ocean.noise import white_number
+from ...ocean.terms import TERMS
+from ...parallel.environment import total_memory
+from ...setup.checks.extremes import survey
+from ...setup.checks.stability import largest_dt
+from ...setup.fields import given
+from ...setup.setup import Setup, setup_of
+from .. import validate
 
 #: The usual perturbation: the standard deviation of the initial eta as a fraction of the depth, and the length as a
 #: fraction of the shorter side of the domain, at least CELLS.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..files.run_folder import CONFIG, ENSEMBLE, RESTARTS
-from ..files.status import NAME as STATUS
-from ..files.status import read_status
-from ..model.progress import workers
+from ...files.run_folder import CONFIG, ENSEMBLE, RESTARTS
+from ...files.status import NAME as STATUS
+from ...files.status import read_status
+from ..progress import workers
 
 PICTURE = "ensemble.png"
 
@@ -17,8 +17,8 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
     The option `restart` is the path of a restart file.
     """
-    from ..model.run import run
-    from ..plotting.maps import draw_results
+    from ...plotting.maps import draw_results
+    from ..run import run
     from .members import Members
 
     restart = options.get("restart")

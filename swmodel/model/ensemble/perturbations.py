@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..assimilation.background import Background
-from ..ocean.records import params_of
+from ...assimilation.background import Background
+from ...ocean.records import params_of
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background that stand for the fields; both components of the wind have the same factor.
