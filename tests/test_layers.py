@@ -46,7 +46,7 @@ DOORS = {
     "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
-    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.known"),
+    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.synthetic"),
     "matplotlib": "plotting bench.figures",
     "cmocean": "plotting",
 }

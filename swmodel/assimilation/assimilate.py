@@ -98,29 +98,16 @@ def warn(config, transport) -> None:
 
 
 class Guard:
-    """Called between pieces of computation, on all processes together: counts the pieces, and obeys requests to stop.
-
-    Attributes:
-        pieces: number of pieces so far.
-        teller: the Teller of the iterations, once they have begun.
-    """
+    """Called between pieces of computation, on all processes together: counts pieces, obeys requests to stop."""
 
     def __init__(self, stop: Stop, directory):
         self.stop, self.directory, self.pieces, self.teller = stop, directory, 0, None
 
     def __call__(self, transport):
-        """Count a piece.
-
-        Raises:
-            Stopped: the user asks to stop.
-        """
         self.pieces += 1
         if reason := self.stop.reason(transport):
-            done = (
-                f"after {self.teller.iteration} outer iterations"
-                if self.teller and self.teller.iteration
-                else "before the first iteration"
-            )
+            number = self.teller.iteration if self.teller else 0
+            done = f"after {number} outer iterations" if number else "before the first iteration"
             raise Stopped(
                 f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
             )

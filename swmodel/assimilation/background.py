@@ -39,21 +39,14 @@ SAMPLES = 256
 
 
 class Background:
-    """Errors of a first guess, on this process's block. All processes make it together, and call it together.
-
-    A pytree: if it is an argument of a jitted function, so are its arrays; otherwise they become constants of the
-    program.
+    """Errors of a first guess, on this process's block; a pytree. All processes make it together, and call it together.
 
     Args:
-        setup: of the run.
-        transport: the one between the blocks.
         grid: Grid of NumPy arrays (`Setup.grid`) of the block.
         controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
             and length of its correlation (Daley), m, None where the control is a number.
         balanced: whether currents in balance with eta are added to u and v.
         order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
-
-    `assimilation.correlation` of the configuration says how fields are smoothed.
 
     Raises:
         ValueError: a field has no length, a number has one, or balance lacks eta, u or v.
@@ -93,10 +86,8 @@ class Background:
 
     def _scale(self, controls, keys: dict, masks: dict, variance: dict):
         """sigma N of each field, [fields, ny, nx]; zero on land and closed faces."""
-        scales = [
-            controls[name][0] * masks[key].on(self.transport.block.shape) / np.sqrt(variance[key])
-            for name, key in keys.items()
-        ]
+        shape = self.transport.block.shape
+        scales = [controls[name][0] * masks[key].on(shape) / np.sqrt(variance[key]) for name, key in keys.items()]
         return jnp.asarray(np.stack(scales), self.dtype)
 
     def _smooth(self, fields):
@@ -109,8 +100,7 @@ class Background:
         """L w: linear; fields [ny, nx] of this block, numbers (). Zero on land and closed faces."""
         dx = {name: sigma * w[name] for name, sigma in self.numbers.items()}
         if self.fields:
-            stacked = jnp.stack([w[name] for name in self.fields])
-            smoothed = self.scale * self._smooth(stacked)
+            smoothed = self.scale * self._smooth(jnp.stack([w[name] for name in self.fields]))
             dx |= dict(zip(self.fields, smoothed, strict=True))
         if self.balance is not None:
             u, v = geostrophic(dx["eta"], self.balance, self.transport)
@@ -127,8 +117,7 @@ class Background:
             x = x | {"eta": x["eta"] + transposed((x["u"], x["v"]))[0]}
         w = {name: sigma * x[name] for name, sigma in self.numbers.items()}
         if self.fields:
-            stacked = self.scale * jnp.stack([x[name] for name in self.fields])
-            smoothed = self._smooth(stacked)
+            smoothed = self._smooth(self.scale * jnp.stack([x[name] for name in self.fields]))
             w |= dict(zip(self.fields, smoothed, strict=True))
         return {name: w[name] for name in self.names}
 

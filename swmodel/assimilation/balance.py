@@ -24,10 +24,9 @@ class Balance(NamedTuple):
 
 
 def build_balance(config, transport, grid) -> Balance:
-    """The operator of this process's block, in arrays of the run's precision; called by all processes together.
+    """The operator of this process's block, in the run's precision; called by all processes together.
 
-    Args:
-        grid: Grid of Patches of NumPy arrays that cover the block and one cell around it.
+    The grid is one of Patches of NumPy arrays that cover the block and one cell around it.
     """
     shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
     f = grid.f.map(np.float64)
@@ -56,19 +55,11 @@ def inverse(f: Patch, largest: float) -> Patch:
 
 
 def geostrophic(eta, balance: Balance, transport):
-    """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1.
+    """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], of a change eta, m.
 
     The slope on a face is the one between its two cells. u takes the mean slope on the open ones of the four north
     faces around it, v likewise. Both are zero on closed faces, and where no face around is open. Second order, first
     next to a coast.
-
-    Args:
-        eta: change of h - H on this block, [ny, nx], m.
-        balance: that of the block.
-        transport: how the block gets its halos.
-
-    Returns:
-        Arrays [ny, nx].
     """
     shape = eta.shape
     padded = Patch(surround((eta,), 1, transport)[0], (-1, -1))

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .conjugate_gradient import make_dot
-from .gauss_newton import Cost
+from .gauss_newton import Cost, make_dot
 
 
 class CostFunction:
@@ -21,9 +20,7 @@ class CostFunction:
     Args:
         problem: a Problem whose observer is `operator.observe`.
         background: Background of the controls to be estimated.
-        base: the first guess, name -> array: all controls of the problem.
-        observations: with values and errors, the same on all processes.
-        operator: `interpolation.Operator` of this process's block.
+        base: the first guess of all controls of the problem, by name.
 
     Attributes:
         sweeps: gradients and Hessian products so far.

@@ -55,12 +55,7 @@ class Links(NamedTuple):
 
 
 def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
-    """The links of one field [1, y, x] on a block.
-
-    Args:
-        mask: Patch of NumPy arrays, 1 at the field's wet points; covers the block and one cell around it.
-        location: that of the field.
-    """
+    """The links of one field [1, y, x] on a block; its mask, 1 at wet points, covers the block and one cell around."""
     ny, nx = block.shape
     lengths = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
     at = {name: Places(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
@@ -81,12 +76,9 @@ def bound(config) -> float:
 
 
 def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
-    """Coefficients c_k of the Chebyshev series of F, float64.
+    """Coefficients c_k of the Chebyshev series of F for a length l, m, and an order p > 2, float64.
 
-    Args:
-        length: l, m.
-        order: p > 2.
-        tolerance: bound of the sum of the coefficients that are left out.
+    Those are left out whose sum is at most `tolerance`.
     """
     steepness = length**2 / (2 * order - 4) * bound(config)
     # A term is exp(-2 / sqrt(1 + steepness)) times the one before: beyond so many, terms are below round-off.
@@ -108,16 +100,9 @@ def stack_series(all_series) -> np.ndarray:
 
 
 def smooth(fields, coefficients, links: Links, transport):
-    """F of each field, before normalisation; points where a mask is 0 neither change nor affect others.
+    """F of fields [fields, ny, nx], before normalisation, by Clenshaw's sum: b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
 
-    Args:
-        fields: array [fields, ny, nx] of this block.
-        coefficients: array [terms, fields, 1, 1], in the same precision.
-        links: those of all fields.
-        transport: how the block gets its halos.
-
-    Returns:
-        Array [fields, ny, nx]. The sum is Clenshaw's: b_k = c_k x + 2 S b_{k+1} - b_{k+2}.
+    Points where a mask is 0 neither change nor affect others. The coefficients are [terms, fields, 1, 1].
     """
     shape = fields.shape[-2:]
     link_x, link_y = Patch(links.x, (0, -1)), Patch(links.y, (-1, 0))

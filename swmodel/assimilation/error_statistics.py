@@ -9,8 +9,8 @@ import numpy as np
 from ..ocean.coordinates import axes, largest_cell, on_sphere
 from ..ocean.rotated import directions
 from ..setup import fields
-from . import twin
 from .experiment import depth_of, problem_of
+from .synthetic import DAY
 
 #: Places count as unobserved if they are further than so many cells from every observation: an observation is compared
 #: with the model's points around it, within a cell.
@@ -96,15 +96,11 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
 def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda transport: None) -> dict:
     """How the runs from the first guess and from the analysis diverge from the truth, up to the forecast's end.
 
-    Args:
-        tick: see `experiment.prepare`.
-
-    Returns:
-        {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
+    {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
     """
     config, names = experiment.true_config, experiment.problem.names
     dt, output = config.time.dt, config.output
-    steps = config.run.steps + round(config.case.forecast * twin.DAY / dt)
+    steps = config.run.steps + round(config.case.forecast * DAY / dt)
     every = min(steps, output.every_steps or max(1, round((output.every or steps * dt) / dt)))
     longer = {"run": config.run.model_copy(update={"steps": steps})}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,17 +16,49 @@ from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
 from ..gradients import Problem
 from ..gradients.sweeps import length_of
+from ..model.simulation import Simulation
 from ..ocean.grid import as_patches
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
-from . import twin
 from .background import Background
 from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
-from .network import is_twin, network
 from .observations import read, write
 from .settings import errors_of
-from .synthetic import observe_run
+from .synthetic import DAY, is_twin, network, observe_run
+
+
+class Twin(NamedTuple):
+    """The states at the start of the window, NumPy arrays [ny, nx] of this process's block."""
+
+    truth: State
+    guess: State
+
+
+def believed(config):
+    """The configuration without knowledge of the truth: from the case's `believed`, or the same."""
+    return config.case.believed(config) if hasattr(config.case, "believed") else config
+
+
+def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
+    """The truth, `spinup` days after the start of the case; and, as first guess, its state `lead` days earlier.
+
+    Called by all processes together; each holds its own block. tick() is called about twice a second, and may raise.
+    """
+    simulation = Simulation(config)
+    last = round(config.case.spinup * DAY / simulation.dt)
+    lead = min(last, round(config.case.lead * DAY / simulation.dt))
+    some = length_of(simulation.config)
+
+    def state_at(step: int) -> State:
+        while simulation.step < step:
+            tick()
+            simulation.take_steps(min(some, step - simulation.step))  # the assimilation judges the states
+        return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
+
+    guess = state_at(last - lead)
+    return Twin(state_at(last), guess)
+
 
 STATE_FILE, OBSERVATION_FILE = "twin.h5", "twin_observations.nc"
 
@@ -57,12 +90,8 @@ def prepare(
     """The experiment of a configuration; called by all processes together.
 
     In a twin experiment the states at the start of the window are read from the folder, or made and written to it. So
-    are the observations, unless the configuration names a file.
-
-    Args:
-        memory: bytes that this process may hold.
-        tick: tick(transport) is called between pieces of computation, here and in the sweeps of the problem; see
-            `gradients.pieces`. May raise.
+    are the observations, unless the configuration names a file. tick(transport) is called between pieces of
+    computation, here and in the sweeps of the problem, and may raise.
 
     Raises:
         UsageError: the files in the folder belong to another configuration, or the memory is too small.
@@ -71,8 +100,7 @@ def prepare(
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
     names = tuple(dict.fromkeys([*(("eta", "u", "v") if testing else ()), *options.controls]))
-    believed = twin.believed(config) if testing else config
-    problem, look = problem_of(believed, names, options.every_steps, tick, memory)
+    problem, look = problem_of(believed(config) if testing else config, names, options.every_steps, tick, memory)
     base, truth = problem.first_guess(), None
     observations = read(options.observations, problem.config) if options.observations else network(problem.config)
     look.operator = operator(observations, problem.config, problem.block, options.every_steps)
@@ -116,7 +144,7 @@ def depth_of(problem: Problem):
     return np.asarray(as_patches(problem.domain.grid, problem.domain.scheme.margin).depth.on(problem.block.shape))
 
 
-def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
+def twin_states(config, problem: Problem, directory: Path, tick) -> Twin:
     """The states of truth and first guess at the start of the window, read from the folder if it has them.
 
     Raises:
@@ -128,8 +156,8 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> twin.Twin:
         found = differences(before, to_toml(config), essence_of_run)
         require_none(found, path)
         state = problem.domain.scheme.state
-        return twin.Twin(*(state(*(fields[f"{who} {name}"] for name in state._fields)) for who in twin.Twin._fields))
-    states = twin.spin_up(config, lambda: tick(transport))
+        return Twin(*(state(*(fields[f"{who} {name}"] for name in state._fields)) for who in Twin._fields))
+    states = spin_up(config, lambda: tick(transport))
     fields = {f"{who} {name}": x for who, s in states._asdict().items() for name, x in s._asdict().items()}
     shape = problem.config.grid.ny, problem.config.grid.nx
     write_blocks(path, fields, to_toml(config), shape, transport)

@@ -32,16 +32,10 @@ class Operator:
     place: np.ndarray
 
     def observe(self, view, k):
-        """This process's share of sample k, [M, 4]; to be traced.
-
-        Args:
-            view: anything with the `state` and the resting `depth` of the block, [ny, nx].
-            k: number of the sample.
-        """
+        """This process's share of sample k, [M, 4], of a view with the `state` and the resting `depth` of the block."""
         state = view.state
-        values = jnp.stack([state.h - view.depth, state.u, state.v]).reshape(
-            -1
-        )  # never written out: XLA reads points only
+        # Never written out: XLA reads points only.
+        values = jnp.stack([state.h - view.depth, state.u, state.v]).reshape(-1)
         points = values.at[jnp.asarray(self.index)[k]].get(mode="promise_in_bounds")
         return points * jnp.asarray(self.weight, values.dtype)[k]
 
@@ -52,14 +46,10 @@ class Operator:
 
 
 def operator(observations, config, block, every: int) -> Operator:
-    """The observation operator of a block.
+    """The observation operator of a block, for all Observations of the run and samples at steps 0, every, 2 every, ...
 
-    Args:
-        observations: all Observations of the run, on every process.
-        config: resolved configuration; the samples are those of steps 0, every, 2 every, ... up to its last.
-        block: that of this process.
-        every: steps between samples. An observation is compared with the sample nearest in time, which is at most half
-            of `every` steps away if `every` divides the number of steps.
+    An observation is compared with the sample nearest in time, which is at most half of `every` steps away if `every`
+    divides the number of steps.
 
     Raises:
         InputError: the file of the mask cannot be read.

@@ -52,9 +52,6 @@ def position_names(grid) -> dict[str, str]:
 def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
     """The variables of an observation file in SI units, and the problems with its form.
 
-    Args:
-        config: that of the run.
-
     Returns:
         {name: float64 values [obs], masked where missing} of the usable ones of time (s since the start of the run), x,
         y, eta, eta_error, ...; the platforms as text [obs], None if not given; one line for each problem.
@@ -142,11 +139,7 @@ def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
 
 
 def seconds_since_start(variable, time) -> np.ma.MaskedArray:
-    """The times in s since the start of the run, from any units and reference date of CF in the run's calendar.
-
-    Args:
-        time: section [time] of the configuration.
-    """
+    """The times in s since the start of the run, from any units and reference date of CF in the run's calendar."""
     import cftime
 
     units, calendar = variable.attrs.get("units"), variable.attrs.get("calendar", "standard").lower()

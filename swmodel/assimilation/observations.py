@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from ..config import ConfigError, to_toml
 from ..files.output.metadata import history_line, versions
-from ..ocean.table import entry_of
-from ..setup.positions.stencils import QUANTITIES
-from .checks import faults
+from ..ocean.coordinates import axes
+from ..ocean.dates import start_of
+from ..ocean.table import VARIABLES, entry_of
+from ..setup.positions.stencils import QUANTITIES, stencils
 from .observation_file import load, save
 
 
@@ -36,11 +38,7 @@ class Observations(NamedTuple):
 
 
 def read(path, config) -> Observations:
-    """The observations in a file, in its order.
-
-    Args:
-        path: NetCDF file; docs/assimilation.md describes it.
-        config: resolved configuration of the run to compare with them.
+    """The observations in a file (docs/assimilation.md describes it), in its order.
 
     Raises:
         ConfigError: the file is no observation file, or the run cannot be compared with it; names all problems.
@@ -80,13 +78,7 @@ def table(columns: dict, end: str) -> np.ndarray:
 
 
 def write(path, observations: Observations, config, command_line: str = "") -> None:
-    """Write an observation file that `read` reads in the same order.
-
-    Args:
-        path: that of the file, which appears whole or not at all.
-        observations: with values and errors.
-        config: recorded in the file.
-        command_line: recorded in the file's history.
+    """Write an observation file that `read` reads in the same order, whole or not at all.
 
     Raises:
         FilesError: it cannot be written.
@@ -122,3 +114,74 @@ def rows_of(observations: Observations) -> np.ndarray:
     for field in (observations.time, observations.x, observations.y, observations.platform):
         together &= field[1:] == field[:-1]
     return np.cumsum(np.append(False, ~together)) if observations.size else np.zeros(0, np.int64)
+
+
+#: Fraction of a time step by which times may lie outside the run, as units are rounded.
+TOLERANCE = 1e-3
+
+AROUND = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
+
+
+def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
+    """What is wrong with the numbers, one line for each kind of fault. Rows without observed values do not count."""
+    rows = used.any(axis=1)
+    values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
+    if "time" in values:
+        yield from time_faults(values["time"], rows, config)
+    if {"x", "y"} <= values.keys():
+        yield from place_faults(values["x"], values["y"], used, config)
+    for number, name in enumerate(QUANTITIES):
+        if name in values:
+            yield from value_faults(name, values[name], values.get(f"{name}_error"), used[:, number])
+
+
+def value_faults(name: str, value: np.ndarray, error: np.ndarray | None, some: np.ndarray) -> Iterator[str]:
+    """Values that are not finite, and errors that are missing or not positive, where there is a value."""
+    units = VARIABLES[name].units
+    yield from told(f"{name}: {{}} values are not finite", some & ~np.isfinite(value), some, lambda i: f"{value[i]}")
+    if error is not None:
+        bad = some & ~((error > 0) & np.isfinite(error))
+        what = f"{name}_error: {{}} errors are missing or not above 0 {units}"
+        yield from told(what, bad, some, lambda i: "missing" if np.isnan(error[i]) else f"{error[i]:g} {units}")
+
+
+def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
+    """Times that are missing or outside the run."""
+    dt = config.time.dt
+    last, missing = config.run.steps * dt, ~np.isfinite(time)
+    yield from told("time: {} are missing or not finite", rows & missing, rows)
+    early_or_late = (time < -TOLERANCE * dt) | (time > last + TOLERANCE * dt)
+    what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_of(config.time)}"
+    yield from told(what, rows & ~missing & early_or_late, rows, lambda i: f"{time[i]:.10g} s")
+
+
+def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
+    """Positions that are missing, outside the domain, or without a wet point of the model around them."""
+    rows, along = used.any(axis=1), axes(config.grid)
+    names = f"{along.x.name}, {along.y.name}"
+
+    def position(i):
+        return f"{along.x.told(x[i])}, {along.y.told(y[i])}"
+
+    missing = ~(np.isfinite(x) & np.isfinite(y))
+    yield from told(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
+    outside = np.zeros_like(missing)
+    for axis, positions in zip(along, (x, y), strict=True):
+        low, high = axis.edges
+        outside |= ~missing & ((axis.within(positions) < low) | (axis.within(positions) > high))
+    what = f"{names}: {{}} positions are outside the domain, {along.x.span()}, {along.y.span()}"
+    yield from told(what, rows & outside, rows, position)
+    inside, quantity = np.nonzero(used & ~(missing | outside)[:, None])
+    dry = np.zeros_like(used)
+    dry[inside, quantity] = ~stencils(config, quantity, x[inside], y[inside]).reached
+    for number, name in enumerate(QUANTITIES):
+        what = f"{names}: {{}} positions of {name} are on land, with {AROUND[name]} around them"
+        yield from told(what, dry[:, number], used[:, number], position)
+
+
+def told(what: str, bad: np.ndarray, among: np.ndarray, show=None) -> Iterator[str]:
+    """A line that says how many are bad, of how many, and which is the first; none if none is bad."""
+    if bad.any():
+        first = int(np.argmax(bad))
+        how = f": {show(first)}" if show else ""
+        yield f"{what.format(f'{bad.sum()} of {among.sum()}')}; the first is observation {first} (from 0){how}"

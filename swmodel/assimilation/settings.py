@@ -12,8 +12,8 @@ from ..ocean.coordinates import on_sphere
 from ..ocean.table import CONTROLS
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
-from .network import is_twin, network
 from .observations import read
+from .synthetic import is_twin, network
 
 #: Controls that are numbers: their errors have no length of correlation.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
@@ -29,10 +29,7 @@ def errors_of(config) -> dict:
 
 
 def check_assimilation(config) -> None:
-    """Make sure that an assimilation can start, from the configuration and the observation file.
-
-    Args:
-        config: resolved.
+    """Make sure that an assimilation can start, from the resolved configuration and the observation file.
 
     Raises:
         UsageError: the executor has no derivatives, or the transport is sharded.

@@ -27,12 +27,7 @@ from ..parallel.fourier import Fourier
 
 
 class Filters(NamedTuple):
-    """F of several fields.
-
-    Attributes:
-        fields: (location, L in m) of each field.
-        grid: section [grid] of the configuration.
-    """
+    """F of several fields, each with its location and L, m; the grid is the section of the configuration."""
 
     fields: tuple[tuple[str, float], ...]
     grid: Any
@@ -51,11 +46,7 @@ class Filters(NamedTuple):
 
 
 def fourier_of(location: str, grid, transport) -> Fourier:
-    """The transforms of fields at a location.
-
-    Raises:
-        UsageError: there are more blocks than lines.
-    """
+    """The transforms of fields at a location; a UsageError if there are more blocks than lines."""
     return Fourier.of(transport, location, (grid.periodic_y, grid.periodic_x))
 
 

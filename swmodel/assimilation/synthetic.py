@@ -1,16 +1,18 @@
-"""Synthetic observations: where and when an altimeter and moorings observe, and their values in known fields."""
+"""Synthetic observations: where and when an altimeter and moorings observe, and what they observe of known fields."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from ..errors import UsageError, file_errors
+from ..files.journal import recover
 from ..ocean.coordinates import axes, edges, metres, on_sphere
 from ..setup.positions.stencils import QUANTITIES, neighbourhoods, stencils
-from .known import by_quantity, in_output
-from .observations import Observations
+from .observations import TOLERANCE, Observations
 
 
 class Altimeter(NamedTuple):
@@ -89,9 +91,9 @@ def conformal(grid, y):
 def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
     """Moorings in the middle of the cells of a coarse grid of ny x nx over the domain, still without values.
 
+    Those on land or without an open face around are left out.
+
     Args:
-        config: resolved configuration.
-        nx, ny: numbers of moorings in x and y. Those on land or without an open face around are left out.
         every: time between observations, s; the first is at the start.
         errors: {quantity: standard deviation of its error, m or m s-1} for those of eta, u and v that are observed.
 
@@ -133,16 +135,11 @@ def together(*parts: Observations) -> Observations:
 
 
 def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
-    """The observations with values from known fields, plus noise of the stated errors.
-
-    Every process that has all observations gets the same numbers.
+    """The observations with values from known fields, plus noise of the stated errors: the same on every process.
 
     Args:
-        observations: with errors; values are replaced.
         samples: the true values [n], as from `Operator.collect`; or a function (quantity, time in s, x, y in m) of the
             name of a quantity and arrays; or the path of a run's output.nc, whose records nearest in time are taken.
-        config: resolved configuration of the run.
-        seed: seed of the noise.
 
     Raises:
         UsageError: the output lacks a quantity, or belongs to another grid or to too short a run.
@@ -156,3 +153,69 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
         true = np.asarray(samples, dtype=np.float64)
     noise = np.random.default_rng(seed).standard_normal(observations.size)
     return observations._replace(value=true + observations.error * noise)
+
+
+def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
+    """Values [n] from `evaluate(quantity, the observations of this quantity)`."""
+    values = np.empty(observations.size)
+    for number, name in enumerate(QUANTITIES):
+        chosen = observations.quantity == number
+        if chosen.any():
+            values[chosen] = evaluate(name, observations.where(chosen))
+    return values
+
+
+def in_output(observations: Observations, path, config) -> np.ndarray:
+    """Values [n] from the output of a run: bilinear in space, nearest record in time."""
+    import netCDF4
+
+    with file_errors(path, "read"):
+        recover(path)
+        with netCDF4.Dataset(path) as dataset:
+            return by_quantity(observations, lambda name, at: in_records(dataset, path, name, at, config))
+
+
+def in_records(dataset, path, name: str, at: Observations, config) -> np.ndarray:
+    """Values of one quantity."""
+    shape = (config.grid.ny, config.grid.nx)
+    if name not in dataset.variables:
+        raise UsageError(f"{path} has no {name}; it has to be among output.fields")
+    if dataset[name].shape[1:] != shape:
+        raise UsageError(f"{path} has {dataset[name].shape[1:]} cells, the configuration {shape} (ny, nx)")
+    times = np.asarray(dataset["time"][:], dtype=np.float64)
+    slack = TOLERANCE * config.time.dt
+    if at.time.max() > times[-1] + slack or at.time.min() < times[0] - slack:
+        raise UsageError(
+            f"{path} has records from {times[0]:g} to {times[-1]:g} s, the observations are from {at.time.min():g} to "
+            f"{at.time.max():g} s"
+        )
+    record = np.searchsorted(0.5 * (times[1:] + times[:-1]), at.time, side="right")
+    found, values = stencils(config, at.quantity, at.x, at.y), np.empty(at.size)
+    for number in np.unique(record):
+        chosen = record == number
+        field = np.ma.filled(np.ma.asarray(dataset[name][number], dtype=np.float64), 0.0)
+        points = field[found.rows[chosen], found.columns[chosen]]
+        values[chosen] = (found.weights[chosen] * points).sum(axis=1)
+    return values
+
+
+DAY = 86400.0
+
+
+def is_twin(config) -> bool:
+    """Whether the case defines how a truth and a first guess are made."""
+    return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
+
+
+def network(config) -> Observations:
+    """The altimeter's tracks and the moorings of a twin experiment, still without values.
+
+    Moorings measure both components of the current at each time at which the model is compared with observations.
+    """
+    case, every = config.case, config.assimilation.every_steps * config.time.dt
+    altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)
+    parts = [tracks(config, altimeter, case.seed)]
+    if case.moorings:
+        error = {"u": case.velocity_error, "v": case.velocity_error}
+        parts.append(moorings(config, case.moorings, case.moorings, every, error))
+    return together(*parts)

@@ -92,15 +92,14 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
 
 
 def variances(config, transport, masks: dict, all_series: dict, samples: int) -> dict:
-    """diag(F²) of fields on this process's block; called by all processes together.
+    """diag(F²) of fields on this process's block, float64, [ny, nx] by (location, length); meaningless on land.
+
+    Called by all processes together.
 
     Args:
         masks: (location, length) -> Patch of NumPy arrays, 1 at the field's wet points.
         all_series: (location, length) -> coefficients of F.
         samples: number of fields of white noise, if there is land.
-
-    Returns:
-        (location, length) -> array [ny, nx], float64; positive, but meaningless where the mask is 0.
     """
     block = transport.block
     exact = {key: np.maximum(box_variance(config, key[0], block, c), 1e-300) for key, c in all_series.items()}

@@ -31,47 +31,31 @@ class Adjustment(Case):
     kinds = ("plane",)
 
     defaults = {
-        "grid": {
-            "nx": 720,
-            "ny": 8,
-            "dx": 20e3,
-            "dy": 20e3,
-            "periodic_x": False,
-            "periodic_y": True,
-            "origin": "middle",
-        },
+        "grid": {"nx": 720, "ny": 8, "dx": 20e3, "dy": 20e3, "periodic_x": False, "periodic_y": True,
+                 "origin": "middle"},
         "physics": {"depth": 100.0, "f0": 1e-4},
         "time": {"stepper": "rk4", "cfl": 0.75},
         "run": {"days": 5 * PERIOD / 86400},
         "output": {"every": PERIOD, "means": ("eta", "u", "v")},
-    }
+    }  # fmt: skip
 
     def eta(self, config, at):
         return -self.step * np.sign(at.x)
 
 
 def radius(config):
-    """Rossby radius of deformation a = sqrt(g depth)/|f0|, m (infinite without rotation).
-
-    Reference: Gill (1982), section 7.2.
-    """
+    """Rossby radius of deformation a = sqrt(g depth)/|f0|, m (infinite without rotation)."""
     physics = config.physics
     return math.sqrt(physics.gravity * physics.depth) / abs(physics.f0) if physics.f0 else math.inf
 
 
 def adjusted_level(config, x):
-    """Sea level of the balanced state, m: - step sgn(x) (1 - exp(-|x|/a)).
-
-    Reference: Gill (1982), section 7.2.
-    """
+    """Sea level of the balanced state, m: - step sgn(x) (1 - exp(-|x|/a))."""
     return config.case.step * np.sign(x) * np.expm1(-np.abs(x) / radius(config))
 
 
 def adjusted_v(config, x):
-    """Current of the balanced state, m s-1: v = (g/f) d eta/dx = - g step/(f a) exp(-|x|/a); none without rotation.
-
-    Reference: Gill (1982), section 7.2.
-    """
+    """Current of the balanced state, m s-1: v = (g/f) d eta/dx = - g step/(f a) exp(-|x|/a); none without rotation."""
     physics = config.physics
     fastest = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
     return -fastest * np.exp(-np.abs(x) / radius(config))
@@ -81,8 +65,6 @@ def released_potential_energy(config):
     """Potential energy that the step loses, J per metre of its length: 3/2 rho g step² a.
 
     One third of it stays, as the kinetic energy of the current.
-
-    Reference: Gill (1982), section 7.2.
     """
     physics = config.physics
     return 1.5 * physics.density * physics.gravity * config.case.step**2 * radius(config)

@@ -54,26 +54,13 @@ class Chile2010(Case):
     kinds = ("latlon",)
 
     defaults = {
-        "grid": {
-            "kind": "latlon",
-            "nx": 108,
-            "ny": 130,
-            "west": -120.25,
-            "east": -66.25,
-            "south": -60.25,
-            "north": 4.75,
-            "periodic_x": False,
-        },
+        "grid": {"kind": "latlon", "nx": 108, "ny": 130, "west": -120.25, "east": -66.25, "south": -60.25,
+                 "north": 4.75, "periodic_x": False},
         "time": {"stepper": "ab2", "cfl": 0.2, "start": "2010-02-27T06:34:14"},
         "run": {"days": 0.375, "dtype": "float64"},
-        "output": {
-            "every_steps": 90,
-            "fields": ("eta", "speed"),
-            "maxima": ("eta",),
-            "arrival": 0.01,
-            "stations": ({"name": "DART 32412", "lon": -86.392, "lat": -17.975},),
-        },
-    }
+        "output": {"every_steps": 90, "fields": ("eta", "speed"), "maxima": ("eta",), "arrival": 0.01,
+                   "stations": ({"name": "DART 32412", "lon": -86.392, "lat": -17.975},)},
+    }  # fmt: skip
 
     def depth(self, config, at):
         return relief().depth(*position(at))

@@ -3,7 +3,7 @@
 Physics: the layer above the thermocline of a mid-latitude ocean, 500 m thick, over a deep layer at rest. Gravity is
 reduced, so that the Rossby radius is that of eddies, 40 to 80 km. The wind blows to the west in the south and the north
 and to the east between: an anticyclonic gyre lies in the south and a cyclonic one in the north, their western boundary
-currents meet, and the jet they form meanders and breaks up. The start is rest but for a small wave of the
+currents meet, and the jet they form meanders and breaks up. The start is rest except for a small wave of the
 interface, by which the two gyres differ from the first day. `eta` is the displacement of the interface, downward, of
 which 316 m stand for 1 m of sea level.
 
@@ -33,19 +33,12 @@ class DoubleGyre(Case):
 
     defaults = {
         "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
-        "physics": {
-            "gravity": 0.031,
-            "reduced_gravity": True,
-            "depth": 500.0,
-            "f0": 5e-5,
-            "beta": 2e-11,
-            "viscosity": 100.0,
-            "linear_drag": 5e-8,
-        },
+        "physics": {"gravity": 0.031, "reduced_gravity": True, "depth": 500.0, "f0": 5e-5, "beta": 2e-11,
+                    "viscosity": 100.0, "linear_drag": 5e-8},
         "time": {"stepper": "ab3", "cfl": 0.2},
         "run": {"days": 1825.0},
         "output": {"every": 30 * 86400.0, "fields": ["h", "u", "v", "eta", "zeta"]},
-    }
+    }  # fmt: skip
 
     def wind_x(self, config, at):
         return -self.wind * np.cos(2 * np.pi * northward(at) / at.length_y)

@@ -1,6 +1,6 @@
 """A twin experiment: a rough patch of the sea floor, found from what an altimeter sees of the currents that it slows.
 
-Physics: the ocean of `double_gyre_twin`, but for bottom drag that is 20 times as strong in a round patch under the
+Physics: the ocean of `double_gyre_twin`, except for bottom drag that is 20 times as strong in a round patch under the
 western end of the jet. The first state is known exactly; the first guess has the drag of the surroundings everywhere.
 Within twenty days the drag of the patch turns currents and interface away from those of the first guess, by 4 m rms.
 What an altimeter sees of that, with errors of 3.2 m, is enough to find the patch.

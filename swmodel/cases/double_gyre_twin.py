@@ -41,14 +41,6 @@ class DoubleGyreTwin(DoubleGyre):
         "time": {"stepper": "ab3", "dt": 1080.0},
         "run": {"days": 20.0},
         "output": {"every": 86400.0, "fields": ["eta", "u", "v"]},
-        "assimilation": {
-            "controls": ["eta", "u", "v"],
-            "every_steps": 20,
-            "length": 110e3,
-            "balanced": True,
-            "sigma_eta": 40.0,
-            "sigma_velocity": 0.01,
-            "outer": 6,
-            "inner": 40,
-        },
-    }
+        "assimilation": {"controls": ["eta", "u", "v"], "every_steps": 20, "length": 110e3, "balanced": True,
+                         "sigma_eta": 40.0, "sigma_velocity": 0.01, "outer": 6, "inner": 40},
+    }  # fmt: skip

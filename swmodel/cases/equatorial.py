@@ -37,20 +37,13 @@ class Equatorial(Case):
     kinds = ("plane",)
 
     defaults = {
-        "grid": {
-            "nx": 100,
-            "ny": 90,
-            "dx": 40e3,
-            "dy": 40e3,
-            "periodic_x": True,
-            "periodic_y": False,
-            "origin": "middle",
-        },
+        "grid": {"nx": 100, "ny": 90, "dx": 40e3, "dy": 40e3, "periodic_x": True, "periodic_y": False,
+                 "origin": "middle"},
         "physics": {"gravity": 0.04, "depth": 100.0, "beta": 2.28e-11},
         "time": {"stepper": "rk4", "cfl": 0.5},
         "run": {"days": ROUND / 86400, "dtype": "float64"},
         "output": {"every": ROUND / 16},
-    }
+    }  # fmt: skip
 
     def eta(self, config, at):
         return solution(config, at, 0.0)[0]
@@ -88,8 +81,6 @@ def dispersion(wave, n, k):
 
     Of the three roots for n >= 1 the largest is the eastward gravity wave, the middle one the Rossby wave. The mixed
     wave, n = 0, is the westward root of omega² - k omega = 1; the Kelvin wave, n = -1, has omega = k.
-
-    Reference: Matsuno (1966).
     """
     if wave == "kelvin":
         return k

@@ -10,7 +10,7 @@ Cost: 8640 steps of rk4 on 57 600 cells for six days: half a minute.
 
 Command: swmodel run galewsky --nproc 2
 
-Known answer: without the bump (`-s case.bump=0`) the jet stays as it is but for an error of second order in the
+Known answer: without the bump (`-s case.bump=0`) the jet stays as it is except for an error of second order in the
 spacing. With it the vorticity at day six is that of the figures of the reference: a wave train that has rolled up.
 """
 
@@ -39,21 +39,13 @@ class Galewsky(Case):
     kinds = ("latlon",)
 
     defaults = {
-        "grid": {
-            "kind": "latlon",
-            "nx": 480,
-            "ny": 120,
-            "west": -180.0,
-            "south": -15.0,
-            "north": 75.0,
-            "radius": 6.37122e6,
-            "rotation": 7.292e-5,
-        },
+        "grid": {"kind": "latlon", "nx": 480, "ny": 120, "west": -180.0, "south": -15.0, "north": 75.0,
+                 "radius": 6.37122e6, "rotation": 7.292e-5},
         "physics": {"gravity": 9.80616, "depth": 1e4, "viscosity": 1e5},
         "time": {"stepper": "rk4", "dt": 60.0},
         "run": {"days": 6.0},
         "output": {"every": 86400.0, "fields": ("eta", "u", "v", "zeta")},
-    }
+    }  # fmt: skip
 
     def eta(self, config, at):
         """The balanced sea level and bump cos(lat) exp(-(lon/a)²) exp(-((pi/4 - lat)/b)²), m."""

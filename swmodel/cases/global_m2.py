@@ -43,14 +43,9 @@ class GlobalM2(Case):
         "tide": {"constituents": ("M2",), "nodal": False},
         "time": {"stepper": "ab3", "cfl": 0.6, "start": "2012-03-01"},
         "run": {"days": 12.0, "dtype": "float64"},
-        "output": {
-            "every": 86400.0,
-            "fields": ("eta", "u", "v"),
-            "harmonics": ("M2",),
-            "harmonics_fields": ("eta", "u", "v", "transport_x", "transport_y"),
-            "harmonics_from": 9 * 86400.0,
-        },
-    }
+        "output": {"every": 86400.0, "fields": ("eta", "u", "v"), "harmonics": ("M2",),
+                   "harmonics_fields": ("eta", "u", "v", "transport_x", "transport_y"), "harmonics_from": 9 * 86400.0},
+    }  # fmt: skip
 
     def depth(self, config, at):
         return relief().depth(*position(at))

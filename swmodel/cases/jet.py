@@ -12,7 +12,7 @@ Cost: 43 000 steps of 64 800 cells for the ten days: under a minute. The publish
 
 Command: swmodel run jet --nproc 2
 
-Known answer: the thickness balances the jet, g dh/dy = - f u, so that a jet without the wave stays as it is but for
+Known answer: the thickness balances the jet, g dh/dy = - f u, so that a jet without the wave stays as it is except for
 friction.
 """
 

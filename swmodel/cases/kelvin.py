@@ -52,10 +52,7 @@ def speed(config):
 
 
 def level(config, at, time):
-    """Sea level of the wave, m: amplitude exp(-y |f0/c|) cos(k (x - c t)), y from the southern wall.
-
-    Reference: Gill (1982), section 10.4.
-    """
+    """Sea level of the wave, m: amplitude exp(-y |f0/c|) cos(k (x - c t)), y from the southern wall."""
     c = speed(config)
     offshore = at.y - at.origin[1] + config.grid.dy / 2
     k = 2 * np.pi * config.case.waves / at.length_x
@@ -63,8 +60,5 @@ def level(config, at, time):
 
 
 def current(config, at, time):
-    """Current along the coast, m s-1: u = (c/depth) eta; there is none across.
-
-    Reference: Gill (1982), section 10.4.
-    """
+    """Current along the coast, m s-1: u = (c/depth) eta; there is none across."""
     return speed(config) / config.physics.depth * level(config, at, time)

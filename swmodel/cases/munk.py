@@ -13,7 +13,7 @@ Cost: 130 000 steps of 10 000 cells: half a minute.
 Command: swmodel run munk
 
 Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall, where the streamfunction is 1.163 times
-that of the interior; both but for a part of the order of delta/Lx. `streamfunction` has this part too, and the model
+that of the interior; both except for a part of the order of delta/Lx. `streamfunction` has this part too, and the model
 follows it within 2 % along the middle of the basin where delta spans three cells or more.
 """
 
@@ -48,10 +48,7 @@ def boundary_layer_width(config):
 
 
 def zero_crossing(config):
-    """Distance 2 pi delta/sqrt(3) from the western wall at which v = 0 in the limit of delta << Lx, m.
-
-    Reference: Munk (1950).
-    """
+    """Distance 2 pi delta/sqrt(3) from the western wall at which v = 0 in the limit of delta << Lx, m."""
     return 2 * math.pi * boundary_layer_width(config) / math.sqrt(3)
 
 

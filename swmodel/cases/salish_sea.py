@@ -40,19 +40,15 @@ class SalishSea(Case):
     kinds = ("latlon",)
 
     defaults = {
-        "grid": {
-            **{"kind": "latlon", "periodic_x": False, "nx": 120, "ny": 90},
-            **{"west": 234.0, "east": 238.0, "south": 48.0, "north": 50.0},
-        },
+        "grid": {"kind": "latlon", "periodic_x": False, "nx": 120, "ny": 90, "west": 234.0, "east": 238.0,
+                 "south": 48.0, "north": 50.0},
         "physics": {"quadratic_drag": 1e-3, "viscosity": 5.0},
-        "open_sides": {
-            "sides": ("west", "south"),
-            **{"m2_amplitude": 0.8, "m2_phase": 0.0, "k1_amplitude": 0.5, "k1_phase": 0.0},
-        },
+        "open_sides": {"sides": ("west", "south"), "m2_amplitude": 0.8, "m2_phase": 0.0, "k1_amplitude": 0.5,
+                       "k1_phase": 0.0},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0},
         "output": {"every": 3600.0},
-    }
+    }  # fmt: skip
 
     def depth(self, config, at):
         return np.clip(-between(relief()[2], at), config.case.least_depth, config.case.largest_depth)

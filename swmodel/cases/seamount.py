@@ -29,20 +29,13 @@ class Seamount(Case):
     kinds = ("plane",)
 
     defaults = {
-        "grid": {
-            "nx": 192,
-            "ny": 96,
-            "dx": 5e3,
-            "dy": 5e3,
-            "periodic_x": True,
-            "periodic_y": False,
-            "origin": "middle",
-        },
+        "grid": {"nx": 192, "ny": 96, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": False,
+                 "origin": "middle"},
         "physics": {"gravity": 9.81, "depth": 500.0, "f0": 1e-4},
         "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 15.0},
         "output": {"every": 43200.0, "fields": ["h", "u", "v", "eta", "zeta", "q"]},
-    }
+    }  # fmt: skip
 
     def depth(self, config, at):
         return config.physics.depth * (1 - seamount(config, at))
@@ -67,7 +60,5 @@ def squeezed_vorticity(config, at):
 
     h is that of water at rest: this holds where sea level varies little against the height of the seamount, and for
     currents that are not blocked, with |f0| height radius below about the speed.
-
-    Reference: Huppert and Bryan (1976).
     """
     return -config.physics.f0 * seamount(config, at)

@@ -56,10 +56,7 @@ def shape(config, at):
 
 
 def frequency(config):
-    """Angular frequency omega = c sqrt(kx² + ky²), c² = (1 - beta) g depth, s-1; the period is 2 pi/omega.
-
-    Reference: Lamb (1932), section 190.
-    """
+    """Angular frequency omega = c sqrt(kx² + ky²), c² = (1 - beta) g depth, s-1; the period is 2 pi/omega."""
     return wave_speed(config) * np.hypot(*wavenumbers(config))
 
 

@@ -34,17 +34,15 @@ class Soliton(Case):
     kinds = ("plane",)
 
     defaults = {
-        "grid": {
-            **{"nx": 240, "ny": 72, "dx": L / 6, "dy": L / 6, "periodic_x": False, "periodic_y": False},
-            "origin": "middle",
-        },
+        "grid": {"nx": 240, "ny": 72, "dx": L / 6, "dy": L / 6, "periodic_x": False, "periodic_y": False,
+                 "origin": "middle"},
         "physics": {"gravity": C**2 / 100, "depth": 100.0, "beta": BETA},
         "open_sides": {"sides": ("west", "east")},
         "sponge": {"sides": ("west", "east"), "width": 4 * L, "rate": 0.3 / T},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 100 * T / 86400, "dtype": "float64"},
         "output": {"every": 10 * T},
-    }
+    }  # fmt: skip
 
     def eta(self, config, at):
         return solution(config, at, 0.0)[0]

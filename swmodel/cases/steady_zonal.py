@@ -31,20 +31,13 @@ class SteadyZonal(Case):
     kinds = ("latlon",)
 
     defaults = {
-        "grid": {
-            "kind": "latlon",
-            "nx": 144,
-            "ny": 64,
-            "south": -80.0,
-            "north": 80.0,
-            "radius": RADIUS,
-            "rotation": ROTATION,
-        },
+        "grid": {"kind": "latlon", "nx": 144, "ny": 64, "south": -80.0, "north": 80.0, "radius": RADIUS,
+                 "rotation": ROTATION},
         "physics": {"gravity": 9.80616, "depth": 2.94e4 / 9.80616},
         "time": {"stepper": "rk4", "dt": 600.0},
         "run": {"days": 5.0, "dtype": "float64"},
         "output": {"every": 86400.0, "fields": ("eta", "u", "v", "zeta")},
-    }
+    }  # fmt: skip
 
     def eta(self, config, at):
         """- (R Omega speed + speed²/2) sin²(lat) / g, m."""

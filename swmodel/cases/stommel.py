@@ -50,8 +50,6 @@ def streamfunction(config, x, y):
 
     Args:
         x, y: distance from the western and the southern wall, m.
-
-    Reference: Stommel (1948).
     """
     grid, physics = config.grid, config.physics
     Lx, Ly, r = grid.nx * grid.dx, grid.ny * grid.dy, physics.linear_drag

@@ -18,9 +18,8 @@ from ..model.forcing import Forcing
 from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
-from .controls import first_guess, scheme_for
+from .controls import Parameters, first_guess, scheme_for
 from .native_steps import reach_back
-from .parameters import Parameters
 from .plan import Plan, fit
 from .sweeps import Held, Sweeps
 from .trajectory import Fixed, View, tangent, trajectory_of

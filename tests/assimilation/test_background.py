@@ -9,8 +9,7 @@ from support.small_domain import RINGS
 
 from swmodel.assimilation.background import Background
 from swmodel.assimilation.balance import build_balance, geostrophic, inverse
-from swmodel.assimilation.conjugate_gradient import make_dot
-from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, minimise
+from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, make_dot, minimise
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.transport.serial import Serial

@@ -9,8 +9,7 @@ import scipy.sparse.linalg
 from jax.flatten_util import ravel_pytree
 from support.ranks import run_ranks
 
-from swmodel.assimilation.conjugate_gradient import conjugate_gradients, make_dot
-from swmodel.assimilation.gauss_newton import OUTCOMES, Cost, Limits, Progress, minimise
+from swmodel.assimilation.gauss_newton import OUTCOMES, Cost, Limits, Progress, conjugate_gradients, make_dot, minimise
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
@@ -65,7 +64,7 @@ def test_the_iterates_are_those_of_scipy(iterations):
 
 
 def test_k_distinct_eigenvalues_take_k_steps():
-    """The Hessian of 4D-Var is 1 but for as many directions as there are observations."""
+    """The Hessian of 4D-Var is 1 except for as many directions as there are observations."""
     values = np.array([1.0] * 20 + [7.0, 300.0])
     solution = conjugate_gradients(lambda x: values * x, np.ones(22), DOT, tolerance=1e-12, iterations=22)
     assert solution.iterations == 3

@@ -141,7 +141,7 @@ def test_at_walls_sea_level_and_flow_along_them_are_those_of_the_nearest_cells_a
 
 
 def test_a_coast_is_a_wall():
-    """The same values in a basin of walls as in the same basin within land, but for the ring of land around it."""
+    """The same values in a basin of walls as in the same basin within land, except for the ring of land around it."""
     basin, around = make(), (NY + 2, NX + 2)
     at = scattered(basin, 500)
     inside = seen(at, basin, evaluated(basin, linear) | walled(basin))

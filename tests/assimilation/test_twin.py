@@ -5,7 +5,7 @@ import pytest
 from support.small_twin import small
 
 from swmodel import Simulation
-from swmodel.assimilation import twin
+from swmodel.assimilation import experiment as twin
 from swmodel.errors import Stopped
 
 

@@ -1,11 +1,11 @@
-"""The twin experiments in the double gyre: their oceans are that of `double_gyre`, but for a patch of drag."""
+"""The twin experiments in the double gyre: their oceans are that of `double_gyre`, except for a patch of drag."""
 
 import numpy as np
 import pytest
 from support.known_answers import whole
 
 import swmodel
-from swmodel.assimilation.twin import believed
+from swmodel.assimilation.experiment import believed
 from swmodel.setup import fields
 
 

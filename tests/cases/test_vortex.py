@@ -1,4 +1,4 @@
-"""The vortex in cyclogeostrophic balance stays as it is but for an error of second order in the spacing."""
+"""The vortex in cyclogeostrophic balance stays as it is except for an error of second order in the spacing."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ from swmodel.config.options.physics import Physics
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
-from swmodel.gradients import problem, quantities, sensitivity, sensitivity_file, sweeps
+from swmodel.gradients import problem, quantities, sensitivity, sweeps
 from swmodel.gradients.controls import TERM_OF
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
@@ -114,7 +114,7 @@ STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind
 def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, of, mean):
     """Central differences, in cells at a station, at an island and at a wall, and in one of land."""
     config = basin()
-    found, _ = compute(tmp_path, config, of, [name for name in ANY if name in sensitivity_file.FIELDS], mean)
+    found, _ = compute(tmp_path, config, of, [name for name in ANY if name in sensitivity.FIELDS], mean)
     quantity = of.partition(":")[0]
     dry = tuple(np.argwhere(basin.values["mask"] == 0)[0])
     for name, step in STEPS.items():
@@ -131,7 +131,7 @@ def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, of, mean):
 def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
     physics = {"biharmonic_viscosity": 1e6, "gravity": 5.0, "reduced_gravity": True, "self_attraction": 0.08}
     config = basin(**{f"physics__{name}": value for name, value in physics.items()})
-    numbers = [name for name in ANY if name in sensitivity_file.NUMBERS]
+    numbers = [name for name in ANY if name in sensitivity.NUMBERS]
     assert len(numbers) > 3
     found, status = compute(tmp_path, config, STATION, numbers)
     for name in numbers:
@@ -194,12 +194,12 @@ def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
 
 
 def test_the_fields_and_numbers_are_those_of_the_table():
-    assert set(sensitivity_file.FIELDS) | set(sensitivity_file.NUMBERS) == set(CONTROLS)
+    assert set(sensitivity.FIELDS) | set(sensitivity.NUMBERS) == set(CONTROLS)
     for name, control in CONTROLS.items():
-        assert bool(control.control_location) == (name in sensitivity_file.FIELDS)
+        assert bool(control.control_location) == (name in sensitivity.FIELDS)
         quantity = quantities.Quantity("x", "J", "", (), {})
-        inverse = sensitivity_file.inverse(sensitivity_file.inverse(control.units))
-        assert sensitivity_file.derivative_of(quantity, name, Physics()).location == control.control_location
+        inverse = sensitivity.inverse(sensitivity.inverse(control.units))
+        assert sensitivity.derivative_of(quantity, name, Physics()).location == control.control_location
         assert inverse == control.units.replace("1", "", control.units == "1")
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from support.background_case import background_case
 
-from swmodel.assimilation.conjugate_gradient import conjugate_gradients, make_dot
+from swmodel.assimilation.gauss_newton import conjugate_gradients, make_dot
 from swmodel.ocean.noise import white_noise
 
 NY, NX = 11, 13
