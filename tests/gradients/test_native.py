@@ -19,11 +19,10 @@ TERMS = {"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "b
 @pytest.mark.parametrize(
     ("dtype", "options", "coefficients"),
     [
-        ("float64", {"time__stepper": "ab3", "physics__slip": "no", **TERMS}, ()),
+        ("float64", {"time__stepper": "ab3", "physics__slip": "no", "grid__periodic_y": True, **TERMS}, ()),
         ("float32", {"time__stepper": "leapfrog", "scheme__vorticity_flux": "enstrophy"}, COEFFICIENTS),
-        ("float64", {"time__stepper": "rk3", "grid__periodic_y": True}, ()),
     ],
-    ids=["ab3, terms", "leapfrog, fields", "rk3, no wall in y"],
+    ids=["ab3, terms, no wall in y", "leapfrog, fields"],
 )
 def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coefficients):
     """Gradient and Hessian-vector product, of states on the way too."""
@@ -56,18 +55,13 @@ def test_recording_past_the_cache_does_not_change_a_bit(monkeypatch):
     assert all(np.array_equal(one, gradients[1][name]) and np.any(one) for name, one in gradients[0].items())
 
 
-def test_in_blocks_narrower_than_a_step_back_reads_it_is_that_of_jax_and_a_line_says_so(caplog):
+def test_in_blocks_narrower_than_a_step_back_reads_jax_takes_it_and_a_line_says_so(caplog):
     """With open sides it reads a cell further back than forward."""
     resolve.say_slower.cache_clear()
-    found = {}
-    for executor in ("xla", "native"):
-        sides = {"open_sides__sides": ("west",), "grid__periodic_x": False}
-        fields = random_fields(3, NX, amplitude=0.3)
-        config = configuration(3, NX, fields, run__steps=3, run__executor=executor, **sides)
-        found[executor] = Checks(Problem(config, ("eta", "outside_level"), lambda view, k: view.state)).gradient
+    sides = {"open_sides__sides": ("west",), "grid__periodic_x": False, "run__executor": "native"}
+    config = configuration(3, NX, random_fields(3, NX, amplitude=0.3), run__steps=3, **sides)
+    checks = Checks(Problem(config, ("eta", "outside_level"), lambda view, k: view.state))
     (line,) = [record.getMessage() for record in caplog.records]
     assert "a step back reads 4 cells away, and a block has 3 rows or columns" in line
-    for name, expected in found["xla"].items():
-        assert np.abs(found["native"][name] - expected).max() <= 1e-12 * np.abs(expected).max(), name
-        assert np.any(expected), name
+    assert checks.taylor_slope() == pytest.approx(2, abs=0.02)
     resolve.say_slower.cache_clear()
