@@ -150,18 +150,18 @@ def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sigma_eta": 0.0}, "assimilation.sigma_eta: must be above 0 m: the standard deviation of the first guess's"),
+        ({"sigma_eta": 0.0}, "assimilation.sigma_eta: must be above 0 m"),
         ({"sigma_velocity": 0.0}, "errors of u and v"),
-        ({"length": 0.0}, "assimilation.length: must be above 0 m: the length of correlation of the errors of eta, u"),
+        ({"length": 0.0}, "assimilation.length: must be above 0 m"),
         ({"controls": ("eta", "eta")}, '"eta" is listed 2 times'),
-        ({"controls": ("eta",)}, "assimilation.balanced: needs eta, u and v among assimilation.controls"),
+        ({"controls": ("eta",)}, "assimilation.balanced: needs eta, u and v"),
         ({"controls": ()}, "assimilation.controls: name at least one of eta, u, v, depth"),
         ({"observations": "/none.nc"}, "/none.nc"),
-        ({"every_steps": 7}, "assimilation.every_steps: 7 does not divide the 30 steps of the run"),
+        ({"every_steps": 7}, "assimilation.every_steps: 7 does not divide the 30 steps"),
     ],
 )
 def test_what_is_missing_is_said(changes, message):
-    with pytest.raises(ConfigError, match="(?s)" + message.replace("(", r"\(")):
+    with pytest.raises(ConfigError, match=f"(?s){message}"):
         settings.check_assimilation(small(**{f"assimilation.{key}": value for key, value in changes.items()}))
 
 

@@ -13,7 +13,8 @@ from swmodel.assimilation.diffusion import series, smooth
 pytestmark = pytest.mark.compiled
 
 ONE = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
-SIZES = [(11, 13), (1, 12), (9, 1), (2, 5)]
+#: Each size and each kind of ring once.
+SIZES = list(zip([(11, 13), (1, 12), (9, 1), (2, 5)], RINGS, strict=True))
 
 
 def case(ny, nx, ring=None, controls=ONE, **options):
@@ -30,8 +31,7 @@ def random(seed, shape):
     return jnp.asarray(np.random.default_rng(seed).standard_normal(shape))
 
 
-@pytest.mark.parametrize("ring", RINGS, ids=str)
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize(("size", "ring"), SIZES, ids=str)
 def test_smoothing_is_self_adjoint(size, ring):
     background = case(*size, ring, samples=2)
     F = jax.jit(operator(background))
@@ -42,7 +42,7 @@ def test_smoothing_is_self_adjoint(size, ring):
     np.testing.assert_allclose(transposed, F(a), atol=1e-13)
 
 
-@pytest.mark.parametrize("ring", RINGS, ids=str)
+@pytest.mark.parametrize("ring", [RINGS[0], RINGS[3]], ids=str)
 def test_constants_and_sums_are_kept_before_normalisation(ring):
     background = case(9, 11, ring)
     F = jax.jit(operator(background))
@@ -91,8 +91,7 @@ def test_on_a_sphere_variances_are_one_and_correlations_those_of_distances_in_me
         assert np.interp(12 + cells, np.arange(nx), found[12]) == pytest.approx(found[18, 12], abs=0.03)
 
 
-@pytest.mark.parametrize("order", [4, 6, 10])
-@pytest.mark.parametrize("cells", [5, 8])
+@pytest.mark.parametrize(("order", "cells"), [(4, 8), (6, 5), (10, 5), (10, 8)])
 def test_far_from_coasts_correlations_are_the_matern_function(order, cells):
     """To 0.2 (dx/l)², twice as fine a grid four times as well; and the length is l to the same precision."""
     n, middle = 91, 45
@@ -111,8 +110,7 @@ def test_far_from_coasts_correlations_are_the_matern_function(order, cells):
     assert abs(length / cells - 1) < 0.45 / cells**2
 
 
-@pytest.mark.parametrize("cells", [2, 5, 20, 100])
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-5, 1e-10])
+@pytest.mark.parametrize(("cells", "tolerance"), [(2, 1e-10), (5, 1e-5), (20, 1e-10), (100, 1e-3), (100, 1e-10)])
 def test_the_series_is_as_exact_as_asked_for(cells, tolerance):
     config = background_case((1, 1), 7, 9, controls={"gravity": (1.0, None)}, balanced=False)[1]
     coefficients = series(cells * DX, config, 10, tolerance)
@@ -131,8 +129,7 @@ def standard_deviations(background, size):
     return {name: field[field > 0] for name, field in deviations.items()}
 
 
-@pytest.mark.parametrize("ring", RINGS, ids=str)
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize(("size", "ring"), SIZES, ids=str)
 def test_without_land_the_variance_is_exactly_one(size, ring):
     background = case(*size, ring, land=False)
     for name, deviation in standard_deviations(background, size).items():
@@ -142,8 +139,8 @@ def test_without_land_the_variance_is_exactly_one(size, ring):
 
 
 def test_with_land_the_variance_is_one_to_the_error_of_the_randomisation():
-    background = case(31, 33, samples=256)
-    for name, deviation in standard_deviations(background, (31, 33)).items():
+    background = case(21, 23, samples=256)
+    for name, deviation in standard_deviations(background, (21, 23)).items():
         assert np.sqrt(np.mean((deviation - 1) ** 2)) < 0.03, name
         assert np.abs(deviation - 1).max() < 0.15, name
 

@@ -86,9 +86,8 @@ def messages(path, config):
     return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_what_is_written_is_read_again_bit_by_bit(tmp_path, config, seed):
-    observations = some(seed=seed)
+def test_what_is_written_is_read_again_bit_by_bit(tmp_path, config):
+    observations = some()
     write(tmp_path / "obs.nc", observations, config)
     equal(read(tmp_path / "obs.nc", config), observations)
     assert [path.name for path in tmp_path.iterdir()] == ["obs.nc"]
@@ -148,17 +147,16 @@ def test_rows_without_a_value_are_left_out_and_kilometres_are_metres(tmp_path, c
 
 
 @pytest.mark.parametrize(
-    ("units", "values"),
+    ("units", "values", "calendar"),
     [
-        ("s since 2000-01-01", TIMES),
-        ("minutes since 2000-01-01T00:00:00Z", TIMES / 60),
-        ("hours since 1999-12-31 00:00:00", TIMES / 3600 + 24),
-        ("Hours since 2000-01-01 02:00 +02:00", TIMES / 3600),
-        ("days since 1950-01-01", TIMES / 86400 + 18262),
-        ("milliseconds since 2000-01-01", np.rint(TIMES * 1e3).astype("i8")),
+        ("s since 2000-01-01", TIMES, "standard"),
+        ("minutes since 2000-01-01T00:00:00Z", TIMES / 60, "gregorian"),
+        ("hours since 1999-12-31 00:00:00", TIMES / 3600 + 24, "proleptic_gregorian"),
+        ("Hours since 2000-01-01 02:00 +02:00", TIMES / 3600, "standard"),
+        ("days since 1950-01-01", TIMES / 86400 + 18262, "gregorian"),
+        ("milliseconds since 2000-01-01", np.rint(TIMES * 1e3).astype("i8"), "proleptic_gregorian"),
     ],
 )
-@pytest.mark.parametrize("calendar", ["standard", "gregorian", "proleptic_gregorian"])
 def test_times_in_any_units_are_seconds_since_the_start_within_the_run(tmp_path, config, units, values, calendar):
     variables = GOOD | {"time": (values, {"units": units, "calendar": calendar})}
     found = read(save(tmp_path / "obs.nc", variables), config)
@@ -186,77 +184,37 @@ def changed(name, *places, **attributes):
 
 
 INFINITE = float("inf")
-DATE = '"seconds since 2000-01-01 00:00:00"'
+#: What is changed in a correct file, and the key words of what is said: how many, of how many, and the first.
+WRONG = [
+    (changed("x", (2, 44.1), (3, -1.0)), "2 of 9 positions are outside the domain; observation 2; x = 44100 m"),
+    (changed("x", (0, 7.0)), "1 of 9 positions of eta are on land; no wet cell; observation 0"),
+    (changed("y", (5, np.nan)), "1 of 9 positions are missing; observation 5"),
+    (changed("time", (1, -1.0), (9, 3601.0)), "2 of 9 are outside the run; 0 to 3600 s after 2000-01-01; -1 s"),
+    (changed("time", (3, np.nan)), "time: 1 of 9 are missing; observation 3"),
+    (changed("eta_error", (2, 0.0), (3, np.nan), (5, -1.0)), "eta_error: 3 of 9; not above 0 m; observation 2"),
+    (changed("eta", (6, INFINITE)), "eta: 1 of 9 values are not finite; observation 6; inf"),
+    (changed("eta", (slice(None), np.nan)), "holds no observations"),
+    (changed("eta", a=1), 'eta has no units; "m"'),
+    (changed("eta", units="cm"), 'eta is in "cm"; "m"'),
+    (changed("eta_error", units="1"), 'eta_error is in "1"; "m"'),
+    (changed("x", units="degrees_east"), 'x is in "degrees_east"; "m"'),
+    (changed("time", a=1), 'time has no units; "seconds since 2000-01-01 00:00:00"'),
+    (changed("time", units="months since 2000-01-01"), 'time is in "months since 2000-01-01"; seconds, minutes, hours'),
+    (changed("time", units="days since yesterday"), 'time is in "days since yesterday"; seconds, minutes, hours'),
+    (changed("time", units="days since 2000-01-01", calendar="noleap"), '"noleap"; proleptic_gregorian'),
+    ({"y": None}, "no variable y; in m"),
+    ({"time": None}, "no variable time; any time since a date"),
+    ({"eta_error": None}, "no variable eta_error; standard deviation; in m"),
+    ({"eta": None}, "observes nothing; eta, u or v"),
+    ({"eta": (np.zeros((N, 3)), {"units": "m"})}, "eta has the dimensions (obs, obs1)"),
+    ({"eta": (np.full(N, "a", "S1"), {"units": "m"})}, "eta does not hold numbers"),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (
-            changed("x", (2, 44.1), (3, -1.0)),
-            "x, y: 2 of 9 positions are outside the domain, x 0 to 44000 m, y 0 to 45000 m; the first is observation 2 "
-            "(from 0): x = 44100 m, y = 10555.55556 m",
-        ),
-        (
-            changed("x", (0, 7.0)),
-            "x, y: 1 of 9 positions of eta are on land, with no wet cell around them; the first is observation 0 "
-            "(from 0): x = 7000 m, y = 1000 m",
-        ),
-        (
-            changed("y", (5, np.nan)),
-            "x, y: 1 of 9 positions are missing or not finite; the first is observation 5 (from 0)",
-        ),
-        (
-            changed("time", (1, -1.0), (9, 3601.0)),
-            "time: 2 of 9 are outside the run, 0 to 3600 s after 2000-01-01 00:00:00; the first is observation 1 "
-            "(from 0): -1 s",
-        ),
-        (changed("time", (3, np.nan)), "time: 1 of 9 are missing or not finite; the first is observation 3 (from 0)"),
-        (
-            changed("eta_error", (2, 0.0), (3, np.nan), (5, -1.0)),
-            "eta_error: 3 of 9 errors are missing or not above 0 m; the first is observation 2 (from 0): 0 m",
-        ),
-        (
-            changed("eta", (6, INFINITE)),
-            "eta: 1 of 9 values are not finite; the first is observation 6 (from 0): inf",
-        ),
-        (changed("eta", (slice(None), np.nan)), "holds no observations"),
-        (changed("eta", a=1), 'eta has no units; it needs "m"'),
-        (changed("eta", units="cm"), 'eta is in "cm"; convert it to "m"'),
-        (changed("eta_error", units="1"), 'eta_error is in "1"; convert it to "m"'),
-        (changed("x", units="degrees_east"), 'x is in "degrees_east"; convert it to "m"'),
-        (changed("time", a=1), f"time has no units; it needs such as {DATE}"),
-        (
-            changed("time", units="months since 2000-01-01"),
-            "time is in \"months since 2000-01-01\" ('months since' units only allowed for '360_day' calendar); "
-            f"it needs seconds, minutes, hours or days since a date: {DATE}",
-        ),
-        (
-            changed("time", units="days since 2000-01-01", calendar="noleap"),
-            'time has the calendar "noleap"; that of the run is proleptic_gregorian',
-        ),
-        ({"y": None}, "has no variable y, the coordinate, in m"),
-        ({"time": None}, "has no variable time, the coordinate, in any time since a date"),
-        ({"eta_error": None}, "has no variable eta_error, the standard deviation of the error of eta, in m"),
-        (
-            {"eta": None},
-            "observes nothing; it needs eta, u or v with eta_error, u_error or v_error",
-        ),
-        (
-            {"eta": (np.zeros((N, 3)), {"units": "m"})},
-            "eta has the dimensions (obs, obs1); all variables need one, the same, which counts observations",
-        ),
-        ({"eta": (np.full(N, "a", "S1"), {"units": "m"})}, "eta does not hold numbers"),
-    ],
-)
-def test_what_is_wrong_is_said_with_counts_and_the_first(tmp_path, config, change, expected):
-    assert messages(save(tmp_path / "obs.nc", GOOD | change), config) == [expected]
-
-
-def test_a_date_that_is_none_is_named(tmp_path, config):
-    path = save(tmp_path / "obs.nc", GOOD | changed("time", units="days since yesterday"))
-    (problem,) = messages(path, config)
-    assert problem.startswith('time is in "days since yesterday" (')
+@pytest.mark.parametrize(("change", "words"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_is_wrong_is_said_once_with_counts_and_the_first(tmp_path, config, change, words):
+    (message,) = messages(save(tmp_path / "obs.nc", GOOD | change), config)
+    assert [part for part in words.split("; ") if part not in message] == []
 
 
 def test_velocities_without_an_open_face_around_are_on_land(tmp_path, config):
@@ -265,10 +223,8 @@ def test_velocities_without_an_open_face_around_are_on_land(tmp_path, config):
     variables = GOOD | {"x": at_coast[0], "y": at_coast[1]}
     assert read(save(tmp_path / "obs.nc", variables), config).size == 9
     variables |= {"u": (np.zeros(N), {"units": "m/s"}), "u_error": (np.ones(N), {"units": "m s-1"})}
-    assert messages(save(tmp_path / "u.nc", variables), config) == [
-        "x, y: 10 of 10 positions of u are on land, with no open east face around them; the first is observation 0 "
-        "(from 0): x = 20000 m, y = 12500 m"
-    ]
+    (message,) = messages(save(tmp_path / "u.nc", variables), config)
+    assert "10 of 10 positions of u are on land, with no open east face" in message
 
 
 def test_everything_that_is_wrong_is_said_at_once(tmp_path, config):
@@ -284,10 +240,8 @@ def test_with_reduced_gravity_the_interface_is_observed_and_not_sea_level(tmp_pa
     given = {"units": "m", "standard_name": "sea_surface_height_above_geoid"}
     file = save(tmp_path / "obs.nc", GOOD | {"eta": (GOOD["eta"][0], given)})
     assert read(file, config).size == 9
-    assert messages(file, reduced) == [
-        'eta has the standard_name "sea_surface_height_above_geoid"; with physics.reduced_gravity it is the downward '
-        "displacement of the interface: sea level times 100"
-    ]
+    (message,) = messages(file, reduced)
+    assert "downward displacement of the interface: sea level times 100" in message
     write(tmp_path / "own.nc", some(), reduced)
     equal(read(tmp_path / "own.nc", reduced), some())
     with xr.open_dataset(tmp_path / "own.nc", decode_timedelta=False) as data:

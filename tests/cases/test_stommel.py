@@ -15,7 +15,6 @@ SCALED = {"grid.ny": 31, "grid.dx": 1e4, "grid.dy": 3e4, "grid.origin": "middle"
 @pytest.mark.parametrize(
     "overrides",
     [
-        {},
         {"physics.f0": -5e-5, "case.wind": -0.01},
         {**SCALED, "physics.gravity": 1.0, "physics.depth": 500.0, "case.wind": 1e-3},
     ],

@@ -34,18 +34,14 @@ def measured(config, u, v):
     return np.arange(sums.size), sums
 
 
-@pytest.mark.parametrize("name", ["eta", "u", "v"])
-@pytest.mark.parametrize("rows", [range(-2, 9), range(5, 6), range(20, 40)])
-@pytest.mark.parametrize("columns", [range(-2, 3), range(31, 52)])
+@pytest.mark.parametrize(("rows", "columns"), [(range(-2, 9), range(31, 52)), (range(20, 40), range(-2, 3))])
 @pytest.mark.parametrize("overrides", [{}, WALLS | {"case.balance": "nonlinear", "case.slope": -3.0}])
-def test_values_have_the_same_bits_on_any_block(name, rows, columns, overrides):
+def test_values_have_the_same_bits_on_any_block(rows, columns, overrides):
     config = load(overrides)
-    block = values(config, name, rows, columns)
-    grid = config.grid
+    inside = np.ix_(np.array(rows) % config.grid.ny, np.array(columns) % config.grid.nx)
 
-    np.testing.assert_array_equal(
-        block, values(config, name)[np.ix_(np.array(rows) % grid.ny, np.array(columns) % grid.nx)]
-    )
+    for name in ("eta", "u", "v"):
+        np.testing.assert_array_equal(values(config, name, rows, columns), values(config, name)[inside])
 
 
 @pytest.mark.parametrize(
@@ -123,13 +119,13 @@ def test_energy_goes_to_larger_scales_and_enstrophy_decays():
     overrides = {"grid.nx": 64, "grid.ny": 64, "grid.dx": 10e3, "grid.dy": 10e3, "case.wavenumber": 6}
     simulation = simulate("turbulence", {**overrides, "physics.biharmonic_viscosity": 3e9}, 0.0)
     config, energy, enstrophy, scale = simulation.config, [], [], []
-    for _ in range(4):
+    for day in range(0, 20, 5):
+        simulation.advance(round(day * DAY / simulation.dt) - simulation.step)
         u, v, zeta = simulation.state.u, simulation.state.v, simulation.field("zeta")
         K, spectrum = measured(config, u, v)
         energy.append(simulation.diagnostics()["energy"])
         enstrophy.append(np.mean(zeta**2))
         scale.append(spectrum.sum() / (K * spectrum).sum())
-        simulation.advance(round(5 * DAY / simulation.dt))
 
     assert np.all(np.diff(energy) < 0)
     assert np.all(np.diff(enstrophy) < 0)
