@@ -54,11 +54,7 @@ def first_guess(setup: Setup, names, block) -> dict:
 
 
 def number(config, name: str) -> float:
-    """The value in the configuration of a control that is a number.
-
-    Raises:
-        UsageError: the configuration has a field instead.
-    """
+    """The value in the configuration of a control that is a number; a UsageError if there is a field instead."""
     if name != "gravity" and fields.given(config, name):
         raise UsageError(f"{name} is a field in this run; derivatives are taken by {name} as a number alone")
     return config.physics.gravity if name == "gravity" else fields.constant(config, name)
@@ -69,14 +65,9 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
 
         h = depth + eta on water; u and v on open faces, zero on closed ones; fields of terms as these start them
 
-    Args:
-        controls: by name: a field [ny, nx] of this block; or a number, for a field the same everywhere; or the vector
-            of a term's parameters.
-        state: initial State of the block, for what is no control.
-        grid, params: for what is no control, with the margin of the scheme.
-
-    Returns:
-        State [ny, nx]; {name: field [ny + 2 margin, nx + 2 margin], [1, 1] or vector} of Grid and Params.
+    Controls by name are fields [ny, nx] of this block, numbers for fields the same everywhere, or the vectors of a
+    term's parameters. State, grid and params are for what is no control. What is static becomes {name: field
+    [ny + 2 margin, nx + 2 margin], [1, 1] or vector} of Grid and Params, with the margin of the scheme.
     """
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
@@ -107,12 +98,7 @@ def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
 
 
 class Parameters:
-    """The controls of a Problem that are parameters of terms.
-
-    Args:
-        domain: a Domain.
-        names: those of all controls.
-    """
+    """The controls of a Problem that are parameters of terms: pytrees for users, vectors for programs."""
 
     def __init__(self, domain, names):
         self.transport, self.dtype = domain.transport, np.dtype(domain.config.run.dtype)
@@ -121,11 +107,7 @@ class Parameters:
         }
 
     def vector(self, name: str, tree) -> np.ndarray:
-        """The vector of a pytree of parameters, or of a derivative with respect to them.
-
-        Raises:
-            UsageError: its arrays differ from those of the term.
-        """
+        """The vector of a pytree of parameters, or of a derivative; a UsageError if its arrays are not the term's."""
         try:
             return self.forms[name].vector(tree, np, self.dtype)
         except UsageError as error:
@@ -133,17 +115,10 @@ class Parameters:
 
     def inside(self, x: dict) -> dict:
         """Controls, or derivatives with respect to them, in the form of programs."""
-        return {name: self._made(name, field) if name in self.forms else field for name, field in x.items()}
+        vectors = {name: self.vector(name, tree) for name, tree in x.items() if name in self.forms}
+        return x | {name: self.transport.make(lambda block, vector=vector: vector) for name, vector in vectors.items()}
 
     def outside(self, x: dict, derivative: bool = True) -> dict:
         """The same in the form of users; a `derivative` has None for what is no parameter."""
-        named = x.items()
-        return {name: self._tree(name, field, derivative) if name in self.forms else field for name, field in named}
-
-    def _made(self, name, tree):
-        vector = self.vector(name, tree)
-        return self.transport.make(lambda block: vector)
-
-    def _tree(self, name, vector, derivative):
-        one, *_ = self.transport.pieces(vector)
-        return self.forms[name].pytree(jnp.asarray(one), derivative)
+        vectors = {name: self.transport.pieces(x[name])[0] for name in x if name in self.forms}
+        return x | {name: self.forms[name].pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}

@@ -32,17 +32,11 @@ SPARE = 0.03
 
 
 class Plan(NamedTuple):
-    """How many carries are kept.
+    """How many carries are kept."""
 
-    Attributes:
-        steps: number of steps of the trajectory.
-        length: steps of a segment.
-        checkpoints: number of carries kept besides those of a segment.
-    """
-
-    steps: int
-    length: int
-    checkpoints: int
+    steps: int  # of the trajectory
+    length: int  # steps of a segment
+    checkpoints: int  # carries kept besides those of a segment
 
     @property
     def segments(self) -> int:
@@ -66,11 +60,7 @@ class Plan(NamedTuple):
 def plan(steps: int, room: int, step: float = 1.0) -> Plan:
     """The Plan with the fewest runs for a trajectory of `steps`, of which `room` carries may be kept.
 
-    Args:
-        step: memory of a step of a segment, in carries.
-
-    Raises:
-        UsageError: a checkpoint and a step do not fit.
+    A step of a segment takes `step` carries. It is a UsageError if a checkpoint and a step do not fit.
     """
     if room >= max(1, steps * step):
         return Plan(steps, max(1, steps), 0)
@@ -87,10 +77,9 @@ def least(step: float) -> int:
 
 
 class Room:
-    """The memory that a process may hold during a backward sweep, and what it holds already.
+    """The memory that a process may hold during a backward sweep, bytes, and what it holds already.
 
-    Args:
-        memory: bytes that this process may hold; None: half of what is free, shared by this machine's processes.
+    None is half of what is free, shared by this machine's processes.
     """
 
     def __init__(self, sweeps, x, memory: int | None):
@@ -109,10 +98,7 @@ class Room:
         self.memory = memory
 
     def carries(self, workspace: int, length: int | None) -> int:
-        """How many carries fit into memory on all processes, beside `workspace` bytes and stacks for `length` steps.
-
-        Stacks of other lengths are dropped.
-        """
+        """How many carries fit into memory on all processes, beside `workspace` bytes and stacks for `length` steps."""
         self.sweeps.release(length)
         held = resident_memory() - self.sweeps.kept_bytes()
         free = (1 - SPARE) * self.memory - held - workspace - self.beside
@@ -129,12 +115,8 @@ class Room:
 def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
     """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
 
-    Args:
-        memory: see `Room`.
-        before: the previous Plan: if its segments still fit they stay, and nothing is compiled.
-
-    Raises:
-        UsageError: the smallest backward sweep does not fit.
+    If the segments of the Plan `before` still fit they stay, and nothing is compiled. It is a UsageError if the
+    smallest backward sweep does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, memory), sweeps.steps, set(), None
     best = before or plan(
@@ -168,5 +150,4 @@ def give_back_memory():
 
 
 def megabytes(size: int) -> str:
-    """A number of bytes in words."""
     return f"{size / 1e6:.0f} MB"

@@ -14,14 +14,8 @@ from .trajectory import Trajectory
 class Programs:
     """Jitted functions of x (the controls), `trajectory.Fixed`, carries, active fields, series and stacks of steps.
 
-    Args:
-        trajectory: a Trajectory.
-        transport: compiles them for all blocks.
-        steps: number of steps.
-        every: steps between observations, which are made at steps 0, every, 2 every, ... up to `steps`.
-
-    Attributes:
-        samples: number of observations.
+    The transport compiles them for all blocks. `samples` observations are made, at steps 0, every, 2 every, ... up to
+    `steps`.
     """
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
@@ -51,11 +45,9 @@ class Programs:
         return InJax(self.trajectory.step, active, fixed)
 
     def prepare(self, x, fixed, length: int, again: bool) -> int:
-        """Compile what derivatives need; returns the bytes that the way back takes for itself.
+        """Compile what derivatives need that record at most `length` steps at a time, and compute some `again` or not.
 
-        Args:
-            length: most steps that are recorded at a time.
-            again: whether steps are computed again.
+        Returns the bytes that the way back takes for itself.
         """
         none = jnp.int32(0)
         carry, active = self.start(x, fixed)

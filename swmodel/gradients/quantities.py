@@ -17,21 +17,13 @@ from ..setup.positions.gauges import place_of, station
 
 
 class Quantity(NamedTuple):
-    """A number that follows from a state.
+    """A number that follows from a state."""
 
-    Attributes:
-        name: its name, an identifier.
-        units, long_name: its units and long name.
-        line: the position of its station, or of both ends of its section, along the axes, m or degrees; () for the
-            whole domain.
-        arguments: those of its function in `observers`, besides a `trajectory.View`.
-    """
-
-    name: str
+    name: str  # an identifier
     units: str
     long_name: str
-    line: tuple[tuple[float, float], ...]
-    arguments: dict
+    line: tuple[tuple[float, float], ...]  # its station, or the ends of its section, along the axes; () for all
+    arguments: dict  # of its function in `observers`, besides a `trajectory.View`
 
     def observe(self, view, k):
         """The block's share of the quantity; the sum over all blocks is its value."""

@@ -84,11 +84,7 @@ NAME, PICTURE = SENSITIVITY, "sensitivity.png"
 
 
 def check_request(config, of: str, to) -> None:
-    """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX.
-
-    Raises:
-        UsageError: they cannot be computed.
-    """
+    """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX; else a UsageError."""
     unknown = [name for name in to if name not in FIELDS + NUMBERS]
     if unknown:
         hint = suggest(unknown[0], FIELDS + NUMBERS)

@@ -41,12 +41,7 @@ class Sweeps:
     No piece goes beyond a step at which coefficients are replaced. The record for the way back is a list of stacks,
     each with the first and the last step of its piece.
 
-    Args:
-        trajectory: a Trajectory.
-        transport: compiles the programs for all blocks.
-        steps, every: see `Programs`.
-        fixed: the Fixed of the first step.
-        held: replaces it on the way; None: it is the same at all steps.
+    `fixed` is that of the first step; `held` replaces it on the way, if it varies.
     """
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, held: Held | None):
@@ -87,11 +82,7 @@ class Sweeps:
         return self.programs.observe_last(carry, active, series, self.fixed)
 
     def pull_back(self, plan: Plan, x, respond: Callable):
-        """The answer of `respond` to the series, and the cotangents of the controls x.
-
-        Args:
-            respond: function of the series that returns (an answer, the cotangents of the series).
-        """
+        """An answer, and the cotangents of the controls x, with respond(series) -> answer, cotangents of the series."""
         carry, active = self.start(x)
         series = self.programs.blank(carry, active, self.fixed)
         kept, stacks, cotangents, answer = {}, [], None, None
@@ -183,10 +174,9 @@ class Sweeps:
         if self._stack_bytes is None:
             carry, active = self.start(x)
             self.programs.settle(active, self.fixed, back=True)
+            stack = self.programs.stack
             one, two = (
-                self.transport.held_bytes(
-                    jax.eval_shape(partial(self.programs.stack, length=n), carry, active, self.fixed)
-                )
+                self.transport.held_bytes(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed))
                 for n in (1, 2)
             )
             self._stack_bytes = two - one, 2 * one - two

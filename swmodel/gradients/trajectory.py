@@ -28,36 +28,22 @@ from .native_steps import Native
 
 
 class Trajectory(NamedTuple):
-    """The functions of a trajectory.
+    """The functions of a trajectory."""
 
-    Attributes:
-        start: start(x, fixed) -> carry, active.
-        step: step(carry, active, n, fixed) -> carry, in JAX.
-        observe: observe(carry, active, k, fixed) -> sample.
-        native: makes the native steps; None: the run is not native.
-    """
-
-    start: Callable
-    step: Callable
-    observe: Callable
-    native: Native | None
+    start: Callable  # (x, fixed) -> carry, active
+    step: Callable  # (carry, active, n, fixed) -> carry, in JAX
+    observe: Callable  # (carry, active, k, fixed) -> sample
+    native: Native | None  # makes the native steps, if the run is native
 
 
 class Fixed(NamedTuple):
-    """What a trajectory has besides its controls: arguments of its functions rather than constants.
+    """What a trajectory has besides its controls: arguments of its functions rather than constants."""
 
-    Attributes:
-        state: initial State, for what is no control.
-        grid, params: with `Scheme.margin` cells around the block.
-        wide: grid and params with `reach_back` cells around it, for native steps; else None.
-        dt: time step, s.
-    """
-
-    state: State
-    grid: Grid
+    state: State  # the initial one, for what is no control
+    grid: Grid  # with `Scheme.margin` cells around the block, as params
     params: dict
-    wide: tuple[Grid, dict] | None
-    dt: Any
+    wide: tuple[Grid, dict] | None  # grid and params with `reach_back` cells around it, for native steps
+    dt: Any  # s
 
 
 class View(NamedTuple):
@@ -85,13 +71,7 @@ class View(NamedTuple):
 
 
 def trajectory_of(domain, names, observe) -> Trajectory:
-    """The trajectory of a model run.
-
-    Args:
-        domain: a Domain whose scheme has the terms of the controls.
-        names: those of the controls.
-        observe: function observe(view, k) -> pytree of arrays.
-    """
+    """The trajectory of a run whose scheme has the terms of the controls; observe(view, k) -> pytree of arrays."""
     scheme, method, transport = domain.scheme, domain.setup.method, domain.transport
     width, margin, shape = scheme.width, scheme.margin, transport.shape
     one_step = make_step(scheme, method, transport)

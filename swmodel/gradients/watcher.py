@@ -17,16 +17,9 @@ REPORT_SECONDS = 5.0
 
 
 class Watcher:
-    """Called by `Sweeps`, on all processes together.
+    """Called by `Sweeps` of a Problem, on all processes together, while one gradient is computed.
 
-    Args:
-        problem: a Problem, of which one gradient is computed.
-        stop: receives requests to stop.
-        report: receives events of progress on rank 0.
-
-    Attributes:
-        pieces: number of pieces so far.
-        seconds: time spent on each kind of piece, without compilation.
+    It counts `pieces`, and `seconds` spent on each kind of piece, without compilation.
     """
 
     def __init__(self, problem, stop: Stop, report):

@@ -59,12 +59,7 @@ class Devices(tuple):
 def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
     """The program (carry, own, shared and dt, n) -> carry n steps later, of the members of each device.
 
-    Args:
-        loop: the loop of an executor.
-        transport: that of a member.
-        tree, perturbed: structure of the executor's static fields, and which of them are each member's `own`.
-        batched: whether members take each step together.
-        devices: the devices of the members.
+    `tree` and `perturbed` say how the executor's static fields are made of each member's own and of shared ones.
     """
     loop = loop[0](*loop[1:], transport)
 
@@ -85,14 +80,13 @@ def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
 
 
 class Members:
-    """The members of a process. All processes make theirs together.
+    """The members of a process, a `run.Model`. All processes make theirs together.
 
     Args:
         config: a configuration from `settings.check_ensemble`.
         restart: a restart file of the ensemble to continue from; None: the initial states.
 
     Attributes:
-        config: that of the ensemble; the domain has that of a member.
         transport: the one between processes; each has the whole grid, and some of the members.
         here: Span of the members of this process.
         domain: Domain of a member, with the transport of a single process.
@@ -100,10 +94,6 @@ class Members:
         steepest: largest acceleration by potentials in all members so far, m s-2.
         fed: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
-        step: steps taken; `first_step` of them before this object was made.
-        dt: time step, s.
-        begun: when the construction began, on the clock time.perf_counter.
-        compile_seconds, loop_seconds: time spent on compilation and on steps.
 
     Raises:
         FilesError: the restart file is damaged or does not fit.
@@ -176,10 +166,7 @@ class Members:
         return self._forcing.noted(self.step)
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The fields called `names`, [y, x], and the numbers of a member of this process.
-
-        Fields are those of `derived.DERIVED` or FORCING, numbers those of `diagnostics.quantities`.
-        """
+        """The fields called `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
         present = Present(Member(self, member))
         return present.fields(names), present.diagnostics()
 

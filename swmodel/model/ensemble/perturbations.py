@@ -21,11 +21,7 @@ ETA, WIND = "eta", "wind_x"
 
 
 class Perturbations:
-    """Draws members.
-
-    Args:
-        domain: Domain of the whole grid (`settings.whole`).
-    """
+    """Draws members, from the Domain of the whole grid (`settings.whole`)."""
 
     def __init__(self, domain):
         options = domain.config.ensemble
@@ -61,8 +57,7 @@ class Perturbations:
     def coefficients(self, member: int, wind):
         """Params of a member, in the precision of the run; those of all members have the same shapes.
 
-        Args:
-            wind: relative change of the wind stress [ny, nx]; None: that of `wind_factors`.
+        `wind` is the relative change of the wind stress [ny, nx]; None: that of `wind_factors`.
         """
         factor = np.full((1, 1), self.wind[member])
         if self.background and WIND in self.background.names:
