@@ -46,8 +46,8 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
         put_numbers(dataset, numbers)
 
     maps = [(entry, values) for entry, values in everything if entry.location]
-    given = [entry.name for name, entry, _ in named if name not in INITIAL]
-    write_maps(path, config, problem.transport, maps, define, command_line, given)
+    static = [entry.name for name, entry, _ in named if name not in INITIAL]
+    write_maps(path, config, problem.transport, maps, define, command_line, static)
 
 
 def fields(experiment, analysis: dict):
@@ -85,10 +85,7 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
         words = f"observation minus {WORDS[who]}, m or m s-1"
         columns[f"departure_{who}"] = values, {"long_name": words}
     for name, (values, about) in columns.items():
-        kind = "i1" if name == "observation_quantity" else "f8"
-        variable = dataset.createVariable(name, kind, ("observation",), fill_value=False)
-        variable.setncatts(about)
-        variable[:] = values
+        put(dataset, name, "observation", values, about, "i1" if name == "observation_quantity" else "f8")
     flags = {"flag_values": np.arange(len(QUANTITIES), dtype="i1"), "flag_meanings": " ".join(QUANTITIES)}
     dataset["observation_quantity"].setncatts(flags)
 
@@ -104,9 +101,8 @@ def put_iterations(dataset, history: list) -> None:
         "misfit": "rms of departures over their errors",
     }
     for name, long_name in words.items():
-        variable = dataset.createVariable(f"iteration_{name}", "f8", ("iteration",), fill_value=False)
-        variable.setncatts({"long_name": long_name, "units": "1"})
-        variable[:] = [row[name] for row in history]
+        values = [row[name] for row in history]
+        put(dataset, f"iteration_{name}", "iteration", values, {"long_name": long_name, "units": "1"})
 
 
 def put_forecast(dataset, forecast: dict | None, physics) -> None:
@@ -114,16 +110,19 @@ def put_forecast(dataset, forecast: dict | None, physics) -> None:
     if forecast is None:
         return
     dataset.createDimension("error_time", len(forecast["days"]))
-    variable = dataset.createVariable("error_time", "f8", ("error_time",), fill_value=False)
-    variable.setncatts({"long_name": "time since the start of the window", "units": "days"})
-    variable.end_of_window = forecast["window_days"]
-    variable[:] = forecast["days"]
-    told = {"eta": entry_of("eta", physics).long_name, "current": "current"}
+    about = {"long_name": "time since the start of the window", "units": "days"}
+    put(dataset, "error_time", "error_time", forecast["days"], about | {"end_of_window": forecast["window_days"]})
+    names = {"eta": entry_of("eta", physics).long_name, "current": "current"}
     for name, units in FORECAST.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
-                variable = dataset.createVariable(f"{name}_error_{who}_{where}", "f8", ("error_time",))
-                what = told[name]
-                words = f"rms error of {what} of the run from the {WORDS[who]}, {where}"
-                variable.setncatts({"long_name": words, "units": units})
-                variable[:] = values
+                words = f"rms error of {names[name]} of the run from the {WORDS[who]}, {where}"
+                about = {"long_name": words, "units": units}
+                put(dataset, f"{name}_error_{who}_{where}", "error_time", values, about)
+
+
+def put(dataset, name: str, dimension: str, values, attributes: dict, kind: str = "f8") -> None:
+    """Write a variable with one dimension."""
+    variable = dataset.createVariable(name, kind, (dimension,), fill_value=False)
+    variable.setncatts(attributes)
+    variable[:] = values

@@ -50,12 +50,12 @@ def compute(config, directory, options, report, command_line, watch):
         warn(config, transport)
         parts = experiment.problem, experiment.background, experiment.base, experiment.observations
         function = CostFunction(*parts, experiment.operator)
-        teller = guard.teller = Teller(function, config, directory, report)
+        record = guard.record = IterationRecord(function, config, directory, report)
         start = Progress(function.start())
         if options.get("resume"):
             if before := checkpoint.load(directory, config, parts[3], transport):
-                start, teller.history = before
-                teller.iteration = start.iteration
+                start, record.history = before
+                record.iteration = start.iteration
             elif transport.rank == 0:
                 log.warning("no iterations in %s to go on from: starts from the first guess", directory)
         limits = Limits(
@@ -63,14 +63,14 @@ def compute(config, directory, options, report, command_line, watch):
         )
         result = minimise(
             function.cost_and_gradient,
-            teller.hessian,
+            record.hessian,
             function.dot,
             start,
             limits,
-            report=teller.event,
-            save=teller.save,
+            report=record.event,
+            save=record.save,
         )
-        results = finish(experiment, function, result, teller.history, directory, command_line, guard)
+        results = finish(experiment, function, result, record.history, directory, command_line, guard)
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
@@ -101,19 +101,19 @@ class Guard:
     """Called between pieces of computation, on all processes together: counts pieces, obeys requests to stop."""
 
     def __init__(self, stop: Stop, directory):
-        self.stop, self.directory, self.pieces, self.teller = stop, directory, 0, None
+        self.stop, self.directory, self.pieces, self.record = stop, directory, 0, None
 
     def __call__(self, transport):
         self.pieces += 1
         if reason := self.stop.reason(transport):
-            number = self.teller.iteration if self.teller else 0
+            number = self.record.iteration if self.record else 0
             done = f"after {number} outer iterations" if number else "before the first iteration"
             raise Stopped(
                 f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
             )
 
 
-class Teller:
+class IterationRecord:
     """Reports the minimisation and writes its Progress, on all processes together."""
 
     def __init__(self, function: CostFunction, config, directory, report):

@@ -21,18 +21,18 @@ def distance_to(observations, config, block) -> np.ndarray:
     """Distance of each cell's centre from the nearest observation of the whole window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
-    along, seen = axes(config.grid), (observations.x, observations.y)
+    along, observed = axes(config.grid), (observations.x, observations.y)
     starts = [axis.edges[0] for axis in along]
     x, y = (
         axis.first - start + axis.spacing * np.arange(span.start, span.stop)
         for axis, start, span in zip(along, starts, (block.x, block.y), strict=True)
     )
     if on_sphere(config.grid):
-        chords = cKDTree(directions(*seen)).query(directions(x + starts[0], y[:, None] + starts[1]))[0]
+        chords = cKDTree(directions(*observed)).query(directions(x + starts[0], y[:, None] + starts[1]))[0]
         return 2 * config.grid.radius * np.arcsin(np.minimum(chords / 2, 1))
     size = np.array([axis.edges[1] - axis.edges[0] for axis in along])
     rings = np.where([axis.ring for axis in along], size, 0.0)
-    places = np.unique(np.stack([place - start for place, start in zip(seen, starts, strict=True)], axis=1), axis=0)
+    places = np.unique(np.stack([place - start for place, start in zip(observed, starts, strict=True)], axis=1), axis=0)
     places = np.where(rings > 0, places % size, places)
     cells = np.stack(np.broadcast_arrays(x, y[:, None]), axis=-1)
     return cKDTree(places, boxsize=rings).query(cells)[0]

@@ -100,23 +100,23 @@ def prepare(
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
     names = tuple(dict.fromkeys([*(("eta", "u", "v") if testing else ()), *options.controls]))
-    problem, look = problem_of(believed(config) if testing else config, names, options.every_steps, tick, memory)
+    problem, observer = problem_of(believed(config) if testing else config, names, options.every_steps, tick, memory)
     base, truth = problem.first_guess(), None
     observations = read(options.observations, problem.config) if options.observations else network(problem.config)
-    look.operator = operator(observations, problem.config, problem.block, options.every_steps)
+    observer.operator = operator(observations, problem.config, problem.block, options.every_steps)
     problem.prepare(base)
     if testing:
         states = twin_states(config, problem, directory, tick)
         base |= controls_of(states.guess, problem)
-        truth = Problem(config, names, look).first_guess() | controls_of(states.truth, problem)
+        truth = Problem(config, names, observer).first_guess() | controls_of(states.truth, problem)
     if not options.observations:
         observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
     setup = problem.domain.setup
     background = Background(setup, problem.transport, setup.grid(problem.block), errors_of(config), options.balanced)
-    return Experiment(problem, base, background, observations, look.operator, truth, config if testing else None)
+    return Experiment(problem, base, background, observations, observer.operator, truth, config if testing else None)
 
 
-class Look:
+class Observer:
     """An observer whose operator is set later: it depends on the block."""
 
     operator: Any = None
@@ -125,12 +125,12 @@ class Look:
         return self.operator.observe(view, k)
 
 
-def problem_of(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, Look]:
+def problem_of(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, Observer]:
     """A Problem with sweeps in pieces, and its observer, still without an operator."""
-    look = Look()
-    problem = Problem(config, names, look, every, memory)
+    observer = Observer()
+    problem = Problem(config, names, observer, every, memory)
     problem.in_pieces(length_of(problem.config), lambda *piece: tick(problem.transport))
-    return problem, look
+    return problem, observer
 
 
 def controls_of(state: State, problem: Problem) -> dict:
@@ -164,25 +164,25 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> Twin:
     return states
 
 
-def twin_observations(config, names, truth: dict, seen, directory: Path, command_line: str, tick):
+def twin_observations(config, names, truth: dict, places, directory: Path, command_line: str, tick):
     """Observations of the truth, with errors; written to the folder and read back, so that all processes have the same.
 
     Args:
-        seen: Observations without values: where and when.
+        places: Observations without values: where and when.
 
     Raises:
         UsageError: those in the folder have other places or times.
     """
     path = directory / OBSERVATION_FILE
-    problem, look = problem_of(config, names, config.assimilation.every_steps, tick)
+    problem, observer = problem_of(config, names, config.assimilation.every_steps, tick)
     if not problem.transport.broadcast(path.exists()):
-        look.operator = operator(seen, problem.config, problem.block, problem.every)
+        observer.operator = operator(places, problem.config, problem.block, problem.every)
         total = problem.transport.reduce(np.asarray(problem.series(truth)), "sum")
-        seen = observe_run(seen, np.asarray(look.operator.collect(total), np.float64), config, config.case.seed)
+        places = observe_run(places, np.asarray(observer.operator.collect(total), np.float64), config, config.case.seed)
         if problem.transport.rank == 0:
-            write(path, seen, config, command_line)
+            write(path, places, config, command_line)
         problem.transport.barrier()
     found = read(path, problem.config)
-    if any(not np.array_equal(getattr(found, name), getattr(seen, name)) for name in ("quantity", "time", "x", "y")):
+    if any(not np.array_equal(getattr(found, name), getattr(places, name)) for name in ("quantity", "time", "x", "y")):
         raise UsageError(f"{path} is of another assimilation: other places and times are observed")
     return found

@@ -54,7 +54,7 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
 
     Returns:
         {name: float64 values [obs], masked where missing} of the usable ones of time (s since the start of the run), x,
-        y, eta, eta_error, ...; the platforms as text [obs], None if not given; one line for each problem.
+        y, eta, eta_error, ...; the platforms as text [obs], None if there are none; one line for each problem.
     """
     if not os.path.isfile(path):
         return {}, None, [f"{path}: there is no such file"]
@@ -130,12 +130,12 @@ def masked(variable) -> np.ma.MaskedArray:
 
 def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
     """The factor that converts the variable to SI units."""
-    given = variable.attrs.get("units")
-    if given is None:
+    found = variable.attrs.get("units")
+    if found is None:
         raise Unfit(f'{name} has no units; it needs "{units}"')
-    if given not in factors:
-        raise Unfit(f'{name} is in "{given}"; convert it to "{units}"')
-    return factors[given]
+    if found not in factors:
+        raise Unfit(f'{name} is in "{found}"; convert it to "{units}"')
+    return factors[found]
 
 
 def seconds_since_start(variable, time) -> np.ma.MaskedArray:

@@ -149,8 +149,8 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
         end = start + timedelta(seconds=max(length, t))
         raise ConfigError(
             [
-                f"case.track: {name} goes from {told(track.dates[0])} to {told(track.dates[-1])}, and the run from "
-                f"{told(start)} to {told(end)}; give another time.start or run.days, or add times to the track"
+                f"case.track: {name} goes from {shown(track.dates[0])} to {shown(track.dates[-1])}, and the run from "
+                f"{shown(start)} to {shown(end)}; give another time.start or run.days, or add times to the track"
             ]
         )
     if (away := nearest(config.grid, case.track, case.storm, changed(case))) > FARTHEST:
@@ -165,7 +165,7 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     return best_track.storm_at(track.seconds(start), track.values, t, (metres * narrow, metres))
 
 
-def told(date: datetime) -> str:
+def shown(date: datetime) -> str:
     """A date in a message."""
     return f"{date:%Y-%m-%dT%H:%M}"
 

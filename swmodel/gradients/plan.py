@@ -100,8 +100,8 @@ class Room:
     def carries(self, workspace: int, length: int | None) -> int:
         """How many carries fit into memory on all processes, beside `workspace` bytes and stacks for `length` steps."""
         self.sweeps.release(length)
-        held = resident_memory() - self.sweeps.kept_bytes()
-        free = (1 - SPARE) * self.memory - held - workspace - self.beside
+        present = resident_memory() - self.sweeps.kept_bytes()
+        free = (1 - SPARE) * self.memory - present - workspace - self.beside
         return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
 
     def refusal(self, carries: int) -> UsageError:

@@ -21,7 +21,7 @@ from ..ocean.table import CONTROLS
 from .controls import Parameters, first_guess, scheme_for
 from .native_steps import reach_back
 from .plan import Plan, fit
-from .sweeps import Held, Sweeps
+from .sweeps import Sweeps, VaryingFixed
 from .trajectory import Fixed, View, tangent, trajectory_of
 
 if TYPE_CHECKING:
@@ -93,22 +93,22 @@ class Problem:
         state = self.transport.make(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
         fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
-        held = None
+        varying = None
         if setup.scheme.varying:
-            held = Held(Forcing(setup, self.transport), fixed, reach_back(setup.scheme))
+            varying = VaryingFixed(Forcing(setup, self.transport), fixed, reach_back(setup.scheme))
         trajectory = trajectory_of(self.domain, controls, observe)
-        parts = self.transport, self.steps, self.every, fixed, held
+        parts = self.transport, self.steps, self.every, fixed, varying
         self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
         self.samples = self._sweeps.programs.samples
-        self._value = jit(lambda value, series, *given: value(series, *given), static_argnums=0)
+        self._value = jit(lambda value, series, *arguments: value(series, *arguments), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
         self._plans: dict[Sweeps, Plan] = {}
 
-    def in_pieces(self, length: int, between: Callable[..., None]) -> None:
+    def in_pieces(self, length: int, after_piece: Callable[..., None]) -> None:
         """Have everything computed in pieces; call it before the first derivative. See `Sweeps.in_pieces`."""
         for sweeps in (self._sweeps, self._tangent):
-            sweeps.in_pieces(length, between)
+            sweeps.in_pieces(length, after_piece)
 
     def first_guess(self) -> Controls:
         """The values of the controls in the configuration, by name."""
@@ -154,24 +154,24 @@ class Problem:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
         return self._gradient(x, lambda series: (None, series_bar))[1]
 
-    def value(self, x: Controls, value: Value, *given: Any) -> Any:
-        """J = value(series, *given) without its gradient; see `value_and_gradient`."""
-        return self._value(value, self.series(x), *given)
+    def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
+        """J = value(series, *arguments) without its gradient; see `value_and_gradient`."""
+        return self._value(value, self.series(x), *arguments)
 
-    def value_and_gradient(self, x: Controls, value: Value, *given: Any) -> tuple[Any, Controls]:
-        """J = value(series, *given) and dJ/dx.
+    def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
+        """J = value(series, *arguments) and dJ/dx.
 
         Args:
             value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks:
                 made of sums over them, `transport.sum`.
-            given: arrays of the block that it needs, made by `transport.put`.
+            arguments: arrays of the block that it needs, made by `transport.put`.
         """
-        return self._gradient(x, lambda series: self._respond(value, series, *given))
+        return self._gradient(x, lambda series: self._respond(value, series, *arguments))
 
-    def hessian_vector(self, x: Controls, dx: Controls, value: Value, *given: Any) -> Controls:
+    def hessian_vector(self, x: Controls, dx: Controls, value: Value, *arguments: Any) -> Controls:
         """d²J/dx² dx: the gradient of J's slope along dx."""
         pair = self._parameters.inside(x), self._parameters.inside(dx)
-        found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *given))
+        found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *arguments))
         return self._parameters.outside(found[1][0])
 
     def dot(self, x: Controls, y: Controls) -> float:
@@ -202,12 +202,12 @@ class Problem:
         self._plans[sweeps] = fit(sweeps, x, self.memory, self._plans.get(sweeps))
         return sweeps.pull_back(self._plans[sweeps], x, respond)
 
-    def _value_and_cotangents(self, value: Value, series: Any, *given: Any) -> Any:
-        answer, back = jax.vjp(lambda series: value(series, *given), series)
+    def _value_and_cotangents(self, value: Value, series: Any, *arguments: Any) -> Any:
+        answer, back = jax.vjp(lambda series: value(series, *arguments), series)
         return answer, back(jnp.asarray(self.transport.first(), answer.dtype))[0]
 
-    def _slope_and_cotangents(self, value: Value, pair: Any, *given: Any) -> Any:
+    def _slope_and_cotangents(self, value: Value, pair: Any, *arguments: Any) -> Any:
         def slope(pair: Any) -> Any:
-            return jax.jvp(lambda series: value(series, *given), pair[:1], pair[1:])[1]
+            return jax.jvp(lambda series: value(series, *arguments), pair[:1], pair[1:])[1]
 
         return self._value_and_cotangents(slope, pair)

@@ -63,9 +63,9 @@ def at_station(name: str, place: str, config) -> Quantity:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
     at, physics = station(config, at), config.physics
     named = f'"{gauge.name}", ' if gauge else ""
-    told = f"{entry_of(name, physics).long_name} at {named}{names[0]} = {shown(x)}, {names[1]} = {shown(y)}"
+    long_name = f"{entry_of(name, physics).long_name} at {named}{names[0]} = {shown(x)}, {names[1]} = {shown(y)}"
     reduced = {"full_gravity": physics.full_gravity} if name == "sea_level" and physics.reduced_gravity else {}
-    return Quantity(name, "m", told, ((at.x, at.y),), {"at": at} | reduced)
+    return Quantity(name, "m", long_name, ((at.x, at.y),), {"at": at} | reduced)
 
 
 def positions_of(config) -> tuple[tuple[str, str], str, Callable[[float], str]]:
@@ -87,18 +87,18 @@ def transport(name: str, place: str, config) -> Quantity:
     forms = " or ".join(f"transport:{each}={letter}" for each, letter in zip(names, "XY", strict=True))
     wrong = f'"{place}" is no section; write {forms}, in {unit}, and for a part of it ,from=A,to=B'
     try:
-        given = {key.strip(): float(value) for key, value in (part.split("=") for part in place.split(","))}
+        parts = {key.strip(): float(value) for key, value in (part.split("=") for part in place.split(","))}
     except ValueError:
         raise UsageError(wrong) from None
-    axis = next(iter(given))
-    if axis not in names or not given.keys() <= {axis, "from", "to"} or len(given) != place.count("="):
+    axis = next(iter(parts))
+    if axis not in names or not parts.keys() <= {axis, "from", "to"} or len(parts) != place.count("="):
         raise UsageError(wrong)
     along_x = axis == names[0]
-    cut = straight(config, "x" if along_x else "y", given[axis], given.get("from"), given.get("to"))
+    cut = straight(config, "x" if along_x else "y", parts[axis], parts.get("from"), parts.get("to"))
     (at, _), (start, end) = cut.ends.T if along_x else cut.ends.T[::-1]
-    part = f", {names[along_x]} from {shown(start)} to {shown(end)}" if len(given) > 1 else ""
-    told = f"volume transport through {axis} = {shown(at)}{part}"
-    return Quantity(name, "m3 s-1", told, tuple(tuple(map(float, end)) for end in cut.ends), {"faces": cut.faces})
+    part = f", {names[along_x]} from {shown(start)} to {shown(end)}" if len(parts) > 1 else ""
+    long_name = f"volume transport through {axis} = {shown(at)}{part}"
+    return Quantity(name, "m3 s-1", long_name, tuple(tuple(map(float, end)) for end in cut.ends), {"faces": cut.faces})
 
 
 def integral(units: str, long_name: str, mass: bool = True) -> Callable:

@@ -38,12 +38,12 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
     about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
     numbers = [Number(quantity.name, value, about | {"units": quantity.units})]
-    maps, given = [], []
+    maps, static = [], []
     for name, derivative in gradient.items():
         entry = derivative_of(quantity, name, config.physics)
         if name in FIELDS:
             maps.append((entry, transport.get(derivative)))
-            given += [] if name in INITIAL else [entry.name]
+            static += [] if name in INITIAL else [entry.name]
         else:
             numbers.append(Number(entry.name, float(derivative), {"long_name": entry.long_name, "units": entry.units}))
     about = {
@@ -60,16 +60,16 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
         dataset.setncatts(about)
         put_numbers(dataset, numbers)
 
-    return write_maps(path, config, transport, maps, define, command_line, given)
+    return write_maps(path, config, transport, maps, define, command_line, static)
 
 
 def derivative_of(quantity: Quantity, name: str, physics) -> Variable:
     """The variable of the derivative with respect to a field or number."""
     entry = entry_of(name, physics)
     long_name = f"initial {entry.long_name}" if name in INITIAL else entry.long_name
-    told, units = f"derivative of {quantity.long_name} with respect to {long_name}", inverse(entry.units)
+    words, units = f"derivative of {quantity.long_name} with respect to {long_name}", inverse(entry.units)
     return Variable(
-        f"d_{quantity.name}_d_{name}", entry.control_location, f"{quantity.units} {units}".strip(), "", told
+        f"d_{quantity.name}_d_{name}", entry.control_location, f"{quantity.units} {units}".strip(), "", words
     )
 
 
@@ -150,15 +150,15 @@ def value_of(mean: bool, transport):
 def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:
     """The entry of a derivative in status.json: the number, or the largest value of the map and its position."""
     entry = derivative_of(quantity, name, config.physics)
-    told = {"name": entry.name, "units": entry.units}
+    found = {"name": entry.name, "units": entry.units}
     if name not in FIELDS:
-        return told | {"value": float(derivative)}
+        return found | {"value": float(derivative)}
     peak = largest[entry.name]
     at = points(config.grid, entry.location, [peak.row], [peak.column])
     names, unit = positions(config.grid)
     places = (at.lon, at.lat) if at.degrees else (at.x, at.y)
     where = {name: float(place[0, 0]) for name, place in zip(names, places, strict=True)}
-    return told | {"largest": peak.value, "unit": unit} | where
+    return found | {"largest": peak.value, "unit": unit} | where
 
 
 def summary(directory) -> str:

@@ -41,23 +41,23 @@ class Sweeps:
     No piece goes beyond a step at which coefficients are replaced. The record for the way back is a list of stacks,
     each with the first and the last step of its piece.
 
-    `fixed` is that of the first step; `held` replaces it on the way, if it varies.
+    `fixed` is that of the first step; `varying` has those of later steps, if they differ.
     """
 
-    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, held: Held | None):
-        self.transport, self.steps, self.fixed, self.held = transport, steps, fixed, held
+    def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, varying=None):
+        self.transport, self.steps, self.fixed, self.varying = transport, steps, fixed, varying
         self.programs = Programs(trajectory, transport, steps, every)
-        self.length, self._between = max(1, steps), None
-        self._cuts = held.forcing.cuts(steps) if held else [0, steps]
+        self.length, self._after_piece = max(1, steps), None
+        self._cuts = varying.forcing.cuts(steps) if varying else [0, steps]
         self._stacks, self._kept, self._of = [], None, None
 
-    def in_pieces(self, length: int, between: Callable) -> None:
+    def in_pieces(self, length: int, after_piece: Callable) -> None:
         """Compute in pieces of at most `length` steps, the same on all processes.
 
-        After each, between(kind, step, computed, begin) is called, which may raise: kind is forward, again or backward,
-        then the step that is reached, what was computed, and when the piece began on the clock time.perf_counter.
+        After each, after_piece(kind, step, computed, begin) is called, which may raise. The kind is forward, again or
+        backward; then come the step that is reached, what was computed, and when it began (time.perf_counter).
         """
-        self.length, self._between = length, between
+        self.length, self._after_piece = length, after_piece
 
     def start(self, x):
         """The carry before the first step, and the active fields, from the controls x."""
@@ -140,12 +140,12 @@ class Sweeps:
         return cotangents
 
     def _done(self, kind: str, step: int, computed, begin: float) -> None:
-        if self._between:
-            self._between(kind, step, jax.block_until_ready(computed), begin)
+        if self._after_piece:
+            self._after_piece(kind, step, jax.block_until_ready(computed), begin)
 
     def _at(self, span) -> Fixed:
         """What is fixed during a span of steps."""
-        return self.held.at(span[0]) if self.held else self.fixed
+        return self.varying.at(span[0]) if self.varying else self.fixed
 
     def _spans(self, first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
         while first < last:
@@ -214,7 +214,7 @@ class Sweeps:
             self.release()
 
 
-class Held:
+class VaryingFixed:
     """The Fixed of a trajectory, from one replacement of coefficients to the next; `margin` is that of wide fields."""
 
     def __init__(self, forcing, fixed: Fixed, margin: int):

@@ -52,7 +52,7 @@ def test_a_linear_problem_of_n_unknowns_is_solved_in_n_steps():
     assert solution.decrease == pytest.approx(-0.5 * gradient @ exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("iterations", [1, 3, 5])
+@pytest.mark.parametrize("iterations", [1, 5])
 def test_the_iterates_are_those_of_scipy(iterations):
     matrix, gradient = linear()
     ours = conjugate_gradients(lambda x: matrix @ x, gradient, DOT, tolerance=0.0, iterations=iterations)
@@ -190,11 +190,9 @@ def test_a_step_too_long_is_halved():
     def cost(w):
         return Cost(0.0, 0.5 * DOT(w, w)), w
 
-    parts = []
-    result = minimise(
-        cost, lambda w, dw: 0.25 * dw, DOT, Progress(np.ones(3)), TIGHT, report=lambda event: parts.append(event.part)
-    )
-    assert parts[1:] == [0.25]
+    events, start = [], Progress(np.ones(3))
+    result = minimise(cost, lambda w, dw: 0.25 * dw, DOT, start, TIGHT, report=events.append)
+    assert [event.part for event in events[1:]] == [0.25]
     assert result.outcome == "converged"
     np.testing.assert_array_equal(result.progress.w, 0)
 

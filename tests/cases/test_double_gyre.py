@@ -13,7 +13,9 @@ DAY = 86400.0
 @pytest.fixture(scope="module")
 def weak():
     """(simulation, streamfunction) of a wind so weak that the gyres become steady."""
-    simulation = simulate("double_gyre", {**COARSE, "case.wind": 0.005, "physics.linear_drag": 2e-7}, 800 * DAY)
+    simulation = simulate(
+        "double_gyre", {**COARSE, "case.wind": 0.005, "physics.linear_drag": 2e-7, "time.cfl": 0.3}, 800 * DAY
+    )
     return simulation, streamfunction(simulation)
 
 

@@ -346,8 +346,3 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
     caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
     assert caption.startswith(f"random, {status['long_name']}, at the end of the run: ")
     assert lines.startswith("lines: resting depth, every ")
-
-
-def test_a_channel_of_a_row_is_drawn_as_a_line(tmp_path):
-    compute(tmp_path, configuration(1, 9, {}, run__steps=2), "sea_level:1e4,2e3", ["eta"])
-    assert plot(tmp_path / "sensitivity.nc", output=tmp_path / "again.png") == tmp_path / "again.png"

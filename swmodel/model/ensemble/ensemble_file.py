@@ -61,8 +61,8 @@ def define(dataset, config, transport, command_line: str) -> None:
         chosen.setncatts(attributes(entry, config.grid, cell_methods="time: point"))
         for suffix, (words, methods) in WORDS.items():
             made = make(name + suffix, dimensions=("time", *points), chunksizes=(1, rows, shape[1]))
-            told = {"long_name": f"{named.long_name}, {words}", "cell_methods": f"time: point {methods}"}
-            made.setncatts(attributes(entry, config.grid, **told))
+            about = {"long_name": f"{named.long_name}, {words}", "cell_methods": f"time: point {methods}"}
+            made.setncatts(attributes(entry, config.grid, **about))
         dataset.createVariable(name + RMS, "f8", ("time",), fill_value=False).setncatts(
             {
                 "long_name": f"{named.long_name}, spread, root mean square over the domain",
