@@ -68,7 +68,6 @@ def compute(config, directory, options, report, command_line, watch):
             start,
             limits,
             report=record.event,
-            save=record.save,
         )
         results = finish(experiment, function, result, record.history, directory, command_line, guard)
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
@@ -118,7 +117,7 @@ class IterationRecord:
 
     def __init__(self, function: CostFunction, config, directory, report):
         self.function, self.config, self.directory, self._report = function, config, directory, report
-        self.history, self.iteration, self._inner, self._progress = [], 0, 0, None
+        self.history, self.iteration, self._inner = [], 0, 0
 
     def hessian(self, w, dw):
         """The Hessian's product with dw; reports the inner iteration."""
@@ -126,10 +125,6 @@ class IterationRecord:
         self._inner += 1
         self._say(f"inner iteration {self._inner}")
         return image
-
-    def save(self, progress: Progress):
-        """Keep the Progress for the file, which also holds the event of its iteration: that comes next."""
-        self._progress, self.iteration = progress, progress.iteration
 
     def event(self, event: Event):
         """Record an outer iteration, write the file, and report it."""
@@ -139,11 +134,10 @@ class IterationRecord:
         row |= {"inner": solution.iterations if solution else 0, "part": event.part if solution else 1.0}
         if not self.history or self.history[-1] != row and solution:
             self.history.append(row)
-        if self._progress is not None:
+        if event.part > 0:
             function, transport = self.function, self.function.problem.transport
-            checkpoint.save(self.directory, self._progress, self.history, self.config, function.observations, transport)
-            self._progress = None
-        self._inner = 0
+            checkpoint.save(self.directory, event.progress, self.history, self.config, function.observations, transport)
+        self.iteration, self._inner = event.progress.iteration, 0
         self._say(
             f"J {cost.total:.5g} = first guess {cost.background:.5g} + observations {cost.observations:.5g}  "
             f"misfit {cost.misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.ratio:.1e})"

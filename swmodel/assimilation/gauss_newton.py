@@ -130,7 +130,8 @@ class Progress(NamedTuple):
 class Event(NamedTuple):
     """The result of an outer iteration, and how it was reached."""
 
-    iteration: int
+    progress: Progress  # after it: to continue from
+    iteration: int  # its number; that of the progress is lower if no step decreased J
     cost: Cost
     gradient_norm: float
     ratio: float  # of the gradient's norm to that at the start
@@ -157,7 +158,7 @@ OUTCOMES = {
 }
 
 
-def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *, report=None, save=None) -> Result:
+def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *, report=None) -> Result:
     """Minimise J from `start.w` on. All processes call it together and take the same decisions.
 
     Args:
@@ -167,19 +168,18 @@ def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *
         start: Progress(w), or the Progress of an earlier call, which continues as if it had not ended.
         limits: when to stop.
         report: called with an Event at the start and after each outer iteration.
-        save: called with the Progress, to continue from, after each outer iteration that has changed w.
 
     Returns:
         Result; its outcome is a key of OUTCOMES.
     """
-    report, save = report or (lambda event: None), save or (lambda progress: None)
+    report = report or (lambda event: None)
     progress, (cost, gradient) = start, cost_and_gradient(start.w)
     norm = math.sqrt(dot(gradient, gradient))
     if not (math.isfinite(cost.total) and math.isfinite(norm)):
         return Result(progress, cost, "not finite")
     if not math.isfinite(progress.first_norm):
         progress = progress._replace(first_norm=norm)
-    report(Event(progress.iteration, cost, norm, ratio(norm, progress), math.nan, None))
+    report(Event(progress, progress.iteration, cost, norm, ratio(norm, progress), math.nan, None))
     while norm > limits.gradient * progress.first_norm:
         if progress.iteration >= limits.outer:
             return Result(progress, cost, "iterations")
@@ -195,13 +195,12 @@ def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *
         found = descend(cost_and_gradient, dot, progress.w, solution.step, cost, limits.halvings)
         iteration = progress.iteration + 1
         if found is None:
-            report(Event(iteration, cost, norm, ratio(norm, progress), 0.0, solution))
+            report(Event(progress, iteration, cost, norm, ratio(norm, progress), 0.0, solution))
             exhausted = solution.decrease <= limits.precision * cost.total
             return Result(progress, cost, "precision" if exhausted else "stalled")
         w, cost, gradient, norm, part = found
         progress = progress._replace(w=w, iteration=iteration)
-        save(progress)
-        report(Event(iteration, cost, norm, ratio(norm, progress), part, solution))
+        report(Event(progress, iteration, cost, norm, ratio(norm, progress), part, solution))
     return Result(progress, cost, "converged")
 
 

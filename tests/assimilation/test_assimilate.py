@@ -67,11 +67,12 @@ def test_going_on_from_the_file_gives_the_bits_of_a_minimisation_in_one_go(funct
 
     def run(start, outer, save=None):
         limits = Limits(outer=outer, inner=3)
-        return minimise(function.cost_and_gradient, function.hessian, function.dot, start, limits, save=save)
+        return minimise(function.cost_and_gradient, function.hessian, function.dot, start, limits, report=save)
 
-    def save(progress):
-        checkpoint.save(tmp_path, progress, [{"cost": 1.0}], config, function.observations, transport)
-        saved.append(progress.iteration)
+    def save(event):
+        if event.part > 0:
+            checkpoint.save(tmp_path, event.progress, [{"cost": 1.0}], config, function.observations, transport)
+            saved.append(event.iteration)
 
     whole = run(Progress(function.start()), 2)
     run(Progress(function.start()), 1, save)

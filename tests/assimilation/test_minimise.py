@@ -158,10 +158,10 @@ def test_without_departures_at_the_minimum_convergence_is_quadratic():
 
 
 def test_going_on_from_what_was_saved_gives_the_same_bits():
-    saved = []
-    whole = minimise(cost_and_gradient, hessian, DOT, START, TIGHT._replace(outer=4), save=saved.append)
-    assert [progress.iteration for progress in saved] == [1, 2, 3, 4]
-    resumed = minimise(cost_and_gradient, hessian, DOT, saved[1], TIGHT._replace(outer=4))
+    events = []
+    whole = minimise(cost_and_gradient, hessian, DOT, START, TIGHT._replace(outer=4), report=events.append)
+    assert [event.progress.iteration for event in events] == [0, 1, 2, 3, 4]
+    resumed = minimise(cost_and_gradient, hessian, DOT, events[2].progress, TIGHT._replace(outer=4))
     jax.tree.map(np.testing.assert_array_equal, resumed, whole)
     assert whole.outcome == "iterations"
 
