@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..files.output.maps import Number, put_numbers, write_maps
-from ..files.output.metadata import times_of
+from ..files.output.maps import write_maps
+from ..files.output.metadata import define_variable, times_of
 from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
@@ -32,18 +32,16 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
     config = problem.config
     named = [(name, variable_of(name, of, config.physics), each) for name, of, each in fields(experiment, analysis)]
     everything = [(entry, values) for _, entry, values in named]
-    numbers = [
-        Number(entry.name, float(value), {"long_name": entry.long_name, "units": entry.units})
-        for entry, value in everything
-        if not entry.location
-    ]
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
         put_observations(dataset, observations, departures, config)
         put_iterations(dataset, results["iterations"])
         put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
-        put_numbers(dataset, numbers)
+        for entry, value in everything:
+            if not entry.location:
+                about = {"long_name": entry.long_name, "units": entry.units}
+                define_variable(dataset, entry.name, (), about, float(value))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
     given = [entry.name for name, entry, _ in named if name not in INITIAL]
@@ -86,9 +84,7 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
         columns[f"departure_{who}"] = values, {"long_name": words}
     for name, (values, about) in columns.items():
         kind = "i1" if name == "observation_quantity" else "f8"
-        variable = dataset.createVariable(name, kind, ("observation",), fill_value=False)
-        variable.setncatts(about)
-        variable[:] = values
+        define_variable(dataset, name, ("observation",), about, values, kind)
     flags = {"flag_values": np.arange(len(QUANTITIES), dtype="i1"), "flag_meanings": " ".join(QUANTITIES)}
     dataset["observation_quantity"].setncatts(flags)
 
@@ -104,9 +100,8 @@ def put_iterations(dataset, history: list) -> None:
         "misfit": "rms of departures over their errors",
     }
     for name, long_name in words.items():
-        variable = dataset.createVariable(f"iteration_{name}", "f8", ("iteration",), fill_value=False)
-        variable.setncatts({"long_name": long_name, "units": "1"})
-        variable[:] = [row[name] for row in history]
+        values = [row[name] for row in history]
+        define_variable(dataset, f"iteration_{name}", ("iteration",), {"long_name": long_name, "units": "1"}, values)
 
 
 def put_forecast(dataset, forecast: dict | None, physics) -> None:
@@ -114,16 +109,14 @@ def put_forecast(dataset, forecast: dict | None, physics) -> None:
     if forecast is None:
         return
     dataset.createDimension("error_time", len(forecast["days"]))
-    variable = dataset.createVariable("error_time", "f8", ("error_time",), fill_value=False)
-    variable.setncatts({"long_name": "time since the start of the window", "units": "days"})
-    variable.end_of_window = forecast["window_days"]
-    variable[:] = forecast["days"]
+    about = {"long_name": "time since the start of the window", "units": "days"}
+    about["end_of_window"] = forecast["window_days"]
+    define_variable(dataset, "error_time", ("error_time",), about, forecast["days"])
     told = {"eta": entry_of("eta", physics).long_name, "current": "current"}
     for name, units in FORECAST.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
-                variable = dataset.createVariable(f"{name}_error_{who}_{where}", "f8", ("error_time",))
                 what = told[name]
                 words = f"rms error of {what} of the run from the {WORDS[who]}, {where}"
-                variable.setncatts({"long_name": words, "units": units})
-                variable[:] = values
+                about, variable = {"long_name": words, "units": units}, f"{name}_error_{who}_{where}"
+                define_variable(dataset, variable, ("error_time",), about, values, fill=None)

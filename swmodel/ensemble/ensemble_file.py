@@ -22,7 +22,7 @@ from ..model.accumulators import NO_ACCUMULATORS
 from ..model.results import keepers, schedules
 from ..ocean.table import row_of
 from ..parallel.transport import of_all_members
-from .definition import MEAN, RMS, SPREAD, define, series
+from .definition import MEAN, RMS, SPREAD, define_contents, series
 from .settings import written
 
 
@@ -53,9 +53,9 @@ class EnsembleFile(RecordFile):
         self._land = land(config, np.arange(config.grid.ny), np.arange(config.grid.nx)) if transport.rank == 0 else {}
         super().__init__(path, config, transport, command_line, keep)
 
-    def define(self, dataset, config, transport, command_line: str) -> None:
-        """See `RecordFile.define`."""
-        define(dataset, config, transport, command_line)
+    def define_contents(self, dataset, config) -> None:
+        """See `RecordFile`."""
+        define_contents(dataset, config)
 
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; returns its diagnostics, [all members] by name.

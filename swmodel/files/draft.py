@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import FilesError
 from .journal import remove, sync_folder
-from .run_folder import WRITING
+
+#: The ending of a file that is being written.
+WRITING = ".writing"
 
 
 class Draft:
@@ -69,6 +71,25 @@ class Draft:
     def _settle(self) -> None:
         self.temporary.replace(self.path)
         sync_folder(self.path)
+
+
+@contextlib.contextmanager
+def replacing(path, ending: str = WRITING) -> Iterator[Path]:
+    """A context with the name, of another ending, under which to write a file; it has its own name after the context.
+
+    Raises:
+        FilesError: it cannot be written. An earlier file is unchanged.
+    """
+    path = Path(path)
+    temporary = path.with_name(path.name + ending)
+    try:
+        yield temporary
+        temporary.replace(path)
+    except (OSError, RuntimeError) as error:  # HDF5 raises either
+        raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def free(path: Path) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..errors import FilesError, UsageError, file_errors
 from . import lock
+from .draft import WRITING, replacing
 from .status import NAME as STATUS
 from .status import read_status
 
@@ -26,8 +27,7 @@ FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, HARMONICS, ST
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
-#: The ending of a file that is being written; the pattern of files that killed writers may have left.
-WRITING = ".writing"
+#: The endings of files that killed writers may have left.
 LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: The files that tasks other than a run write.
 RESULTS = (
@@ -172,9 +172,7 @@ def write_config(directory, config):
     from ..config.loading.case_file import CASE
 
     texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}
-    with file_errors(directory, "written"):
-        for name, text in texts.items():
-            if text:
-                temporary = Path(directory) / f"{name}{WRITING}"
-                temporary.write_bytes(text.encode())
-                temporary.replace(Path(directory) / name)
+    for name, text in texts.items():
+        if text:
+            with replacing(Path(directory) / name) as path:
+                path.write_bytes(text.encode())

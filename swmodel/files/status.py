@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from ..errors import FilesError
+from .draft import replacing
 
 NAME = "status.json"
 
@@ -18,12 +19,10 @@ def write_status(directory, **keys):
     A reader sees the old file or the new one, never a part: it is written under another name, synced and renamed.
     """
     path = Path(directory) / NAME
-    temporary = path.with_suffix(f".{os.getpid()}")
-    with temporary.open("w") as file:
+    with replacing(path, f".{os.getpid()}") as temporary, temporary.open("w") as file:
         file.write(dumps(keys))
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def ended(directory) -> bool:

@@ -10,8 +10,9 @@ from ...config import ConfigError, to_toml
 from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
 from ...errors import FilesError
 from ...setup.fields import noted
+from ..draft import WRITING
 from ..integrity import guard
-from ..run_folder import CONFIG, RESTARTS, WRITING, holding
+from ..run_folder import CONFIG, RESTARTS, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from ...ocean.state import Carry
 from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, entry_of
+from ...ocean.variable import Variable
 from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
 from ..output.continuation import set_text
-from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
+from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance, define_variable
 from . import given
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 
@@ -148,27 +149,31 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     for name in before:
         dataset.createDimension(name, members)
     for name, local in contents.fields.items():
-        base, extreme = EXTREME.fullmatch(name).groups()
-        base, _, product = base.partition(HARMONIC)
-        base, _, memory = base.removesuffix(MEAN).partition(MEMORY)
-        entry = entry_of(base, config.physics)
-        dimensions = (*before, *DIMENSIONS[entry.location])
-        variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
-        told = attributes(entry, config.grid, coordinates="")
-        if memory:
-            told = {key: told[key] for key in ("grid", "location", "grid_mapping") if key in told}
-            told["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
-        elif name.endswith(MEAN):
-            told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
-        elif product:
-            told["long_name"] = f"sum of {base} times basis function {product} of the harmonic analysis"
-        elif extreme:
-            told["long_name"] = f"{EXTREMES[extreme]} of {base} since the start of the run"
-            if extreme != MAXIMUM:
-                told = {key: text for key, text in told.items() if key != "standard_name"} | {"units": "1"}
-        variable.setncatts(told)
+        row, about = described(name, contents.mean_steps, config)
+        define_variable(dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True)
     for name in given.kept(config):
         row = given.entry(config, name)
-        variable = dataset.createVariable(name, "f8", DIMENSIONS[row.location], fill_value=False, contiguous=True)
-        variable.setncatts(attributes(row, config.grid, coordinates="") | given.attributes_of(config, name))
+        about = attributes(row, config.grid, coordinates="") | given.attributes_of(config, name)
+        define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
     return bytes(dataset.close())
+
+
+def described(name: str, mean_steps: int, config) -> tuple[Variable, dict]:
+    """The row in the table of variables to which a field in the file belongs, and the attributes of the field."""
+    base, extreme = EXTREME.fullmatch(name).groups()
+    base, _, product = base.partition(HARMONIC)
+    base, _, memory = base.removesuffix(MEAN).partition(MEMORY)
+    row = entry_of(base, config.physics)
+    about = attributes(row, config.grid, coordinates="")
+    if memory:
+        about = {key: about[key] for key in ("grid", "location", "grid_mapping") if key in about}
+        about["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
+    elif name.endswith(MEAN):
+        about["long_name"] = f"mean of {base} over the last {mean_steps} steps"
+    elif product:
+        about["long_name"] = f"sum of {base} times basis function {product} of the harmonic analysis"
+    elif extreme:
+        about["long_name"] = f"{EXTREMES[extreme]} of {base} since the start of the run"
+        if extreme != MAXIMUM:
+            about = {key: text for key, text in about.items() if key != "standard_name"} | {"units": "1"}
+    return row, about
