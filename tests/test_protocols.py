@@ -15,8 +15,7 @@ from swmodel.executors.native.tape import StepDirection
 from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Executor
 from swmodel.gradients.native_steps import Native, WayBack
 from swmodel.gradients.steps import Ahead, Back, InJax, Jax, Steps
-from swmodel.model.health.one import One
-from swmodel.model.health.verdict import Runs
+from swmodel.model.health.verdict import Runs, SingleRun
 from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent
 from swmodel.model.results import Results as RunResults
 from swmodel.model.run import Model, Results
@@ -31,7 +30,7 @@ IMPLEMENTATIONS = [
     *((BlockExecutor, each) for each in COMPILED.values()),
     *((Model, each) for each in (Simulation, Members)),
     *((Results, each) for each in (RunResults, EnsembleResults)),
-    *((Runs, each) for each in (One, Many)),
+    *((Runs, each) for each in (SingleRun, Many)),
     *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
     *((Steps, each) for each in (InJax, Native)),
     *((Ahead, each) for each in (Jax, StepDirection)),
@@ -78,7 +77,7 @@ def made(tmp_path_factory):
         transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
         parts = simulation.setup, simulation.transport, simulation.grid, simulation.params
         executors = [executor(*parts) for executor in COMPILED.values()]
-        runs = One(simulation), Many(members)
+        runs = SingleRun(simulation), Many(members)
         yield {type(one): one for one in (simulation, members, *results, *transports, *executors, *runs)}
 
 

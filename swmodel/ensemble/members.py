@@ -21,7 +21,7 @@ from ..model.accumulators import NO_ACCUMULATORS, Accumulators
 from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.health import Health
-from ..model.health.one import fed, largest_stress, steepest
+from ..model.health.energy import boundary_power, largest_stress, max_potential_slope
 from ..model.present import Present
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
@@ -101,8 +101,8 @@ class Members:
         here: Span of the members of this process.
         domain: Domain of a member, with the transport of a single process.
         stress: largest wind stress of each member of this process so far, Pa.
-        steepest: largest acceleration by potentials in all members so far, m s-2.
-        fed: largest power from water outside open sides in each member so far, over density, m5 s-3.
+        max_potential_slope: largest acceleration by potentials in all members so far, m s-2.
+        boundary_power: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
         step: steps taken; `first_step` of them before this object was made.
         dt: time step, s.
@@ -129,7 +129,11 @@ class Members:
                 log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        self._drawn, self.steepest, self.fed = Perturbations(self.domain), steepest(self.domain), fed(self.domain)
+        self._drawn, self.max_potential_slope, self.boundary_power = (
+            Perturbations(self.domain),
+            max_potential_slope(self.domain),
+            boundary_power(self.domain),
+        )
         self._forcing = Forcing(self.domain.setup, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._start()
@@ -235,7 +239,10 @@ class Members:
         taken = self._forcing.take(self.step)
         one.params.update(taken)
         drawn.exchange(one.transport.get(taken))
-        self.steepest, self.fed = max(self.steepest, steepest(one)), max(self.fed, fed(one))
+        self.max_potential_slope, self.boundary_power = (
+            max(self.max_potential_slope, max_potential_slope(one)),
+            max(self.boundary_power, boundary_power(one)),
+        )
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
             params = drawn.again(member)

@@ -16,7 +16,7 @@ from ..ocean.table import GIVEN
 from ..setup import fields
 from ..setup.fields.digest import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
-from .together import assembled, on_all
+from .agreement import assembled, on_all
 from .validate import check_values
 
 

@@ -19,8 +19,8 @@ from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
 from ..setup.setup import Setup, setup_of
+from .agreement import agreed, assembled, gather_of, see_that_same
 from .resolve import for_processes, resolved
-from .together import agreed, assembled, gather_of, see_that_same
 from .validate import check
 
 

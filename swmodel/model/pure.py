@@ -20,7 +20,7 @@ from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
 from ..parallel.transport.mesh import spec
 from ..setup.setup import Setup
-from .asked import Fields, Overrides, Terms, configured
+from .arguments import Fields, Overrides, Terms, configured
 from .domain import domain
 from .forcing import Forcing
 

@@ -23,17 +23,17 @@ from ..ocean.table import POTENTIALS
 from ..setup.fields.field import Field
 from . import change
 from .accumulators import NO_ACCUMULATORS, Accumulators, Mean
-from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for
+from .arguments import Fields, Overrides, Place, Progress, Terms, as_restarted, configured, steps_for
 from .calls import Calls
 from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
-from .health.one import strongest
-from .occupy import take_and_run
+from .health.energy import max_forcing
 from .present import Present
 from .progress import reporter
 from .results import Opened, opened
+from .run_folder_guard import take_and_run
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -94,7 +94,7 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.setup, self.transport, self.grid, self._params = parts
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
-        self._forcing, self._strongest = Forcing(self.setup, self.transport), np.zeros(3)
+        self._forcing, self._max_forcing = Forcing(self.setup, self.transport), np.zeros(3)
         self.block = self.transport.block
         self._loop_seconds, self._unseen = 0.0, 0
         self._calls, self._present = Calls(self.config.own.calls), Present(self)
@@ -248,7 +248,7 @@ class Simulation:
     def _exchange(self) -> None:
         """Have the coefficients that hold at the present step."""
         if not self._forcing.holds(self._step):
-            self._strongest = self.strongest()
+            self._max_forcing = self.max_forcing()
             self._params |= self._forcing.take(self._step)
             self._executor.exchange(self._params, self._forcing.of)
 
@@ -256,9 +256,9 @@ class Simulation:
         """See `run.Model`."""
         return self._forcing.noted(self.step)
 
-    def strongest(self) -> np.ndarray:
-        """`health.one.strongest` on this process's part, the largest so far."""
-        return np.maximum(self._strongest, strongest(self))
+    def max_forcing(self) -> np.ndarray:
+        """`health.energy.max_forcing` on this process's part, the largest so far."""
+        return np.maximum(self._max_forcing, max_forcing(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.
@@ -386,7 +386,7 @@ class Simulation:
         """A context with the Results of this run, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
-    def run(self, directory: Place, progress: Told = None, force: bool = False) -> None:
+    def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:
         """Run from the present step to the configured end, into a run folder; called by all processes together.
 
         A folder that holds something is refused, as by `swmodel run`, also if it was this Simulation that filled it.

@@ -110,7 +110,7 @@ def examined(jobs: list[Job]) -> list[dict]:
     return [*found, {"problem": problem}, *examined(jobs[len(found) + 1 :])]
 
 
-def doubt(path, found: dict) -> str | None:
+def warning_for(path, found: dict) -> str | None:
     """What the user must know of a file of which the intact values are read; None: nothing.
 
     Raises:

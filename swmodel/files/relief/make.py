@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -11,18 +12,20 @@ import numpy as np
 
 from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
 from ...errors import UsageError
-from ...ocean.coordinates import along_axes, axes
+from ...ocean.coordinates import along_axes, axes, points
 from ...parallel.environment import total_memory
 from ...setup.fields.netcdf_input.errors import remark
-from .average import averages, is_coarse, sea_places
+from .average import at_places, averages, is_coarse, sea_places
 from .coast import close, parts, smooth
-from .doubt import doubts
 from .grid_file import Made, check_vacant, write
-from .source import ReliefError, open_relief
+from .source import Relief, ReliefError, open_relief
 from .straits import connected
 
 #: Share of sea from which on a cell is water.
 WATER = 0.5
+
+#: Along each axis no more places than these are compared with the package's relief.
+MOST = 100
 
 #: Memory that making a grid and its picture takes for each cell, bytes, as measured with 3000 x 3000 cells.
 CELL_BYTES = 200
@@ -183,3 +186,22 @@ def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[in
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
         raise UsageError(f"--keep: there is no water at {place[0]:g},{place[1]:g} in the region")
     return row, column
+
+
+def doubts(relief: Relief, grid, sea: np.ndarray) -> Iterator[str]:
+    """A line where sea and land [ny, nx] are more often those of the package exchanged than as they are there.
+
+    Nothing is said of a relief that tells its sea by a share, where the sign of heights does not decide.
+    """
+    if relief.share is not None:
+        return
+    rows, columns = (np.arange(0, cells, -(-cells // MOST)) for cells in (grid.ny, grid.nx))
+    lon, lat = np.broadcast_arrays(*points(grid, "centre", rows, columns).degrees)
+    with ExitStack() as stack:
+        _, share = at_places(open_relief(None, stack), lon, lat)
+    other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
+    if other > 0.5:
+        yield (
+            f"{100 * other:.0f} % of the region is sea where the relief of the package has land, or land where that "
+            f"has sea, by {relief.path}{relief.taken_for()}"
+        )

@@ -13,7 +13,7 @@ from ...ocean.state import Carry
 from ...ocean.table import MEAN_STEPS
 from ...setup.setup import Setup, setup_of
 from .folder import facts
-from .given import GIVEN
+from .python_fields import GIVEN
 from .write import MEMORY
 
 

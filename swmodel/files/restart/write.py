@@ -21,7 +21,7 @@ from ..draft import Draft
 from ..gather import gathered_members
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance, define_variable
-from . import given
+from . import python_fields
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 
 #: An upper bound of the bytes in the file besides the fields: coordinates and metadata.
@@ -83,7 +83,7 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     draft.do(writer.begin, draft)
     for name, field in contents.fields.items():
         draft.fill(partial(writer.store, name), gathered_members(transport, get(field)))
-    for name, field in given.fields_of(config, transport.block).items():
+    for name, field in python_fields.fields_of(config, transport.block).items():
         draft.fill(partial(writer.store, name), gathered_members(transport, field))
     draft.do(writer.seal, draft.temporary)
     draft.finish()
@@ -95,7 +95,7 @@ class _Writer(JournaledHDF5):
     def __init__(self, contents: Contents, config, transport, command_line: str):
         super().__init__()
         self.contents, self.define = contents, (config, transport, command_line)
-        self.digests = {name: digest() for name in (*contents.fields, *given.kept(config))}
+        self.digests = {name: digest() for name in (*contents.fields, *python_fields.kept(config))}
 
     def begin(self, draft: Draft) -> None:
         """Make the file, without the values of its fields yet."""
@@ -103,7 +103,7 @@ class _Writer(JournaledHDF5):
         config, transport, _ = self.define
         cells, members = config.grid.ny * config.grid.nx, transport.block.members.size
         needed = cells * members * len(self.contents.fields) * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
-        needed += cells * len(given.kept(config)) * np.dtype(np.float64).itemsize
+        needed += cells * len(python_fields.kept(config)) * np.dtype(np.float64).itemsize
         if needed > draft.free():
             raise OSError(f"disk full, it takes {needed} bytes")
         self.open(draft.temporary, image(self.contents, *self.define))
@@ -151,9 +151,9 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     for name, local in contents.fields.items():
         row, about = described(name, contents.mean_steps, config)
         define_variable(dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True)
-    for name in given.kept(config):
-        row = given.entry(config, name)
-        about = attributes(row, config.grid, coordinates="") | given.attributes_of(config, name)
+    for name in python_fields.kept(config):
+        row = python_fields.entry(config, name)
+        about = attributes(row, config.grid, coordinates="") | python_fields.attributes_of(config, name)
         define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
     return bytes(dataset.close())
 

@@ -13,7 +13,7 @@ from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
 from ...ocean.table import WRITABLE, row_of
-from .one import blocks_of
+from .measures import blocks_of
 
 
 class Blowup:
@@ -122,7 +122,7 @@ class Blowup:
         fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
         with np.errstate(all="ignore"):
             fields |= {name: field(state, None, None) for term in terms for name, field in term.derived.items()}
-        options = config.output.model_copy(update={"fields": tuple(fields), "means": ()})
+        options = config.output.model_copy(update={"fields": tuple(fields), "means": (), "maxima": (), "arrival": None})
         with Output(path, config.model_copy(update={"output": options}), self.transport) as output:
             output.write(self.model.step, self.model.time, fields, member=run)
 

@@ -13,7 +13,7 @@ from ..config import Case, Config, from_toml, load
 from ..config.loading.load import is_source
 from ..errors import UsageError
 from ..files.restart.folder import choose
-from ..files.restart.given import with_stored
+from ..files.restart.python_fields import with_stored
 from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
@@ -29,8 +29,8 @@ Fields: TypeAlias = Mapping[str, Any] | None
 Terms: TypeAlias = Iterable[OwnTerm]
 #: The path of a file or folder.
 Place: TypeAlias = str | os.PathLike[str]
-#: Whether the progress of a run is shown, or the function that is told of it.
-Told: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
+#: Whether the progress of a run is shown, or the function that shows it.
+Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 #: The fraction of a step that counts as rounding.
 ROUND_OFF = 1e-6
