@@ -1,4 +1,4 @@
-"""Checks of what a script asks of a Simulation: what to compute, and how far."""
+"""The arguments of a Simulation, checked: what to compute, and how far."""
 
 from __future__ import annotations
 
@@ -40,11 +40,7 @@ def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, 
     """The configuration of a Simulation; what is neither a configuration nor a source of one is returned unchanged.
 
     Args:
-        restart: a restart file, with the fields that were handed over to the run that wrote it.
-
-    Raises:
-        UsageError: the overrides are not a dict.
-        ConfigError: with everything that is wrong.
+        restart: a restart file, with the fields from Python of the run that wrote it.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
@@ -60,11 +56,7 @@ def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, 
 def as_restarted(
     source: Place, overrides: Overrides, case: type[Case] | None, terms: Terms, fields: Fields = None
 ) -> tuple[Config, Path]:
-    """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file.
-
-    Raises:
-        ConfigError, FilesError: see `Simulation.from_restart`.
-    """
+    """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file."""
     path = Path(source)
     restart, _ = choose(path) if path.is_dir() else choose(path.parent, str(path))
     config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
@@ -74,11 +66,7 @@ def as_restarted(
 
 
 def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """How many steps `advance` is to take from here, asked for by a number or by a time.
-
-    Raises:
-        UsageError: more than one of steps, days and until is given, it is no number or no time, or the time has passed.
-    """
+    """How many steps `advance` is to take from here. UsageError: no such number or time, several, or it has passed."""
     most = MOST_STEPS - model.step
     if days is None and until is None:
         return whole_number(steps, most)
@@ -99,11 +87,7 @@ def steps_for(model: Any, steps: int | None, days: float | None, until: float | 
 
 
 def whole_number(steps: Any, most: int) -> int:
-    """The number of steps as int.
-
-    Raises:
-        UsageError: it is not a whole number from 0 to `most`.
-    """
+    """The number of steps as int. UsageError: it is not a whole number from 0 to `most`."""
     try:
         number = -1 if isinstance(steps, bool) else operator.index(steps)
     except TypeError:

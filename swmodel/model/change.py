@@ -34,13 +34,7 @@ def state_with(model, given: dict) -> State:
     """The model's state with these initial fields, as `transport.make` makes it; called by all processes together.
 
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
-
-    Args:
-        given: {name: function of the points, number, array or DataArray}; see `setup.fields.field.python_field`.
-
-    Raises:
-        ConfigError: a field cannot be used, on all processes.
-        SetupError: the fields differ between processes.
+    For errors see `Simulation.set`.
     """
     transport = model.transport
     config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
@@ -59,11 +53,7 @@ def state_with(model, given: dict) -> State:
 
 
 def with_fields(model, given: dict):
-    """The configuration of the model with these initial fields.
-
-    Raises:
-        ConfigError: a field cannot be used, or no field of this name changes during a run.
-    """
+    """The configuration of the model with these initial fields. ConfigError: no such field changes during a run."""
     there = model.scheme.initial
     for name in given:
         if name in there:
@@ -112,8 +102,7 @@ def changed(setup: Setup, names, block, state: State) -> State:
 def as_state(model, state) -> State:
     """A State of NumPy arrays [y, x] of this process's part, as `transport.make` makes it.
 
-    Raises:
-        UsageError: it has other fields, shapes or precision, or values that no step can start from.
+    UsageError: it has other fields, shapes or precision, or values that no step can start from.
     """
     names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
     if getattr(state, "_fields", None) != names:
@@ -142,10 +131,9 @@ def wet_of(model) -> np.ndarray:
 
 
 def carry_with(model, executor, state: State) -> Carry:
-    """The carry of the model with another state.
+    """The carry of the model with another state. The stepper's memory stays, except at the start.
 
-    What the stepper remembers stays, but at the start it begins anew. The leapfrog remembers a state: it changes by as
-    much as the present one.
+    The leapfrog remembers a state: it changes by as much as the present one.
     """
     if model.step == 0:
         return executor.start(state)
@@ -157,11 +145,7 @@ def carry_with(model, executor, state: State) -> Carry:
 
 
 def require_alike(carry, present: Carry) -> None:
-    """Check that a carry can take the place of the present one.
-
-    Raises:
-        UsageError: it is no carry, or its fields have other shapes or another precision.
-    """
+    """Raise UsageError unless a carry can take the place of the present one: same shapes, same precision."""
     if not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(present)):
         raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
 
