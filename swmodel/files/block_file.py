@@ -20,13 +20,10 @@ from .journal import JournaledFile, remove
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
     """Write fields, numbers (arrays of shape ()) and a text; called by all processes together.
 
-    The new file appears whole or not at all; an earlier one stays until then.
+    The new file appears whole or not at all. FilesError: it could not be written, on all processes.
 
     Args:
         shape: that of the whole fields; `transport.block` is the process's part of them.
-
-    Raises:
-        FilesError: it could not be written, on all processes; no part of it is left.
     """
     blocks = _Blocks()
     draft = Draft(path, transport, blocks.close)
@@ -93,11 +90,7 @@ class _Blocks(JournaledHDF5):
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
-    """The fields on this process's block and the numbers, by name, and the text.
-
-    Raises:
-        FilesError: the file cannot be read.
-    """
+    """The fields on this process's block and the numbers, by name, and the text. FilesError: it cannot be read."""
     try:
         with h5py.File(path, "r", locking=False) as file:
             rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)

@@ -15,14 +15,12 @@ WRITING = ".writing"
 
 
 class Draft:
-    """A file that rank 0 writes under a temporary name and renames at the end.
+    """A file that rank 0 writes under a temporary name and renames at the end; used by all processes together.
 
-    Made and used by all processes together; only rank 0 has a file. After a failure nothing more is written: the
-    unfinished file is removed, an earlier one stays, and `finish` raises the error on all processes.
+    After a failure nothing more is written: the unfinished file is removed, an earlier one stays, and `finish` raises
+    the error on all processes.
 
     Args:
-        path: that of the file.
-        transport: the one between the processes.
         close: function that closes the file as it is.
         kind: the kind of file, for messages.
     """
@@ -58,11 +56,7 @@ class Draft:
         return free(self.path)
 
     def finish(self) -> None:
-        """Rename the file, once it is closed.
-
-        Raises:
-            FilesError: it could not be written, on all processes.
-        """
+        """Rename the file, once it is closed. FilesError: it could not be written, on all processes."""
         self.do(self._settle)
         error = self.transport.broadcast(self.error)
         if error is not None:
@@ -75,10 +69,9 @@ class Draft:
 
 @contextlib.contextmanager
 def replacing(path, ending: str = WRITING) -> Iterator[Path]:
-    """A context with the name, of another ending, under which to write a file; it has its own name after the context.
+    """A context with the name, of another ending, under which to write a file; afterwards it has its own name.
 
-    Raises:
-        FilesError: it cannot be written. An earlier file is unchanged.
+    FilesError: it cannot be written. An earlier file is unchanged.
     """
     path = Path(path)
     temporary = path.with_name(path.name + ending)

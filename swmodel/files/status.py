@@ -40,11 +40,7 @@ def finish(directory, state: str, code: int, message: str) -> dict:
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty if there is none.
-
-    Raises:
-        FilesError: the file holds something else.
-    """
+    """The status of the run in `directory`; empty if there is none. FilesError: the file holds something else."""
     path = Path(directory) / NAME
     try:
         status = json.loads(path.read_text())

@@ -29,7 +29,7 @@ def write_maps(
 ) -> dict[str, Largest]:
     """Write a file of maps, which appears whole or not at all; called by all processes together.
 
-    Any number of processes writes the same data. Maps have no value on land.
+    Any number of processes writes the same data. Maps have no value on land. FilesError: it could not be written.
 
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx].
@@ -38,9 +38,6 @@ def write_maps(
 
     Returns:
         {name of a map: its Largest} on rank 0.
-
-    Raises:
-        FilesError: it could not be written, on all processes.
     """
     writer = _Writer(config, given)
     draft = Draft(path, transport, writer.close)

@@ -19,16 +19,12 @@ from .static import static_differences, write_static
 class RecordFile(ABC):
     """Base of the files with a record for each time that is due. All methods are called by all processes together.
 
+    FilesError: the file cannot be written, or belongs to another run; on all processes.
+
     Args:
-        path: that of the file.
-        config: resolved configuration.
-        transport: that of the run.
         command_line: recorded in the file's history.
         keep: continue an existing file after the records for whose number of steps this function is true; the others
             are dropped. None: a new file.
-
-    Raises:
-        FilesError: the file cannot be written, or belongs to another run.
     """
 
     #: Whether the file holds fields, and so also those that do not change; whether there are intervals of means; the
@@ -67,19 +63,11 @@ class RecordFile(ABC):
         """Define everything but times, checksums and global attributes."""
 
     def flush(self) -> None:
-        """Make all records so far durable: they survive a kill and a power cut.
-
-        Raises:
-            FilesError: a record could not be written, on all processes.
-        """
+        """Make all records so far durable: they survive a kill and a power cut."""
         self._file.flush()
 
     def close(self) -> None:
-        """Finish writing and close the file.
-
-        Raises:
-            FilesError: a record could not be written, and no call has raised this before.
-        """
+        """Finish writing and close the file."""
         self._file.close()
 
     def __enter__(self):

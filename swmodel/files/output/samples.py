@@ -24,11 +24,7 @@ class Samples(RecordFile):
     dimension = ""
 
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
-        """Append the values [k, places] at k times; called by all processes together.
-
-        Raises:
-            FilesError: these records or one before could not be written, on all processes.
-        """
+        """Append the values [k, places] at k times; called by all processes together."""
         if len(steps):
             self._file.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
         self._file.agree()
@@ -58,11 +54,7 @@ class Samples(RecordFile):
         define_variable(dataset, name, ("time", self.dimension), about, chunksizes=chunk)
 
     def define_positions(self, dataset, config, places, before: str = "", after: str = "") -> str:
-        """Make the coordinates of places; returns their names.
-
-        Args:
-            before: what is put before each name; `after`: after each long name.
-        """
+        """Make the coordinates of places; returns their names. `before` names and `after` long names words are put."""
         table, names = IN_DEGREES if on_sphere(config.grid) else IN_METRES, []
         for letter, key, values in zip("xy", positions(config.grid)[0], places, strict=True):
             standard_name, what, units = table[letter]

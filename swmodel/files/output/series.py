@@ -16,11 +16,7 @@ class Series(RecordFile):
     on_grid = False
 
     def write(self, step: int, seconds: float, values: dict) -> None:
-        """Append the values at one time, by the names of their variables.
-
-        Raises:
-            FilesError: this record or one before could not be written, on all ranks.
-        """
+        """Append the values at one time, by the names of their variables."""
         self._file.begin()
         self._file.put(put_series, values)
         self._file.complete(step, seconds)

@@ -35,9 +35,6 @@ class Output(RecordFile):
             fields: those of `rows_of` on this rank's block, name -> NumPy array [y, x]; without means if there was no
                 step. NaN in a time: there was none.
             member: the member of an ensemble to which the fields belong; they are empty if this process has none of it.
-
-        Raises:
-            FilesError: this record or one before could not be written, on all ranks.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize

@@ -20,10 +20,7 @@ def write(path, config, transport, constants: dict[str, tuple], command_line: st
     """Write the file, which appears whole or not at all; called by all processes together.
 
     Args:
-        constants: those of `model.harmonics.Harmonics`, on this process's block.
-
-    Raises:
-        FilesError: it could not be written, on all processes.
+        constants: those of `model.accumulators.Harmonics`, on this process's block.
     """
     made, maps = analysis(config), []
     for name, (mean, pairs) in constants.items():

@@ -25,14 +25,8 @@ EXAMINE = "swmodel.files.restart.examine"
 
 
 class Restart(NamedTuple):
-    """An intact restart file.
-
-    Attributes:
-        step: steps done.
-        configuration: that of the run that wrote it, TOML.
-        members: 1 for a run.
-        case_file: the text of the file with the user's own case.
-        records: what is noted of records in time, see `setup.fields.noted`.
+    """An intact restart file: steps done, TOML and members (1 for a run) of the run that wrote it; the text of the
+    file with the user's own case; what is noted of records in time (`setup.fields.noted`).
     """
 
     path: Path
@@ -74,12 +68,10 @@ def job(path) -> guard.Job:
 def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
     """The restart file to continue from, and remarks for the user on newer ones that are damaged.
 
-    Args:
-        directory: the run folder.
-        asked: a path, or the name of a file in the folder's restart/; None: the newest intact one.
+    FilesError: none is intact; the message lists the files that exist.
 
-    Raises:
-        FilesError: none is intact; the message lists the files that exist.
+    Args:
+        asked: a path, or the name of a file in the folder's restart/; None: the newest intact one.
     """
     if asked is not None:
         named = Path(directory) / RESTARTS / asked
@@ -105,11 +97,7 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
 
 
 def compare(config, restart: Restart, task: str = "run") -> None:
-    """Make sure that a restart file belongs to a configuration (resolved) of a run, or of an ensemble.
-
-    Raises:
-        ConfigError: a key on which results depend, or a record in time, differs; one line for each.
-    """
+    """Raise ConfigError, a line for each difference, unless a restart file is that of a task so configured."""
     ensemble = task == "ensemble"
     essence = decisive_of_ensemble if ensemble else decisive
     problems = differences(restart.configuration, to_toml(config), essence)

@@ -69,13 +69,10 @@ def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents
 
 
 def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:
-    """Write a restart file; called by all ranks together.
+    """Write a restart file; called by all ranks. FilesError: it could not be written; an earlier file is unchanged.
 
     Args:
         get: function of a field that returns this process's part of it as a NumPy array; None: that of the transport.
-
-    Raises:
-        FilesError: it could not be written, on all ranks. An earlier file is unchanged.
     """
     get = get or transport.get
     writer = _Writer(contents, config, transport, command_line)
