@@ -66,8 +66,7 @@ class Step:
     def with_parameters(self, static: Static, **given: Any) -> Static:
         """`static` with other parameters of terms (`Parametric`), pytrees by the terms' names; differentiable.
 
-        Raises:
-            UsageError: no such term has parameters, or they have other shapes.
+        UsageError: no such term has parameters, or they have other shapes.
         """
         there = {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
         if unknown := given.keys() - there.keys():
@@ -79,10 +78,7 @@ class Step:
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
         """`static` with the coefficients that hold from step t on, and the step until which they hold; None: for ever.
 
-        Steps beyond need another `static`. Called by all processes together.
-
-        Raises:
-            InputError: there is no record at that time, or it cannot be read.
+        Called by all processes together. InputError: there is no record at that time, or it cannot be read.
         """
         if not self.setup.scheme.varying:
             return static, None

@@ -70,7 +70,6 @@ class Stations(Samples):
     dimension = "station"
 
     def define_contents(self, dataset, config) -> None:
-        """See `RecordFile`."""
         found = gauges(setup_of(config))
         dataset.featureType = "timeSeries"
         self.define_names(dataset, found.names, cf_role="timeseries_id")
@@ -89,7 +88,6 @@ class Sections(Samples):
     dimension = "section"
 
     def define_contents(self, dataset, config) -> None:
-        """See `RecordFile`."""
         found = crossings(setup_of(config))
         self.define_names(dataset, found.names)
         names = " ".join(

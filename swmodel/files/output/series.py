@@ -27,7 +27,6 @@ class Diagnostics(Series):
     """diagnostics.nc of a run: the `quantities` over time; see `RecordFile`."""
 
     def define_contents(self, dataset, config) -> None:
-        """See `RecordFile`."""
         for name, quantity in quantities(setup_of(config).scheme, config.open_sides.sides).items():
             define_variable(dataset, name, ("time",), {"long_name": quantity.long_name, "units": quantity.units})
 
@@ -36,7 +35,6 @@ class Spectra(Series):
     """spectra.nc of a run: `ocean.spectra.measure` over time; see `RecordFile`."""
 
     def define_contents(self, dataset, config) -> None:
-        """See `RecordFile`."""
         define_wavenumbers(dataset, config.grid)
         define_spectra(dataset, squares_of(setup_of(config).scheme.state._fields))
 

@@ -51,7 +51,6 @@ class Output(RecordFile):
         self._file.agree()
 
     def define_contents(self, dataset, config) -> None:
-        """See `RecordFile`."""
         define_grid(dataset, config.grid)
         define_static(dataset, config)
         for name, (row, method) in self.rows.items():

@@ -50,10 +50,7 @@ TURNED = {
 def land(config, rows, columns, given: bool = False) -> dict[str, np.ndarray | None]:
     """For each location, the points without water of the model around, broadcasting to [rows, columns]; None: no such.
 
-    Water outside open sides does not count: at its centres the model has no values.
-
-    Args:
-        given: count it nevertheless, for fields that are given there, as depth is.
+    Water outside open sides does not count, except for what is `given` there, as depth is.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     water = fields.water if given else fields.wet
@@ -121,10 +118,7 @@ def on_water_only(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change, among them the coefficients of terms that are given as fields.
-
-    Fields with records are not among them.
-    """
+    """The fields [y, x] that do not change, among them coefficients of terms that are fields without records."""
     moving = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in moving and fields.given(config, name))
     found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}

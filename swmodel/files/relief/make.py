@@ -191,7 +191,7 @@ def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[in
 def doubts(relief: Relief, grid, sea: np.ndarray) -> Iterator[str]:
     """A line where sea and land [ny, nx] are more often those of the package exchanged than as they are there.
 
-    Nothing is said of a relief that tells its sea by a share, where the sign of heights does not decide.
+    Nothing is said where a share of sea decides, and not the sign of heights.
     """
     if relief.share is not None:
         return

@@ -46,11 +46,7 @@ class Accumulator:
         return last
 
     def collect(self) -> None:
-        """Take from the devices what is due at the present step; called by all processes together.
-
-        Raises:
-            FilesError: something could not be written, on all processes.
-        """
+        """Take from the devices what is due at the present step; called by all processes together."""
 
     def stored(self) -> dict[str, Any]:
         """The fields and numbers in a restart file, by their names there."""
@@ -88,7 +84,6 @@ class Accumulators:
         self._update = make_updates, tuple(one.update for one in self._in_loop)
 
     def begin(self, stored: dict[str, Any]) -> None:
-        """See `Accumulator.begin`."""
         for each in self.all:
             each.begin(stored)
 
@@ -113,20 +108,16 @@ class Accumulators:
         return carry
 
     def collect(self) -> None:
-        """See `Accumulator.collect`."""
         for each in self.all:
             each.collect()
 
     def stored(self) -> dict[str, Any]:
-        """See `Accumulator.stored`."""
         return reduce(or_, (each.stored() for each in self.all), {})
 
     def record(self) -> dict[str, np.ndarray]:
-        """See `Accumulator.record`."""
         return reduce(or_, (each.record() for each in self.all), {})
 
     def next_record(self) -> None:
-        """See `Accumulator.next_record`."""
         for each in self.all:
             each.next_record()
 

@@ -50,11 +50,9 @@ class OfFields(Accumulator):
         return there
 
     def given(self):
-        """See `Accumulator`."""
         return self.simulation.grid, params_of(self.simulation)
 
     def stored(self) -> dict:
-        """See `Accumulator`."""
         return self.kept
 
 
@@ -87,12 +85,10 @@ class Mean(OfFields):
         super().__init__(simulation, names, make_mean, (), {name + MEAN: zero for name in names})
 
     def reset(self) -> None:
-        """See `OfFields`."""
         super().reset()
         self.kept[MEAN_STEPS] = self.simulation.transport.put(np.int32(0))
 
     def begin(self, stored: dict) -> None:
-        """See `Accumulator`."""
         self.resume(stored)
 
     def stored(self) -> dict:
@@ -104,7 +100,6 @@ class Mean(OfFields):
         return self.simulation.get({name: self.kept[name] for name in self._blank}) if self.stored() else {}
 
     def next_record(self) -> None:
-        """See `Accumulator`."""
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
@@ -142,7 +137,6 @@ class Extremes(OfFields):
         super().__init__(simulation, output.maxima, make_extremes, (output.arrival,), blank)
 
     def begin(self, stored: dict) -> None:
-        """See `Accumulator`."""
         if not self.resume(stored):
             self.add(self.simulation.carry.state)
 
@@ -188,11 +182,7 @@ class Harmonics(OfFields):
         super().__init__(simulation, found.fields, make_sums, (self.count,), blank)
 
     def begin(self, stored: dict) -> None:
-        """See `Accumulator`.
-
-        Raises:
-            UsageError: the run goes on from a restart file without the sums of the steps before.
-        """
+        """UsageError: the run goes on from a restart file without the sums of the steps before."""
         if not self.resume(stored) and (step := self.simulation.step) >= self.steps.start:
             raise UsageError(
                 f"output.harmonics: there are no sums of the steps up to {step} to go on with; "
@@ -200,19 +190,16 @@ class Harmonics(OfFields):
             )
 
     def given(self):
-        """See `Accumulator`."""
         simulation = self.simulation
         values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
         values = values.astype(simulation.config.run.dtype)
         return *super().given(), simulation.transport.make(lambda block: values)
 
     def until(self, last: int) -> int:
-        """See `Accumulator`."""
         past = max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)
         return min(last, self.steps.start + past * self.steps.step)
 
     def collect(self) -> None:
-        """See `Accumulator`."""
         if self.simulation.step in self.steps:
             self.add(self.simulation.carry.state)
 

@@ -65,12 +65,10 @@ class Series(Accumulator):
         self._indices = transport.make(lambda block: indices(points, block))
 
     def given(self) -> dict:
-        """See `Accumulator`."""
         simulation, found = self.simulation, self._indices | {"handed": jnp.asarray(self.handed, jnp.int32)}
         return found | ({"grid": simulation.grid, "params": simulation.params} if self._at_sides else {})
 
     def until(self, last: int) -> int:
-        """See `Accumulator`."""
         return min(last, (self.handed // self.every + self.times) * self.every)
 
     def write_present(self) -> None:
@@ -80,18 +78,13 @@ class Series(Accumulator):
         self.write(last=True)
 
     def collect(self) -> None:
-        """See `Accumulator`: write the values of the steps since the last call."""
         self.write(last=self.simulation.step == self.simulation.config.run.steps)
 
     def write(self, last: bool) -> None:
-        """Write the values at the multiples of `every` up to the present step since the last call.
+        """Write the values at the multiples of `every` up to the present step since the last call; of the `last` step,
+        too.
 
-        Args:
-            last: the present step is the last of the run, and counts as well.
-
-        Raises:
-            FilesError: something could not be written, on all processes.
-            RuntimeError: a step was taken without being added.
+        RuntimeError: a step was taken without being added.
         """
         steps, values = self.taken(self.simulation.step, last)
         self.file.write(steps, steps * self.simulation.dt, self.places.values(values))

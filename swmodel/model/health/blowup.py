@@ -20,8 +20,7 @@ class Blowup:
     """The present states of runs, one of which has blown up; each method is called by all processes together.
 
     Args:
-        model: the `run.Model` of the time loop.
-        runs: its `verdict.Runs`.
+        runs: the `verdict.Runs` of the model.
         directory: the run folder; None: no file is written.
     """
 
@@ -61,12 +60,7 @@ class Blowup:
         return self.told(contents[name], value, index, of)
 
     def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
-        """Field, value and index of the first marked cell of the whole domain.
-
-        Args:
-            state: that of a run.
-            marked: [field, y, x] on this process.
-        """
+        """Field, value and index of the domain's first marked cell; `marked`: [field, y, x] on this process."""
         block, nx, fields = self.transport.block, self.grid.nx, len(state)
         everywhere = fields * nx * self.grid.ny
         cells = np.argwhere(np.moveaxis(marked, 0, 2))  # row, column, field
@@ -112,11 +106,7 @@ class Blowup:
         return words + (f"; last good restart: {restarts[0]}" if restarts else "")
 
     def save(self, path, run: int) -> None:
-        """Write the state of a run, as far as possible, as an output file of one record; called by all together.
-
-        Raises:
-            FilesError: it cannot be written.
-        """
+        """Write the state of a run, as far as possible, as an output file of one record."""
         config = self.runs.domain.config
         state, terms = self.state(run), self.runs.domain.scheme.acting
         fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}

@@ -49,9 +49,6 @@ def largest_stress(scheme, params, shape: tuple[int, int]) -> float:
     """The largest stress on the surface of a block of this shape, Pa, by Params in Patches.
 
     Of a coefficient that varies the record that is larger in size counts.
-
-    Args:
-        scheme: the terms that are switched on.
     """
     acting = [term for term in scheme.acting if term.stress]
 
@@ -98,12 +95,7 @@ def acceleration_by(term, config) -> float:
 
 
 def power_from_outside(scheme, grid, params, shape: tuple[int, int]) -> float:
-    """The largest power brought into a block of this shape, over density, m5 s-3.
-
-    Args:
-        scheme: the terms that are switched on, open sides among them.
-        grid, params: Patches of NumPy arrays.
-    """
+    """The largest power brought into a block of this shape, over density, m5 s-3."""
     level, x, y = max_outside(scheme, grid, params)
     g, depth_x, depth_y = params["gravity"], mx_f(grid.depth), my_f(grid.depth)
     parts = [

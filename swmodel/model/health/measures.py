@@ -56,9 +56,7 @@ def make_count(margin: int, transport):
     """The function (State, wet) of a block -> number of cells, in all blocks, with which no run can go on.
 
     These are cells in which a field is not finite, and water without thickness: there `neg_min_h` is not negative.
-
-    Args:
-        margin: cells around the block that `wet` has.
+    `wet` has `margin` cells around the block.
     """
 
     def count(state: State, wet):
@@ -71,7 +69,7 @@ def make_count(margin: int, transport):
 
 
 def unusable(state: State, wet, margin: int, transport):
-    """The number of cells that `make_count` counts; arguments are arrays of the blocks, as of all jitted programs.
+    """The number of cells that `make_count` counts, in arrays of the blocks.
 
     A state of NumPy arrays is counted in NumPy: copying it to a device takes many times longer.
     """

@@ -96,15 +96,11 @@ class Health:
     """The health of a run, or of all members of an ensemble: `check` between chunks of steps.
 
     It takes one jitted pass over the states and a few small messages; all ranks reach the same verdict. Numbers of runs
-    are arrays [runs].
+    are arrays [runs]. NumericalError: the present state is not finite, or without thickness, somewhere.
 
     Args:
-        model: the `run.Model` of the time loop.
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
         view: function of the model that returns its Runs.
-
-    Raises:
-        NumericalError: the present state of the model is not finite, or without thickness, somewhere.
     """
 
     def __init__(self, model, directory=None, view: Callable[[Any], Runs] = SingleRun):
@@ -138,8 +134,7 @@ class Health:
     def check(self) -> None:
         """Look at the states; called by all processes together. Warns once if the time step is above the stable one.
 
-        Raises:
-            NumericalError: a solution blew up; the message says where, when, and what to change.
+        NumericalError: a solution blew up; the message says where, when, and what to change.
         """
         now = self.look()
         broken = ~(now.neg_min_h < 0)
@@ -166,10 +161,10 @@ class Health:
             self.check_time_step()
 
     def find_forces(self) -> None:
-        """Find the largest forces so far.
+        """Find the largest forces so far, [runs].
 
         `wind` is the stress over density, m2 s-2, `acceleration` that by other forces, m s-2, and `power` what the
-        water outside brings per area, over density, m3 s-3; all [runs].
+        water outside brings per area, over density, m3 s-3.
         """
         found = self.runs.forces()
         self.wind = of_all_members(self.transport, found.stress, "max", -np.inf) / self.config.physics.density
