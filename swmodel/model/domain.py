@@ -57,8 +57,7 @@ def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False)
         scheme: function of the Setup to the Scheme in its place; None: that of the Setup.
         alone: whether this process has the whole grid, even if there are other processes.
 
-    Raises:
-        UsageError, ConfigError, SetupError: see `Simulation`.
+    UsageError, ConfigError, SetupError: see `Simulation`.
     """
     place = None if alone else world()
     config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))

@@ -46,8 +46,7 @@ class Forcing:
         Args:
             margin: cells around the blocks; None: as many as the model has.
 
-        Raises:
-            InputError: a record is missing or cannot be read.
+        InputError: a record is missing or cannot be read.
         """
         margin, last = margin or self.setup.margin, self._records.until(step)
         taken = self.transport.make(lambda block: self.of(block, margin, step), margin)

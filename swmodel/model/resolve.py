@@ -39,8 +39,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     Args:
         extremes: of its fields, where the caller has surveyed them.
 
-    Raises:
-        ConfigError: the processes do not fit, or the initial state, of which the time step follows, cannot be used.
+    ConfigError: the processes do not fit, or the initial state, of which the time step follows, cannot be used.
     """
     config = setup.config
     time, run = config.time, config.run

@@ -30,8 +30,7 @@ SAME = 1e-6
 def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
     """Mean depth of the part that is sea, m, zero where none is, and share of sea, of all cells [ny, nx], float64.
 
-    Raises:
-        ReliefError: the relief does not cover the grid.
+    ReliefError: the relief does not cover the grid.
     """
     parts = sampled if turned(grid) or is_coarse(relief, grid) else overlapping
     volume, sea, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
@@ -76,8 +75,7 @@ def overlaps(relief: Relief, name: str, wanted: np.ndarray):
     Returns:
         (sparse matrix [cells, points], numbers of the points): those that any of the cells overlaps with.
 
-    Raises:
-        ReliefError: cells lie beyond the relief.
+    ReliefError: cells lie beyond the relief.
     """
     from scipy.sparse import coo_array
 
@@ -187,8 +185,7 @@ def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndar
 def between(relief: Relief, name: str, wanted: np.ndarray) -> tuple[np.ndarray, ...]:
     """The numbers of the points of the relief on both sides of positions, and the part of the step after the first.
 
-    Raises:
-        ReliefError: positions lie beyond the relief.
+    ReliefError: positions lie beyond the relief.
     """
     line: Line = relief.x if name == "lon" else relief.y
     points, edges, count = line.points, line.edges, len(line.points)

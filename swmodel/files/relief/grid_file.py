@@ -134,8 +134,7 @@ def write(target, made: Made, source: str, command_line: str) -> None:
     Args:
         source: of the relief.
 
-    Raises:
-        FilesError: it cannot be.
+    FilesError: it cannot be.
     """
     import netCDF4
 

@@ -99,8 +99,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
 def grid_of(wish: Wish) -> Grid:
     """The section [grid]; an edge may still lie on a pole (`without_poles`).
 
-    Raises:
-        UsageError: there is no such grid.
+    UsageError: there is no such grid.
     """
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
@@ -125,8 +124,7 @@ def grid_of(wish: Wish) -> Grid:
 def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
     """Whether there is a region, degrees, that cells of this size fit into.
 
-    Raises:
-        UsageError: there is not.
+    UsageError: there is not.
     """
     if not 0 < resolution < math.inf:
         raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
@@ -156,8 +154,7 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
     """The grid without the rows of land at a pole that it reaches, except one beside the water; and the rows that stay.
 
-    Raises:
-        UsageError: the pole lies in water.
+    UsageError: the pole lies in water.
     """
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
@@ -178,8 +175,7 @@ def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
 def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
     """Row and column of the cell of water around a longitude and latitude.
 
-    Raises:
-        UsageError: there is none.
+    UsageError: there is none.
     """
     along, (x, y) = axes(grid), along_axes(grid, *place)
     row, column = (int(np.rint(axis.index(axis.within(at)))) for axis, at in ((along.y, y), (along.x, x)))
