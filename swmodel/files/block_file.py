@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import FilesError
 from .draft import Draft
-from .gather import gathered
+from .gather import gathered_members
 from .journal import JournaledFile, remove
 
 
@@ -35,7 +35,7 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
             draft.do(blocks.put, name, values)
             continue
         draft.do(blocks.make, name, shape, values.dtype)
-        draft.fill(partial(blocks.fill, name), gathered(transport, values))
+        draft.fill(partial(blocks.store, name), gathered_members(transport, values))
     draft.do(blocks.finish)
     draft.finish()
 
@@ -83,10 +83,6 @@ class _Blocks(JournaledHDF5):
     def make(self, name: str, shape, dtype) -> None:
         """Add a data set to be filled."""
         self.file.create_dataset(name, shape, dtype, fletcher32=True)
-
-    def fill(self, name: str, first: int, rows) -> None:
-        """Write rows of a data set from `first` on."""
-        self.store(name, slice(first, None if rows is None else first + len(rows)), rows)
 
 
 def read_blocks(path, block) -> tuple[dict, str]:

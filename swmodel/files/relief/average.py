@@ -64,18 +64,16 @@ def cell_edges(axis) -> np.ndarray:
 
 
 def overlaps(relief: Relief, name: str, wanted: np.ndarray):
-    """Which part of each cell of the grid overlaps with each of the relief, along one axis.
+    """Which part of each cell of the grid overlaps with each of the relief, along one axis (lon or lat, by `name`).
 
-    Along latitudes by the difference of their sines, to which areas on a sphere are proportional.
+    Along latitudes by the difference of their sines, to which areas on a sphere are proportional. ReliefError: cells
+    lie beyond the relief.
 
     Args:
-        name: lon or lat.
         wanted: edges of the grid's cells, degrees, rising.
 
     Returns:
         (sparse matrix [cells, points], numbers of the points): those that any of the cells overlaps with.
-
-    ReliefError: cells lie beyond the relief.
     """
     from scipy.sparse import coo_array
 
@@ -132,12 +130,7 @@ def places_along(relief: Relief, grid) -> list[int]:
 
 
 def places(grid, count, rows: int) -> Iterator[tuple]:
-    """Bands of rows: shape [rows, ky, nx, kx], y of the places, their true longitudes and latitudes [y, x], degrees.
-
-    Args:
-        count: of places along x and y in a cell.
-        rows: of a band.
-    """
+    """Bands of `rows`: shape [rows, ky, nx, kx], y of the places, their longitudes and latitudes [y, x], degrees."""
     along = axes(grid)
     x = along.x.edges[0] + (np.arange(grid.nx * count[0]) + 0.5) * along.x.spacing / count[0]
     for first in range(0, grid.ny, rows):

@@ -98,14 +98,10 @@ def fields_of(made: Made) -> Iterator[Field]:
 
 
 def check_vacant(target, force: bool) -> None:
-    """Whether the file of a grid, and its picture beside it, may be written under this name.
+    """Whether the file of a grid, and its picture beside it, may be written under this name; `force`: or be replaced.
 
-    Args:
-        force: whether those that are there may be replaced.
-
-    Raises:
-        UsageError: one is there, and `force` is not given; or the name is that of a picture.
-        FilesError: there is no such folder, or another file of that name, or it cannot be read.
+    UsageError: one is there, and `force` is not given; or the name is that of a picture. FilesError: there is no such
+    folder, or another file of that name, or it cannot be read.
     """
     import netCDF4
 
@@ -129,13 +125,7 @@ def check_vacant(target, force: bool) -> None:
 
 
 def write(target, made: Made, source: str, command_line: str) -> None:
-    """Write the file of a grid.
-
-    Args:
-        source: of the relief.
-
-    FilesError: it cannot be.
-    """
+    """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be."""
     import netCDF4
 
     grid = made.grid

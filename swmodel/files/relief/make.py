@@ -55,16 +55,14 @@ class Wish:
 def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bool = False) -> Made:
     """Make the file of a grid from a relief.
 
+    ReliefError: the relief is none, or does not cover the region; or there is no water. UsageError: the region cannot
+    be a grid, or there is one in the file. FilesError: the file cannot be written.
+
     Args:
         target: NetCDF file to write.
         relief: "FILE" or "FILE:NAME"; without it, that of the package.
         command_line: recorded.
         force: replace the file of a grid that is there.
-
-    Raises:
-        ReliefError: the relief is none, or does not cover the region; or there is no water.
-        UsageError: the region cannot be a grid, or there is one in the file.
-        FilesError: the file cannot be written.
     """
     check_vacant(target, force)
     grid = grid_of(wish)
