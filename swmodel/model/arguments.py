@@ -72,17 +72,17 @@ def steps_for(model: Any, steps: int | None, days: float | None, until: float | 
         return whole_number(steps, most)
     if sum(each is not None for each in (steps, days, until)) > 1:
         raise UsageError("advance: give one of steps, days and until")
-    given, what = (days, "days") if until is None else (until, "until")
+    length, what = (days, "days") if until is None else (until, "until")
     try:
         seconds = float(parse_duration(until)) if days is None else float(days) * 86400.0
     except (TypeError, ValueError):
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f"advance({what}={given!r:.40}): is no length of time")
+        raise UsageError(f"advance({what}={length!r:.40}): is no length of time")
     number = seconds / model.dt
     found = math.ceil(number - ROUND_OFF) - model.step if what == "until" else round(number)
     if found < 0:
-        raise UsageError(f"advance({what}={given!r:.40}): the model is at {model.time:g} s already")
+        raise UsageError(f"advance({what}={length!r:.40}): the model is at {model.time:g} s already")
     return whole_number(found, most)
 
 

@@ -157,18 +157,18 @@ class Calls(list):
 
 def parsed(interval, dt: float) -> tuple[int | None, float | None]:
     """The steps, or the model seconds, of an interval: "6 h", seconds, "10 steps"."""
-    given = f"every({interval!r}, ...)"
+    call = f"every({interval!r}, ...)"
     if isinstance(interval, str) and interval.split()[-1:] and interval.split()[-1] in STEPS:
         number = interval.rsplit(maxsplit=1)[0]
         if not number.isdecimal() or not 1 <= int(number) <= MOST_STEPS:
-            raise UsageError(f'{given}: needs a whole number of steps, at least 1, as "10 steps"')
+            raise UsageError(f'{call}: needs a whole number of steps, at least 1, as "10 steps"')
         return int(number), None
     try:
         seconds = float(parse_duration(interval))
     except (TypeError, ValueError):
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f'{given} is no length of time; write "6 h", a number of seconds or "10 steps"')
+        raise UsageError(f'{call} is no length of time; write "6 h", a number of seconds or "10 steps"')
     if seconds < dt:
-        raise UsageError(f"{given}: {seconds:g} s is shorter than a time step, {dt:g} s")
+        raise UsageError(f"{call}: {seconds:g} s is shorter than a time step, {dt:g} s")
     return None, seconds

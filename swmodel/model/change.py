@@ -30,17 +30,17 @@ def refusal(name: str, there: bool) -> str:
     )
 
 
-def state_with(model, given: dict) -> State:
+def state_with(model, values: dict) -> State:
     """The model's state with these initial fields, as `transport.make` makes it; called by all processes together.
 
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
     For errors see `Simulation.set`.
     """
     transport = model.transport
-    config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
+    config = assembled(on_all(transport.allgather, lambda: with_fields(model, values)), transport.allgather)
     setup = replace(setup_of(config), scheme=model.scheme)
     on_all(transport.allgather, lambda: refuse(check_values(setup)))
-    own = {name: digest(config, name, config.own._sources[name]) for name in given} if transport.size > 1 else {}
+    own = {name: digest(config, name, config.own._sources[name]) for name in values} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
@@ -48,22 +48,22 @@ def state_with(model, given: dict) -> State:
                     f"set: {name} is another field on rank {rank} than on rank 0; it must be the same on all"
                 )
     pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
-    made = {block: changed(setup, given, block, state) for block, state in pieces}
+    made = {block: changed(setup, values, block, state) for block, state in pieces}
     return transport.make(made.__getitem__)
 
 
-def with_fields(model, given: dict):
+def with_fields(model, values: dict):
     """The configuration of the model with these initial fields. ConfigError: no such field changes during a run."""
     there = model.scheme.initial
-    for name in given:
+    for name in values:
         if name in there:
             continue
         why = (
             "stays the same during a run: give it to Simulation, as fields={...}" if name in GIVEN else "no such field"
         )
         raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
-    inputs = model.config.input.model_copy(update=dict.fromkeys(given, ""))
-    return hand_over(model.config.model_copy(update={"input": inputs}), given)
+    inputs = model.config.input.model_copy(update=dict.fromkeys(values, ""))
+    return hand_over(model.config.model_copy(update={"input": inputs}), values)
 
 
 def refuse(problems: list[str]) -> None:

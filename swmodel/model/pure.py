@@ -63,16 +63,16 @@ class Step:
             *self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), static.grid, static.params, static.dt)[:2]
         )
 
-    def with_parameters(self, static: Static, **given: Any) -> Static:
+    def with_parameters(self, static: Static, **parameters: Any) -> Static:
         """`static` with other parameters of terms (`Parametric`), pytrees by the terms' names; differentiable.
 
         UsageError: no such term has parameters, or they have other shapes.
         """
         there = {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
-        if unknown := given.keys() - there.keys():
+        if unknown := parameters.keys() - there.keys():
             raise UsageError(f"no term {', '.join(unknown)} with parameters; there are {', '.join(there) or 'none'}")
         dtype = self.setup.dtype
-        vectors = {name: there[name].vector(parameters, jnp, dtype) for name, parameters in given.items()}
+        vectors = {name: there[name].vector(each, jnp, dtype) for name, each in parameters.items()}
         return static._replace(params=static.params | vectors)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:

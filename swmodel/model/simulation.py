@@ -194,14 +194,14 @@ class Simulation:
     def state(self, state: State) -> None:
         self.carry = change.carry_with(self, self._executor, change.as_state(self, state))
 
-    def set(self, **given: Field) -> None:
+    def set(self, **fields: Field) -> None:
         """Set initial fields, as eta, u, v, to what may be given as `fields`; called by all processes together.
 
         The others stay; where eta changes, so does the thickness on water. The time stepper keeps its memory, except
         before the first step. ConfigError: there is no such field that changes, or it cannot be used; nothing has
         changed then. SetupError: it is another one on some process.
         """
-        self.carry = change.carry_with(self, self._executor, change.state_with(self, given))
+        self.carry = change.carry_with(self, self._executor, change.state_with(self, fields))
 
     def get(self, tree: Any) -> Any:
         """Fields of jitted programs as NumPy arrays of this process's block."""

@@ -270,10 +270,10 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
     if dt > largest:
-        given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
+        key = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
         if process == WAVES and extremes.uneven:
             process = f"{process}, at {extremes.fastest}"
-        yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
+        yield f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
 

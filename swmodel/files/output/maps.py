@@ -25,7 +25,7 @@ class Largest(NamedTuple):
 
 
 def write_maps(
-    path, config, transport, maps, define: Callable, command_line: str = "", given: Collection[str] = ()
+    path, config, transport, maps, define: Callable, command_line: str = "", outside: Collection[str] = ()
 ) -> dict[str, Largest]:
     """Write a file of maps, which appears whole or not at all; called by all processes together.
 
@@ -34,12 +34,12 @@ def write_maps(
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx].
         define: function of the netCDF4.Dataset that adds all else that the file holds.
-        given: names of maps that have values on the water outside open sides, too.
+        outside: names of maps that have values on the water outside open sides, too.
 
     Returns:
         {name of a map: its Largest} on rank 0.
     """
-    writer = _Writer(config, given)
+    writer = _Writer(config, outside)
     draft = Draft(path, transport, writer.close)
     draft.do(writer.open, draft.temporary, transport, command_line)
     draft.do(define, writer.file)
@@ -54,8 +54,8 @@ def write_maps(
 class _Writer:
     """The file on rank 0."""
 
-    def __init__(self, config, given: Collection[str]):
-        self.config, self.given, self.file, self.largest = config, given, None, {}
+    def __init__(self, config, outside: Collection[str]):
+        self.config, self.outside, self.file, self.largest = config, outside, None, {}
 
     def open(self, path: Path, transport, command_line: str) -> None:
         """Make the file with the fields of the run that do not change."""
@@ -71,7 +71,7 @@ class _Writer:
     def store(self, entry: Variable, first: int, rows: np.ndarray) -> None:
         """Write rows of a map from row `first` on, and keep its Largest."""
         numbers = np.arange(first, first + len(rows)), np.arange(self.config.grid.nx)
-        dry = land(self.config, *numbers, given=entry.name in self.given)[entry.location]
+        dry = land(self.config, *numbers, outside=entry.name in self.outside)[entry.location]
         self.file[entry.name][first : first + len(rows)] = on_water(rows, dry)
         size = np.abs(rows) if dry is None else np.where(dry, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)

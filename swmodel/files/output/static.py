@@ -47,13 +47,13 @@ TURNED = {
 }
 
 
-def land(config, rows, columns, given: bool = False) -> dict[str, np.ndarray | None]:
+def land(config, rows, columns, outside: bool = False) -> dict[str, np.ndarray | None]:
     """For each location, the points without water of the model around, broadcasting to [rows, columns]; None: no such.
 
-    Water outside open sides does not count, except for what is `given` there, as depth is.
+    Water outside open sides does not count, except for fields that have values `outside`, as depth has.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
-    water = fields.water if given else fields.wet
+    water = fields.water if outside else fields.wet
     shape = len(rows), len(columns)
     around = water_around(Patch(water(config, *beyond), (0, 0)))
     found = {location: patch.on(shape) == 0 for location, patch in around.items()}

@@ -65,17 +65,17 @@ def job(path) -> guard.Job:
     return guard.Job(Path(path), EXAMINE)
 
 
-def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
+def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
     """The restart file to continue from, and remarks for the user on newer ones that are damaged.
 
     FilesError: none is intact; the message lists the files that exist.
 
     Args:
-        asked: a path, or the name of a file in the folder's restart/; None: the newest intact one.
+        name: a path, or the name of a file in the folder's restart/; None: the newest intact one.
     """
-    if asked is not None:
-        named = Path(directory) / RESTARTS / asked
-        paths = [named if named.is_file() else Path(asked)]
+    if name is not None:
+        named = Path(directory) / RESTARTS / name
+        paths = [named if named.is_file() else Path(name)]
     else:
         paths = candidates(directory)
     problems = []
@@ -86,7 +86,7 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
             restart = Restart(path, *(found[name] for name in facts_of))
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
-    if asked is not None or not paths:
+    if name is not None or not paths:
         others = [path for path in candidates(directory) if path not in paths]
         listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
         task = holding(directory).task

@@ -49,7 +49,7 @@ class OfFields(Accumulator):
             self.kept = {name: stored[name] for name in self.kept}
         return there
 
-    def given(self):
+    def inputs(self):
         return self.simulation.grid, params_of(self.simulation)
 
     def stored(self) -> dict:
@@ -57,21 +57,21 @@ class OfFields(Accumulator):
 
 
 def make_mean(names, *parts):
-    """The `update` of Mean; its `parts` are further arguments of `make_fields`, `given` are Grid and Params.
+    """The `update` of Mean; its `parts` are further arguments of `make_fields`, `inputs` are Grid and Params.
 
     The bits must be the same on any layout. So nothing but the weight is divided, as compilers may multiply by the
     reciprocal; and products pass through a maximum, so that they are rounded before they are added.
     """
     fields = make_fields(names, *parts)
 
-    def update(kept, given, state, step):
+    def update(kept, inputs, state, step):
         count = kept[MEAN_STEPS] + 1
 
         def with_one_more(mean, x):
             weight = jnp.ones((), x.dtype) / count.astype(x.dtype)
             return mean + jnp.maximum((x - mean) * weight, jnp.finfo(x.dtype).min)
 
-        found = fields(state, *given, step).items()
+        found = fields(state, *inputs, step).items()
         return {name + MEAN: with_one_more(kept[name + MEAN], x) for name, x in found} | {MEAN_STEPS: count}
 
     return update
@@ -111,8 +111,8 @@ def make_extremes(names, arrival, *parts):
     """The `update` of Extremes: arguments as those of `make_mean`, and the size of eta whose first step is kept."""
     fields = make_fields(names if arrival is None else (*names, *({"eta"} - {*names})), *parts)
 
-    def update(kept, given, state, step):
-        now, found = fields(state, *given, step), {}
+    def update(kept, inputs, state, step):
+        now, found = fields(state, *inputs, step), {}
         for name in names:
             most = name + MAXIMUM
             larger = now[name] > kept[most]
@@ -157,12 +157,12 @@ class Extremes(OfFields):
 def make_sums(names, count: int, *parts):
     """The `update` of Harmonics: arguments as those of `make_mean`, and the number of basis functions.
 
-    `given` are Grid, Params, and the values of the basis functions at the step.
+    `inputs` are Grid, Params, and the values of the basis functions at the step.
     """
     fields = make_fields(names, *parts)
 
-    def update(kept, given, state, step):
-        (*static, values), found = given, {}
+    def update(kept, inputs, state, step):
+        (*static, values), found = inputs, {}
         for name, x in fields(state, *static, step).items():
             sums = (f"{name}{HARMONIC}{k}" for k in range(count))
             found |= {key: kept[key] + values[k] * x for k, key in enumerate(sums)}
@@ -189,11 +189,11 @@ class Harmonics(OfFields):
                 "start with a later output.harmonics_from"
             )
 
-    def given(self):
+    def inputs(self):
         simulation = self.simulation
         values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
         values = values.astype(simulation.config.run.dtype)
-        return *super().given(), simulation.transport.make(lambda block: values)
+        return *super().inputs(), simulation.transport.make(lambda block: values)
 
     def until(self, last: int) -> int:
         past = max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)

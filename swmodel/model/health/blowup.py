@@ -39,7 +39,7 @@ class Blowup:
         bad = type(state)._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
             bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet()[: len(state.h)] > 0)))
-        return self.told(*self.first(state, np.stack(bad)), of)
+        return self.describe(*self.first(state, np.stack(bad)), of)
 
     def fastest(self, run: int) -> str:
         """The velocity component that is largest in size, in words."""
@@ -47,7 +47,7 @@ class Blowup:
         nothing = dict.fromkeys(state._fields, np.zeros_like(state.h))
         sizes = np.stack(list((nothing | {"u": np.abs(state.u), "v": np.abs(state.v)}).values()))
         largest = self.transport.reduce(np.asarray(sizes.max(initial=0)), "max")
-        return self.told(*self.first(state, sizes == largest))
+        return self.describe(*self.first(state, sizes == largest))
 
     def densest(self, run: int, of: str = "") -> str:
         """The concentration that is largest in size, and `of` which run, in words."""
@@ -57,7 +57,7 @@ class Blowup:
         sizes = [np.abs(found.get(name, np.zeros_like(state.h))) for name in state._fields]
         largest = self.transport.reduce(np.asarray(np.max(sizes, initial=0)), "max")
         name, value, index = self.first(state._replace(**found), np.stack(sizes) == largest)
-        return self.told(contents[name], value, index, of)
+        return self.describe(contents[name], value, index, of)
 
     def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
         """Field, value and index of the domain's first marked cell; `marked`: [field, y, x] on this process."""
@@ -86,7 +86,7 @@ class Blowup:
         names = ", ".join(term.name for term in self.runs.domain.scheme.own)
         return f", or see what {names} gives" if names else ""
 
-    def told(self, name: str, value: float, index: int, of: str = "") -> str:
+    def describe(self, name: str, value: float, index: int, of: str = "") -> str:
         """The value of a field in a cell of the whole domain, and `of` which run, in words."""
         row, column = divmod(index, self.grid.nx)
         units = f" {row_of(name).units}".removesuffix(" 1")
