@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..files.output.maps import Number, put_numbers, write_maps
-from ..files.output.metadata import times_of
+from ..files.output.maps import write_maps
+from ..files.output.metadata import define_variable, times_of
 from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
@@ -32,18 +32,16 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
     config = problem.config
     named = [(name, variable_of(name, of, config.physics), each) for name, of, each in fields(experiment, analysis)]
     everything = [(entry, values) for _, entry, values in named]
-    numbers = [
-        Number(entry.name, float(value), {"long_name": entry.long_name, "units": entry.units})
-        for entry, value in everything
-        if not entry.location
-    ]
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
         put_observations(dataset, observations, departures, config)
         put_iterations(dataset, results["iterations"])
         put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
-        put_numbers(dataset, numbers)
+        for entry, value in everything:
+            if not entry.location:
+                about = {"long_name": entry.long_name, "units": entry.units}
+                define_variable(dataset, entry.name, (), about, float(value))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
     static = [entry.name for name, entry, _ in named if name not in INITIAL]
@@ -85,7 +83,8 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
         words = f"observation minus {WORDS[who]}, m or m s-1"
         columns[f"departure_{who}"] = values, {"long_name": words}
     for name, (values, about) in columns.items():
-        put(dataset, name, "observation", values, about, "i1" if name == "observation_quantity" else "f8")
+        kind = "i1" if name == "observation_quantity" else "f8"
+        define_variable(dataset, name, ("observation",), about, values, kind)
     flags = {"flag_values": np.arange(len(QUANTITIES), dtype="i1"), "flag_meanings": " ".join(QUANTITIES)}
     dataset["observation_quantity"].setncatts(flags)
 
@@ -102,7 +101,7 @@ def put_iterations(dataset, history: list) -> None:
     }
     for name, long_name in words.items():
         values = [row[name] for row in history]
-        put(dataset, f"iteration_{name}", "iteration", values, {"long_name": long_name, "units": "1"})
+        define_variable(dataset, f"iteration_{name}", ("iteration",), {"long_name": long_name, "units": "1"}, values)
 
 
 def put_forecast(dataset, forecast: dict | None, physics) -> None:
@@ -111,18 +110,12 @@ def put_forecast(dataset, forecast: dict | None, physics) -> None:
         return
     dataset.createDimension("error_time", len(forecast["days"]))
     about = {"long_name": "time since the start of the window", "units": "days"}
-    put(dataset, "error_time", "error_time", forecast["days"], about | {"end_of_window": forecast["window_days"]})
+    about["end_of_window"] = forecast["window_days"]
+    define_variable(dataset, "error_time", ("error_time",), about, forecast["days"])
     names = {"eta": entry_of("eta", physics).long_name, "current": "current"}
     for name, units in FORECAST.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
                 words = f"rms error of {names[name]} of the run from the {WORDS[who]}, {where}"
-                about = {"long_name": words, "units": units}
-                put(dataset, f"{name}_error_{who}_{where}", "error_time", values, about)
-
-
-def put(dataset, name: str, dimension: str, values, attributes: dict, kind: str = "f8") -> None:
-    """Write a variable with one dimension."""
-    variable = dataset.createVariable(name, kind, (dimension,), fill_value=False)
-    variable.setncatts(attributes)
-    variable[:] = values
+                about, variable = {"long_name": words, "units": units}, f"{name}_error_{who}_{where}"
+                define_variable(dataset, variable, ("error_time",), about, values, fill=None)

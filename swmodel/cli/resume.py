@@ -52,7 +52,7 @@ def resume(directory, file, settings, quiet, **typed):
         from ..errors import FilesError, UsageError
         from ..files import run_folder
         from ..files.restart.folder import Restart, choose, compare
-        from ..files.restart.given import with_stored
+        from ..files.restart.python_fields import with_stored
         from ..model.ensemble.settings import check_ensemble
         from ..model.validate import check_config
 

@@ -20,7 +20,7 @@ class Watch(NamedTuple):
 
 
 #: The Watch of a loop that nobody looks at.
-NOBODY = Watch(lambda seen, state, step: seen, ())
+NO_WATCH = Watch(lambda seen, state, step: seen, ())
 
 
 def make_watched(loop: tuple, look: tuple, transport):

@@ -20,7 +20,7 @@ from ..ocean.state import Carry, State
 from ..parallel.transport.halo import pad, within
 from ..parallel.transport.programs import jitted
 from ..setup.setup import Setup
-from .watch import NOBODY, Watch, make_watched
+from .watch import NO_WATCH, Watch, make_watched
 
 
 def make_step(scheme: Scheme, method, transport):
@@ -74,7 +74,7 @@ def make_loop(scheme: Scheme, method, transport):
     step = make_step(scheme, method, transport)
 
     def loop(carry: Carry, static, dt, n, watch: Watch | None = None):
-        period, look, seen = len(carry.memory) + 1, *(watch or NOBODY)
+        period, look, seen = len(carry.memory) + 1, *(watch or NO_WATCH)
 
         def turn(steps, now):
             carry, seen = now

@@ -13,20 +13,17 @@ import numpy as np
 
 from ..errors import FilesError
 from .draft import Draft
-from .gather import gathered
+from .gather import gathered_members
 from .journal import JournaledFile, remove
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
     """Write fields, numbers (arrays of shape ()) and a text; called by all processes together.
 
-    The new file appears whole or not at all; an earlier one stays until then.
+    The new file appears whole or not at all. FilesError: it could not be written, on all processes.
 
     Args:
         shape: that of the whole fields; `transport.block` is the process's part of them.
-
-    Raises:
-        FilesError: it could not be written, on all processes; no part of it is left.
     """
     blocks = _Blocks()
     draft = Draft(path, transport, blocks.close)
@@ -38,7 +35,7 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
             draft.do(blocks.put, name, values)
             continue
         draft.do(blocks.make, name, shape, values.dtype)
-        draft.fill(partial(blocks.fill, name), gathered(transport, values))
+        draft.fill(partial(blocks.store, name), gathered_members(transport, values))
     draft.do(blocks.finish)
     draft.finish()
 
@@ -87,17 +84,9 @@ class _Blocks(JournaledHDF5):
         """Add a data set to be filled."""
         self.file.create_dataset(name, shape, dtype, fletcher32=True)
 
-    def fill(self, name: str, first: int, rows) -> None:
-        """Write rows of a data set from `first` on."""
-        self.store(name, slice(first, None if rows is None else first + len(rows)), rows)
-
 
 def read_blocks(path, block) -> tuple[dict, str]:
-    """The fields on this process's block and the numbers, by name, and the text.
-
-    Raises:
-        FilesError: the file cannot be read.
-    """
+    """The fields on this process's block and the numbers, by name, and the text. FilesError: it cannot be read."""
     try:
         with h5py.File(path, "r", locking=False) as file:
             rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)

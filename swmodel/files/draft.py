@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import FilesError
 from .journal import remove, sync_folder
-from .run_folder import WRITING
+
+#: The ending of a file that is being written.
+WRITING = ".writing"
 
 
 class Draft:
-    """A file that rank 0 writes under a temporary name and renames at the end.
+    """A file that rank 0 writes under a temporary name and renames at the end; used by all processes together.
 
-    Made and used by all processes together; only rank 0 has a file. After a failure nothing more is written: the
-    unfinished file is removed, an earlier one stays, and `finish` raises the error on all processes.
+    After a failure nothing more is written: the unfinished file is removed, an earlier one stays, and `finish` raises
+    the error on all processes.
 
     Args:
-        path: that of the file.
-        transport: the one between the processes.
         close: function that closes the file as it is.
         kind: the kind of file, for messages.
     """
@@ -56,11 +56,7 @@ class Draft:
         return free(self.path)
 
     def finish(self) -> None:
-        """Rename the file, once it is closed.
-
-        Raises:
-            FilesError: it could not be written, on all processes.
-        """
+        """Rename the file, once it is closed. FilesError: it could not be written, on all processes."""
         self.do(self._settle)
         error = self.transport.broadcast(self.error)
         if error is not None:
@@ -69,6 +65,24 @@ class Draft:
     def _settle(self) -> None:
         self.temporary.replace(self.path)
         sync_folder(self.path)
+
+
+@contextlib.contextmanager
+def replacing(path, ending: str = WRITING) -> Iterator[Path]:
+    """A context with the name, of another ending, under which to write a file; afterwards it has its own name.
+
+    FilesError: it cannot be written. An earlier file is unchanged.
+    """
+    path = Path(path)
+    temporary = path.with_name(path.name + ending)
+    try:
+        yield temporary
+        temporary.replace(path)
+    except (OSError, RuntimeError) as error:  # HDF5 raises either
+        raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def free(path: Path) -> int:

@@ -32,7 +32,6 @@ def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[in
 
     Args:
         local: this process's part [y, x]; an empty array if it has no part of the member.
-        member: the member of an ensemble to which the field belongs.
     """
     shape = transport.block.y.size, transport.block.x.size
     for first, last in row_blocks(shape, local.dtype.itemsize):
@@ -40,10 +39,9 @@ def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[in
 
 
 def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """The place of each piece of a field in the whole, and on rank 0 its values, in rising order.
+    """The place of each piece of a field in the whole, and on rank 0 its values, in rising order; as `gathered`.
 
-    All processes iterate together, to the end. Small fields of several members form one piece: 500 members of 64 x 64
-    cells are then written ten times faster than one by one.
+    Small fields of several members form one piece: 500 members of 64 x 64 cells are then written ten times faster.
 
     Args:
         field: this process's part of it, [members, y, x], or [y, x] of a run.
@@ -65,12 +63,7 @@ def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice
 
 
 def of_member(field: np.ndarray, block, member: int) -> np.ndarray:
-    """This process's part [y, x] of a member, or of a run; an empty array if it has none.
-
-    Args:
-        field: [members, y, x] of the members that the process has, or [y, x] of a run.
-        block: that of the process.
-    """
+    """This process's part [y, x] of a member, or of a run; an empty array if it has none."""
     if field.ndim == 2:
         return field
     return field[member - block.members.start] if member in block.members else field[0, :0]

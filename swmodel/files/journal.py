@@ -45,8 +45,7 @@ class JournaledFile(io.RawIOBase):
     No call by HDF5 fails, because HDF5 would crash on closing the file later: from the first error on everything stays
     in memory, and `check` and `commit` raise the error.
 
-    Raises:
-        OSError: it cannot be read or written; BlockingIOError: another process is writing it.
+    OSError: it cannot be read or written; BlockingIOError: another process is writing it.
     """
 
     def __init__(self, path):
@@ -73,8 +72,7 @@ class JournaledFile(io.RawIOBase):
     def commit(self) -> None:
         """Make what was written so far the state of the file, which then survives a kill and a power cut.
 
-        Raises:
-            OSError: the previous state remains; or the new one, if only 3 failed.
+        OSError: the previous state remains; or the new one, if only 3 failed.
         """
         self.check()
         if not self._pages and self._size == self._committed:
@@ -211,8 +209,7 @@ def remove(path) -> None:
 def open_journal(path: Path, new: bool = False) -> int:
     """Open the journal of a file, or make a new one, for this process alone, even on a file system without locks.
 
-    Raises:
-        BlockingIOError: another process has it.
+    BlockingIOError: another process has it.
     """
     while True:
         journal = os.open(journal_of(path), os.O_RDWR | (os.O_CREAT if new else 0), 0o666)

@@ -19,12 +19,10 @@ NAME = "run.lock"
 
 @contextlib.contextmanager
 def held(directory):
-    """Hold the folder, made if need be, for the run of this process; yields the open lock file.
+    """Hold the folder, made if need be, for the run of this process; yields the open lock file, removed at the end.
 
-    A process that inherits the file's descriptor also holds the folder. The file is removed at the end.
-
-    Raises:
-        FilesError: another run holds it, or it cannot be written.
+    A process that inherits the file's descriptor also holds the folder. FilesError: another run holds it, or it cannot
+    be written.
     """
     path = Path(directory) / NAME
     with file_errors(directory, "written"):
@@ -44,11 +42,7 @@ def held(directory):
 
 
 def check_free(directory):
-    """Make sure that no run is at work in the folder. Writes nothing.
-
-    Raises:
-        FilesError: a run is at work.
-    """
+    """Raise FilesError if a run is at work in the folder. Writes nothing."""
     path = Path(directory) / NAME
     with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
         lock(file, path, fcntl.LOCK_SH)  # network file systems give no other lock on a file open for reading

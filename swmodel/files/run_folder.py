@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..errors import FilesError, UsageError, file_errors
 from . import lock
+from .draft import WRITING, replacing
 from .status import NAME as STATUS
 from .status import read_status
 
@@ -26,8 +27,7 @@ FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, HARMONICS, ST
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
-#: The ending of a file that is being written; the pattern of files that killed writers may have left.
-WRITING = ".writing"
+#: The endings of files that killed writers may have left.
 LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: The files that tasks other than a run write.
 RESULTS = (
@@ -48,12 +48,7 @@ RESULTS = (
 
 
 class Advice(NamedTuple):
-    """What the user can do if a folder is not empty, in words.
-
-    Attributes:
-        replace: how to replace its contents, or to take another folder.
-        resume: how to continue the run in it, a format with the folder.
-    """
+    """What the user can do if a folder is not empty: replace its contents, or continue the run in it, a format."""
 
     replace: str
     resume: str
@@ -66,12 +61,10 @@ PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.r
 def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
     """Make sure that a run may be written into `directory`, which need not exist. Writes nothing.
 
+    UsageError: it is not empty and `force` is not given. FilesError: it cannot be written, or a run is at work in it.
+
     Args:
         held: whether this process holds the folder's lock.
-
-    Raises:
-        UsageError: it is not empty and `force` is not given.
-        FilesError: it cannot be written, or a run is at work in it.
     """
     directory = Path(directory)
     with file_errors(directory, "read"):
@@ -83,7 +76,7 @@ def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, 
 
 
 def refuse(directory: Path, force: bool, advice: Advice):
-    """See `check_vacant`; also raises OSError if a folder above cannot be read."""
+    """See `check_vacant`."""
     if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
         state, found = read_status(directory).get("state"), holding(directory, advice)
         what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
@@ -119,11 +112,7 @@ def holding(directory, advice: Advice = COMMAND_LINE) -> Holding:
 
 
 def prepare(directory):
-    """Make the folder and remove the files of an earlier run; other files stay.
-
-    Raises:
-        FilesError: the folder cannot be made or written.
-    """
+    """Make the folder and remove the files of an earlier run; other files stay."""
     directory = Path(directory)
     restarts = directory / RESTARTS
     try:
@@ -140,11 +129,7 @@ def prepare(directory):
 
 
 def reopen(directory):
-    """Remove the record of how the run in the folder ended, and the state of a blow-up: the run continues.
-
-    Raises:
-        FilesError: the folder cannot be written.
-    """
+    """Remove the record of how the run in the folder ended, and the state of a blow-up: the run continues."""
     with file_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
@@ -160,21 +145,12 @@ def own_case(directory) -> dict:
 
 
 def write_config(directory, config):
-    """Write config.toml, and case.py if the case is a user's own: either the old files stay, or the new ones are whole.
-
-    Args:
-        config: resolved configuration.
-
-    Raises:
-        FilesError: they cannot be written.
-    """
+    """Write config.toml, and case.py if the case is a user's own; each is the old file or the whole new one."""
     from ..config import to_toml  # not at import, as the program needs the names in this file early
     from ..config.loading.case_file import CASE
 
     texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}
-    with file_errors(directory, "written"):
-        for name, text in texts.items():
-            if text:
-                temporary = Path(directory) / f"{name}{WRITING}"
-                temporary.write_bytes(text.encode())
-                temporary.replace(Path(directory) / name)
+    for name, text in texts.items():
+        if text:
+            with replacing(Path(directory) / name) as path:
+                path.write_bytes(text.encode())

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from ..errors import FilesError
+from .draft import replacing
 
 NAME = "status.json"
 
@@ -18,12 +19,10 @@ def write_status(directory, **keys):
     A reader sees the old file or the new one, never a part: it is written under another name, synced and renamed.
     """
     path = Path(directory) / NAME
-    temporary = path.with_suffix(f".{os.getpid()}")
-    with temporary.open("w") as file:
+    with replacing(path, f".{os.getpid()}") as temporary, temporary.open("w") as file:
         file.write(dumps(keys))
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def ended(directory) -> bool:
@@ -41,11 +40,7 @@ def finish(directory, state: str, code: int, message: str) -> dict:
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty if there is none.
-
-    Raises:
-        FilesError: the file holds something else.
-    """
+    """The status of the run in `directory`; empty if there is none. FilesError: the file holds something else."""
     path = Path(directory) / NAME
     try:
         status = json.loads(path.read_text())

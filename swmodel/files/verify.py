@@ -24,9 +24,7 @@ READABLE = "can be read; it holds no checksums"
 def verdicts(path) -> dict[str, str]:
     """For each file of a run folder, or for a single file: whether it is intact, or what is wrong with it.
 
-    Raises:
-        UsageError: there is no such file or folder, or no file of a run in it.
-        FilesError: the folder cannot be read.
+    UsageError: there is no file of a run. FilesError: the folder cannot be read.
     """
     path = Path(path)
     if not path.is_dir():
@@ -48,22 +46,14 @@ def verdicts(path) -> dict[str, str]:
 
 
 def require_intact(path, found: dict[str, str]) -> None:
-    """Make sure that no file is damaged.
-
-    Raises:
-        FilesError: some are; names them.
-    """
+    """Raise FilesError, which names them, if files are damaged."""
     bad = [name for name, words in found.items() if words not in (INTACT, READABLE)]
     if bad:
         raise FilesError(f"{path}: {len(bad)} of {len(found)} files cannot be relied on: {', '.join(bad)}")
 
 
 def read_config(directory: Path) -> None:
-    """Read the config.toml of a run. A user's own case is not executed, and its options are not checked.
-
-    Raises:
-        ConfigError, FilesError, OSError, ValueError: it cannot be read.
-    """
+    """Read the config.toml of a run. A user's own case is not executed, and its options are not checked."""
     if not own_case(directory):
         load(directory / CONFIG, environ={})
         return

@@ -33,11 +33,12 @@ COMMENT = (
 
 def write(path, config, transport, quantity: Quantity, value: float, gradient: dict, options, command_line):
     """Write the file; returns the Largest of each map, by name, on rank 0."""
-    from ..files.output.maps import Number, put_numbers, write_maps  # imported here, as it needs JAX
+    from ..files.output.maps import write_maps  # imported here, as it needs JAX
+    from ..files.output.metadata import define_variable
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
     about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
-    numbers = [Number(quantity.name, value, about | {"units": quantity.units})]
+    numbers = {quantity.name: (value, about | {"units": quantity.units})}
     maps, static = [], []
     for name, derivative in gradient.items():
         entry = derivative_of(quantity, name, config.physics)
@@ -45,7 +46,7 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
             maps.append((entry, transport.get(derivative)))
             static += [] if name in INITIAL else [entry.name]
         else:
-            numbers.append(Number(entry.name, float(derivative), {"long_name": entry.long_name, "units": entry.units}))
+            numbers[entry.name] = float(derivative), {"long_name": entry.long_name, "units": entry.units}
     about = {
         "quantity": options["of"],
         "quantity_long_name": about["long_name"],
@@ -58,7 +59,8 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
 
     def define(dataset) -> None:
         dataset.setncatts(about)
-        put_numbers(dataset, numbers)
+        for name, (number, meaning) in numbers.items():
+            define_variable(dataset, name, (), meaning, number)
 
     return write_maps(path, config, transport, maps, define, command_line, static)
 

@@ -62,11 +62,7 @@ class Calls(list):
         self.wanted |= Counter(texts)
 
     def add(self, interval, function: Callable, dt: float) -> None:
-        """Have a function called after each interval.
-
-        Raises:
-            UsageError: the interval is none, or shorter than a time step; or the function cannot be called.
-        """
+        """Have a function called after each interval. UsageError: see `Simulation.every`."""
         if not callable(function):
             raise UsageError(
                 f"every({interval!r}, ...): {function!r:.60} cannot be called; needs a function of the model"
@@ -85,9 +81,7 @@ class Calls(list):
     def agree(self, model) -> None:
         """Make sure that all processes call the same functions, and all that the run had; by all together.
 
-        Raises:
-            SetupError: a process has others, which it alone would stop for.
-            UsageError: the run had a function that was not given again.
+        SetupError: a process has others. UsageError: a function of the run is missing.
         """
         if model.transport.size == 1 and not self.wanted:
             return  # `advance(1)` takes few microseconds more than a step
@@ -114,9 +108,7 @@ class Calls(list):
     def stops(self, model, last: int) -> Iterator[int]:
         """The steps at which a model has to stop on its way to `last`; at each, the functions that are due are called.
 
-        Raises:
-            Stopped: a function has failed, on all processes.
-            SetupError, UsageError: see `agree`.
+        Stopped: a function has failed, on all processes.
         """
         self.agree(model)
         while self and (step := self.next(model.step)) <= last:
@@ -129,9 +121,8 @@ class Calls(list):
     def make(self, model) -> str:
         """Call the functions that are due at the model's present step; called by all processes together.
 
-        Returns:
-            Why the first one that failed did so, with its line, the same on all processes; "" if none has. After a
-            failure no other is called.
+        Returns why the first one that failed did so, with its line, the same on all processes; "" if none has. After a
+        failure no other is called.
         """
         self.error = None
         for call in self:
@@ -165,23 +156,19 @@ class Calls(list):
 
 
 def parsed(interval, dt: float) -> tuple[int | None, float | None]:
-    """The steps, or the model seconds, of an interval: "6 h", seconds, "10 steps".
-
-    Raises:
-        UsageError: it is no interval, or shorter than a time step.
-    """
-    given = f"every({interval!r}, ...)"
+    """The steps, or the model seconds, of an interval: "6 h", seconds, "10 steps"."""
+    call = f"every({interval!r}, ...)"
     if isinstance(interval, str) and interval.split()[-1:] and interval.split()[-1] in STEPS:
         number = interval.rsplit(maxsplit=1)[0]
         if not number.isdecimal() or not 1 <= int(number) <= MOST_STEPS:
-            raise UsageError(f'{given}: needs a whole number of steps, at least 1, as "10 steps"')
+            raise UsageError(f'{call}: needs a whole number of steps, at least 1, as "10 steps"')
         return int(number), None
     try:
         seconds = float(parse_duration(interval))
     except (TypeError, ValueError):
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f'{given} is no length of time; write "6 h", a number of seconds or "10 steps"')
+        raise UsageError(f'{call} is no length of time; write "6 h", a number of seconds or "10 steps"')
     if seconds < dt:
-        raise UsageError(f"{given}: {seconds:g} s is shorter than a time step, {dt:g} s")
+        raise UsageError(f"{call}: {seconds:g} s is shorter than a time step, {dt:g} s")
     return None, seconds

@@ -16,7 +16,7 @@ from ..ocean.table import GIVEN
 from ..setup import fields
 from ..setup.fields.digest import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
-from .together import assembled, on_all
+from .agreement import assembled, on_all
 from .validate import check_values
 
 
@@ -30,23 +30,17 @@ def refusal(name: str, there: bool) -> str:
     )
 
 
-def state_with(model, given: dict) -> State:
+def state_with(model, values: dict) -> State:
     """The model's state with these initial fields, as `transport.make` makes it; called by all processes together.
 
     Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
-
-    Args:
-        given: {name: function of the points, number, array or DataArray}; see `setup.fields.field.python_field`.
-
-    Raises:
-        ConfigError: a field cannot be used, on all processes.
-        SetupError: the fields differ between processes.
+    For errors see `Simulation.set`.
     """
     transport = model.transport
-    config = assembled(on_all(transport.allgather, lambda: with_fields(model, given)), transport.allgather)
+    config = assembled(on_all(transport.allgather, lambda: with_fields(model, values)), transport.allgather)
     setup = replace(setup_of(config), scheme=model.scheme)
     on_all(transport.allgather, lambda: refuse(check_values(setup)))
-    own = {name: digest(config, name, config.own._sources[name]) for name in given} if transport.size > 1 else {}
+    own = {name: digest(config, name, config.own._sources[name]) for name in values} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
@@ -54,26 +48,22 @@ def state_with(model, given: dict) -> State:
                     f"set: {name} is another field on rank {rank} than on rank 0; it must be the same on all"
                 )
     pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
-    made = {block: changed(setup, given, block, state) for block, state in pieces}
+    made = {block: changed(setup, values, block, state) for block, state in pieces}
     return transport.make(made.__getitem__)
 
 
-def with_fields(model, given: dict):
-    """The configuration of the model with these initial fields.
-
-    Raises:
-        ConfigError: a field cannot be used, or no field of this name changes during a run.
-    """
+def with_fields(model, values: dict):
+    """The configuration of the model with these initial fields. ConfigError: no such field changes during a run."""
     there = model.scheme.initial
-    for name in given:
+    for name in values:
         if name in there:
             continue
         why = (
             "stays the same during a run: give it to Simulation, as fields={...}" if name in GIVEN else "no such field"
         )
         raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
-    inputs = model.config.input.model_copy(update=dict.fromkeys(given, ""))
-    return hand_over(model.config.model_copy(update={"input": inputs}), given)
+    inputs = model.config.input.model_copy(update=dict.fromkeys(values, ""))
+    return hand_over(model.config.model_copy(update={"input": inputs}), values)
 
 
 def refuse(problems: list[str]) -> None:
@@ -112,8 +102,7 @@ def changed(setup: Setup, names, block, state: State) -> State:
 def as_state(model, state) -> State:
     """A State of NumPy arrays [y, x] of this process's part, as `transport.make` makes it.
 
-    Raises:
-        UsageError: it has other fields, shapes or precision, or values that no step can start from.
+    UsageError: it has other fields, shapes or precision, or values that no step can start from.
     """
     names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
     if getattr(state, "_fields", None) != names:
@@ -142,10 +131,9 @@ def wet_of(model) -> np.ndarray:
 
 
 def carry_with(model, executor, state: State) -> Carry:
-    """The carry of the model with another state.
+    """The carry of the model with another state. The stepper's memory stays, except at the start.
 
-    What the stepper remembers stays, but at the start it begins anew. The leapfrog remembers a state: it changes by as
-    much as the present one.
+    The leapfrog remembers a state: it changes by as much as the present one.
     """
     if model.step == 0:
         return executor.start(state)
@@ -157,11 +145,7 @@ def carry_with(model, executor, state: State) -> Carry:
 
 
 def require_alike(carry, present: Carry) -> None:
-    """Check that a carry can take the place of the present one.
-
-    Raises:
-        UsageError: it is no carry, or its fields have other shapes or another precision.
-    """
+    """Raise UsageError unless a carry can take the place of the present one: same shapes, same precision."""
     if not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(present)):
         raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
 

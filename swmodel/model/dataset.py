@@ -53,7 +53,7 @@ def dataset_of(config, block, fields: dict):
     import xarray
 
     rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
-    dry = {given: static.land(config, rows, columns, given=given) for given in (False, True)}
+    dry = {outside: static.land(config, rows, columns, outside=outside) for outside in (False, True)}
     variables: dict[str, tuple] = {}
     for name, values in fields.items():
         row = entry_of(name, config.physics)
@@ -74,8 +74,8 @@ def plain(row, grid, name: str) -> dict[str, str]:
 def coordinates(config, block) -> dict:
     """The coordinates of a process's part, as in an output file."""
     return {
-        name: (name, values[span.start : span.stop], told)
-        for name, values, told in along_axes(config.grid)
+        name: (name, values[span.start : span.stop], about)
+        for name, values, about in along_axes(config.grid)
         for span in (block.y if name.startswith("y") else block.x,)
     }
 

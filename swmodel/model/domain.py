@@ -19,8 +19,8 @@ from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
 from ..setup.setup import Setup, setup_of
+from .agreement import agreed, assembled, gather_of, see_that_same
 from .resolve import for_processes, resolved
-from .together import agreed, assembled, gather_of, see_that_same
 from .validate import check
 
 
@@ -30,8 +30,7 @@ class Domain(NamedTuple):
     Attributes:
         setup: of the resolved configuration.
         transport: how this process reaches the others; `transport.block` is its part.
-        grid, params: static fields and coefficients on its devices, as `transport.make` makes them, with the margin of
-            the Setup.
+        grid, params: static fields and coefficients on its devices, with the margin of the Setup.
     """
 
     setup: Setup
@@ -58,10 +57,7 @@ def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False)
         scheme: function of the Setup to the Scheme in its place; None: that of the Setup.
         alone: whether this process has the whole grid, even if there are other processes.
 
-    Raises:
-        UsageError: it is none of these.
-        ConfigError: the configuration cannot be run; with everything that is wrong.
-        SetupError: there are not as many processes or devices as it says, or it differs between processes.
+    UsageError, ConfigError, SetupError: see `Simulation`.
     """
     place = None if alone else world()
     config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))

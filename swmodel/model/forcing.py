@@ -18,14 +18,7 @@ _READER = Worker("records")
 
 
 class Forcing:
-    """The coefficients of a model that vary in time, as they hold from one step until another.
-
-    Args:
-        setup, transport: of the model.
-
-    Attributes:
-        first, last: the steps from and until which the coefficients taken last hold.
-    """
+    """Coefficients of a model that vary in time; those taken hold from step `first` until `last`."""
 
     def __init__(self, setup: Setup, transport):
         self.setup, self.scheme, self.transport = setup, setup.scheme, transport
@@ -53,8 +46,7 @@ class Forcing:
         Args:
             margin: cells around the blocks; None: as many as the model has.
 
-        Raises:
-            InputError: a record is missing or cannot be read.
+        InputError: a record is missing or cannot be read.
         """
         margin, last = margin or self.setup.margin, self._records.until(step)
         taken = self.transport.make(lambda block: self.of(block, margin, step), margin)
@@ -81,8 +73,7 @@ class Forcing:
         """A context in which a thread reads what `take` needs next, while this one computes steps and uses no files.
 
         Two threads that use netCDF4 at once crash: the context ends when the thread has read, and Python collects no
-        garbage before, as that may close a file of the user's. What cannot be read is left to `take`, which says what
-        is wrong when that step is reached.
+        garbage before, as that may close a file of the user's. `take` says what cannot be read.
         """
         reading, collecting = None, gc.isenabled()
         if self.scheme.varying and self._ahead != self.last:

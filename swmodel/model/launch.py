@@ -48,8 +48,7 @@ DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how
 def find_mpiexec() -> str:
     """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
 
-    Raises:
-        SetupError: there is none, or mpi4py or mpi4jax is missing.
+    SetupError: there is none, or mpi4py or mpi4jax is missing.
     """
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
@@ -78,11 +77,7 @@ MACHINES = (
 
 
 def require_room(nproc: int) -> None:
-    """Check that there is memory for the processes where all of them will run on this machine.
-
-    Raises:
-        UsageError: there is not enough.
-    """
+    """Raise UsageError where all processes will run on this machine, which has not enough memory for them."""
     wanted, present = nproc * PROCESS_BYTES, environment.total_memory()
     if wanted > present and not any(name in os.environ for name in MACHINES):
         raise UsageError(
@@ -92,12 +87,7 @@ def require_room(nproc: int) -> None:
 
 
 def starter(nproc: int, transport: str = "mpi") -> list[str]:
-    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
-
-    Raises:
-        UsageError: this machine has not enough memory for so many.
-        SetupError: MPI is needed and missing.
-    """
+    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`."""
     require_room(nproc)
     if transport == "sharded":
         return [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(nproc)]
@@ -128,11 +118,7 @@ def rank_environment(nproc: int) -> dict[str, str]:
 
 
 def start(line: list[str], nproc: int, stderr=subprocess.STDOUT, **options) -> subprocess.Popen:
-    """Start `line` in a session of its own, in the environment for `nproc` ranks; stdout, and with it stderr, a pipe.
-
-    Args:
-        stderr, options: as for subprocess.Popen.
-    """
+    """Start `line` in a session of its own, in the environment for `nproc` ranks; stdout is a pipe."""
     settings = {"env": rank_environment(nproc), "text": True, "errors": "replace", "start_new_session": True} | options
     return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, **settings)
 

@@ -79,7 +79,6 @@ class Present:
         return self._blocks
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """See `Simulation.fields`."""
         model, scheme = self._model, self._model.scheme
         names, blocks = known(names, scheme, scheme.forcing), self.blocks()
         driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
@@ -90,17 +89,14 @@ class Present:
         return model.transport.join(found)
 
     def diagnostics(self) -> dict[str, float]:
-        """See `Simulation.diagnostics`."""
         config, transport = self._model.config, self._model.transport
         found = diagnose(self.blocks(), config, transport)
         return found | (inflow(self.flows(), config.open_sides.sides, transport) if config.open_sides.sides else {})
 
     def balanced(self) -> dict[str, np.ndarray]:
-        """See `Simulation.balanced`."""
         model = self._model
         return model.transport.join(balanced(self.blocks(), model.config, model.transport))
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """See `Simulation.spectra`."""
         config = self._model.config
         return measure(self.blocks(), config.physics.gravity, Sea(config.grid, self._model.transport))

@@ -20,7 +20,7 @@ from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
 from ..parallel.transport.mesh import spec
 from ..setup.setup import Setup
-from .asked import Fields, Overrides, Terms, configured
+from .arguments import Fields, Overrides, Terms, configured
 from .domain import domain
 from .forcing import Forcing
 
@@ -63,26 +63,22 @@ class Step:
             *self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), static.grid, static.params, static.dt)[:2]
         )
 
-    def with_parameters(self, static: Static, **given: Any) -> Static:
+    def with_parameters(self, static: Static, **parameters: Any) -> Static:
         """`static` with other parameters of terms (`Parametric`), pytrees by the terms' names; differentiable.
 
-        Raises:
-            UsageError: no such term has parameters, or they have other shapes.
+        UsageError: no such term has parameters, or they have other shapes.
         """
         there = {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
-        if unknown := given.keys() - there.keys():
+        if unknown := parameters.keys() - there.keys():
             raise UsageError(f"no term {', '.join(unknown)} with parameters; there are {', '.join(there) or 'none'}")
         dtype = self.setup.dtype
-        vectors = {name: there[name].vector(parameters, jnp, dtype) for name, parameters in given.items()}
+        vectors = {name: there[name].vector(each, jnp, dtype) for name, each in parameters.items()}
         return static._replace(params=static.params | vectors)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
         """`static` with the coefficients that hold from step t on, and the step until which they hold; None: for ever.
 
-        Steps beyond need another `static`. Called by all processes together.
-
-        Raises:
-            InputError: there is no record at that time, or it cannot be read.
+        Called by all processes together. InputError: there is no record at that time, or it cannot be read.
         """
         if not self.setup.scheme.varying:
             return static, None

@@ -39,9 +39,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     Args:
         extremes: of its fields, where the caller has surveyed them.
 
-    Raises:
-        ConfigError: the processes do not fit onto the grid, or a time step is needed and the initial state cannot be
-            used.
+    ConfigError: the processes do not fit, or the initial state, of which the time step follows, cannot be used.
     """
     config = setup.config
     time, run = config.time, config.run
@@ -67,18 +65,14 @@ def resolved(setup: Setup, extremes=None) -> Setup:
 
 
 def transport_for(run) -> str:
-    """The transport that is asked for; else the one for several devices, several processes, or one process."""
+    """The transport of the configuration; else the one for several devices, several processes, or one process."""
     if run.transport != "auto":
         return run.transport
     return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
 
 
 def layout_of(setup: Setup) -> tuple[int, int]:
-    """The layout (py, px) that is asked for, or the best one.
-
-    Raises:
-        ConfigError: the processes do not fit onto the grid.
-    """
+    """The layout (py, px) of the configuration, or the best one. ConfigError: the processes do not fit."""
     from ..parallel.decomposition import LayoutError, parse_layout
 
     run = setup.config.run
@@ -113,10 +107,7 @@ def say_slower(reason: str) -> None:
 
 
 def for_processes(config: Config, nproc: int) -> Config:
-    """The configuration for this number of processes.
-
-    A layout for another number, as in the config.toml of a run, is chosen anew: `model.outdated`.
-    """
+    """The configuration for this number of processes; a layout for another number is chosen anew."""
     run = config.run
     if run.nproc == nproc:
         return config

@@ -43,13 +43,7 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
 
 
 class Results:
-    """The records of a run from the simulation's present step on; see `run.Results`.
-
-    Args:
-        files: the open ones of FILES, by their names.
-        directory: that of the run.
-        command_line: recorded in the files' history.
-    """
+    """The records of a run from the present step on; see `run.Results`. `files`: the open ones of FILES."""
 
     def __init__(self, simulation, files, directory: Path, command_line: str):
         self.directory, self.command_line = directory, command_line

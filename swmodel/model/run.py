@@ -36,7 +36,8 @@ NONE = Calls()
 
 
 class Results(Protocol):
-    """What a model writes besides restarts. All methods are called by all processes together.
+    """What a model writes besides restarts. All methods are called by all processes together, and raise FilesError on
+    all.
 
     Attributes:
         accumulators: what is kept of the states after each step.
@@ -47,21 +48,13 @@ class Results(Protocol):
     numbers: dict[str, float]
 
     def write(self) -> None:
-        """Write the records that are due at the model's present step; at its first step all are.
-
-        Raises:
-            FilesError: a record could not be written, on all processes.
-        """
+        """Write the records that are due at the model's present step; at its first step all are."""
 
     def next(self, step: int) -> int:
         """The first step after `step` at which a record is due."""
 
     def flush(self) -> None:
-        """Make all records so far durable.
-
-        Raises:
-            FilesError: a record could not be written, on all processes.
-        """
+        """Make all records so far durable."""
 
 
 class Model(Protocol):
@@ -107,9 +100,6 @@ class Model(Protocol):
         Args:
             command_line: recorded in the files' history.
             resume: go on with the files of the run that wrote the restart file.
-
-        Raises:
-            FilesError: a file could not be written, belongs to another run, or is damaged.
         """
 
     def health(self, directory=None) -> Health:
@@ -117,7 +107,7 @@ class Model(Protocol):
 
 
 def on_first(transport, function):
-    """What function() returns on rank 0, handed to all processes; its error is raised on all."""
+    """What function() returns on rank 0, broadcast to all processes; its error is raised on all."""
     result = problem = None
     if transport.rank == 0:
         try:
@@ -141,20 +131,14 @@ def run(
     """Run a model from its present step to the end of its configuration; called by all processes together.
 
     Leaves in `directory` (made if need be): config.toml, the model's results, restart/ and, written last whatever
-    happens, status.json. Those of an earlier run are replaced: the caller holds the folder (`lock.held`).
+    happens, status.json. Those of an earlier run are replaced: the caller holds the folder (`lock.held`). For errors
+    see `Simulation.run`.
 
     Args:
-        directory: the run folder.
         progress: called on rank 0 with a dict after each chunk of steps (see `event`).
         command_line: recorded in the files' history.
         resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
         calls: functions to call on the way.
-
-    Raises:
-        NumericalError: the solution blew up.
-        FilesError: a file could not be written.
-        SetupError, UsageError: see `Calls.agree`.
-        Stopped: a signal, the wall-clock limit or a function that failed has ended the run, which can be resumed.
     """
     directory = Path(directory)
     calls.agree(model)
@@ -181,11 +165,7 @@ def run(
 
 
 def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
-    """Make the run folder, with config.toml and without files of an earlier run, or of this one behind the step.
-
-    Raises:
-        FilesError: it cannot be made or written.
-    """
+    """Make the run folder, with config.toml and without files of an earlier run, or of this one behind the step."""
     with file_errors(directory, "written"):
         if resume:
             run_folder.reopen(directory)
@@ -196,10 +176,11 @@ def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
 
 
 def _loop(model: Model, config: Config, directory: Path, progress, options, stop: Stop, calls: Calls) -> str | None:
-    """Run to the end, or until asked to stop, and return the reason. `options` are command_line and resume.
+    """Run to the end, or until asked to stop, and return the reason.
 
     Args:
         config: as the run records it.
+        options: command_line and resume.
     """
     command_line, resume = options
     transport, first, steps = model.transport, model.step, model.config.run.steps
@@ -261,7 +242,7 @@ def members_of(model: Model) -> int:
 
 
 def of_members(model: Model) -> dict:
-    """What is also told of the speed of an ensemble: members times steps per second."""
+    """The speed of an ensemble: members times steps per second."""
     return {"member_steps_per_second": speed(model) / (model.config.grid.nx * model.config.grid.ny)}
 
 

@@ -23,23 +23,22 @@ from ..ocean.table import POTENTIALS
 from ..setup.fields.field import Field
 from . import change
 from .accumulators import NO_ACCUMULATORS, Accumulators, Mean
-from .asked import Fields, Overrides, Place, Terms, Told, as_restarted, configured, steps_for
+from .arguments import Fields, Overrides, Place, Progress, Terms, as_restarted, configured, steps_for
 from .calls import Calls
 from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
-from .health.one import strongest
-from .occupy import take_and_run
+from .health.energy import max_forcing
 from .present import Present
 from .progress import reporter
 from .results import Opened, opened
+from .run_folder_guard import take_and_run
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-#: Calls of `advance(1)` on one process before it looks at the state. A look takes as long as a step on large grids, and
-#: on the smallest half as long as such a call.
+#: Calls of `advance(1)` on one process before it looks at the state, which takes about as long as a step.
 LOOK_EVERY = 50
 
 
@@ -47,7 +46,7 @@ class Simulation:
     """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
 
     What is computed follows from the configuration, so attributes cannot be set; for the state, `state` and `carry`
-    can, and `set` sets its fields.
+    can, and `set` sets its fields. Whatever uses the state raises NumericalError, once, if the solution has blown up.
 
     Args:
         config: a case, as class or object; the name of a case, or of a file with one or with a configuration; or a
@@ -60,16 +59,13 @@ class Simulation:
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
-        setup: what is computed, with the resolved configuration.
-        config: that.
+        setup, config: what is computed; the resolved configuration.
         grid, params: static fields and coefficients on the devices (`domain.Domain`).
         transport, block: how this process reaches the others, and its part of the grid.
-        carry: state, memory of the time stepper and step number, as the executor keeps them. It may be replaced by
-            another of the same shapes; the one that was there is used up by the next step.
+        carry: state, memory of the stepper and step number; another may be set; the next step donates it.
         step: steps taken; `first_step` of them before this object was made.
         dt: time step, s.
-        begun: when the construction began, on the clock time.perf_counter.
-        compile_seconds, loop_seconds: time spent on compilation and on steps.
+        begun, compile_seconds, loop_seconds: the start, by time.perf_counter; time spent on compilation and on steps.
 
     Raises:
         UsageError: `config` is none of these, or a term cannot be traced.
@@ -94,9 +90,8 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.setup, self.transport, self.grid, self._params = parts
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
-        self._forcing, self._strongest = Forcing(self.setup, self.transport), np.zeros(3)
-        self.block = self.transport.block
-        self._loop_seconds, self._unseen = 0.0, 0
+        self._forcing, self._max_forcing = Forcing(self.setup, self.transport), np.zeros(3)
+        self.block, self._loop_seconds, self._unseen = self.transport.block, 0.0, 0
         self._calls, self._present = Calls(self.config.own.calls), Present(self)
         self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
         self.restart: Loaded | None = None
@@ -129,19 +124,17 @@ class Simulation:
     ) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
-        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds a user's own
-        case, too, which is executed, and the fields that were handed over in Python.
+        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds the fields from
+        Python, and a user's own case, which is executed.
 
         Args:
             overrides: {"run.days": 20, ...}: what differs from that.
-            case: the class of the case, where it was handed over in Python and has terms or fields that vary in time,
-                which lie in no file.
-            terms: those that were handed over in Python.
-            fields: those of them that vary in time.
+            case: the class of the case, where it came from Python and has terms or fields that vary in time.
+            terms: those that came from Python.
+            fields: those from Python that vary in time.
 
-        Raises:
-            FilesError: there is no such file, or none that is intact.
-            ConfigError: the case, a term or a field is not in the file.
+        FilesError: there is no such file, or none that is intact. ConfigError: the case, a term or a field is not in
+        it.
         """
         config, path = as_restarted(source, overrides, case, terms, fields)
         return cls(config, restart=path)
@@ -149,12 +142,7 @@ class Simulation:
     resume = from_restart
 
     def write_restart(self, path: Place) -> None:
-        """Write a restart file; called by all processes together.
-
-        Raises:
-            NumericalError: the solution has blown up.
-            FilesError: it could not be written, on all processes.
-        """
+        """Write a restart file; called by all processes together. FilesError: it could not be written."""
         self._look()
         write_restart(path, self, self._calls.recorded(self.config), {})
 
@@ -180,11 +168,7 @@ class Simulation:
 
     @property
     def carry(self) -> Carry:
-        """State, memory of the time stepper and step number, as the executor keeps them.
-
-        Raises:
-            NumericalError: the solution has blown up, which was not said yet.
-        """
+        """State, memory of the time stepper and step number, as the executor keeps them."""
         self._look()
         return self._carry
 
@@ -200,9 +184,6 @@ class Simulation:
         """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
 
         Another State may be set: its values are finite, and its thickness is above 0 m on water (UsageError).
-
-        Raises:
-            NumericalError: the solution has blown up, which was not said yet.
         """
         state = jax.tree.map(lambda field: field.view(), self.get(self.carry.state))
         for field in state:
@@ -211,23 +192,16 @@ class Simulation:
 
     @state.setter
     def state(self, state: State) -> None:
-        self._take(change.as_state(self, state))
+        self.carry = change.carry_with(self, self._executor, change.as_state(self, state))
 
-    def set(self, **given: Field) -> None:
+    def set(self, **fields: Field) -> None:
         """Set initial fields, as eta, u, v, to what may be given as `fields`; called by all processes together.
 
-        The others stay; where eta changes, so does the thickness on water. The time stepper goes on with what it
-        remembers, but before the first step.
-
-        Raises:
-            ConfigError: there is no such field that changes, or it cannot be used; nothing has changed then.
-            SetupError: it is another one on some process.
+        The others stay; where eta changes, so does the thickness on water. The time stepper keeps its memory, except
+        before the first step. ConfigError: there is no such field that changes, or it cannot be used; nothing has
+        changed then. SetupError: it is another one on some process.
         """
-        self._take(change.state_with(self, given))
-
-    def _take(self, state: State) -> None:
-        """Go on with a State, as `transport.make` gives it."""
-        self.carry = change.carry_with(self, self._executor, state)
+        self.carry = change.carry_with(self, self._executor, change.state_with(self, fields))
 
     def get(self, tree: Any) -> Any:
         """Fields of jitted programs as NumPy arrays of this process's block."""
@@ -248,7 +222,7 @@ class Simulation:
     def _exchange(self) -> None:
         """Have the coefficients that hold at the present step."""
         if not self._forcing.holds(self._step):
-            self._strongest = self.strongest()
+            self._max_forcing = self.max_forcing()
             self._params |= self._forcing.take(self._step)
             self._executor.exchange(self._params, self._forcing.of)
 
@@ -256,24 +230,18 @@ class Simulation:
         """See `run.Model`."""
         return self._forcing.noted(self.step)
 
-    def strongest(self) -> np.ndarray:
-        """`health.one.strongest` on this process's part, the largest so far."""
-        return np.maximum(self._strongest, strongest(self))
+    def max_forcing(self) -> np.ndarray:
+        """`health.energy.max_forcing` on this process's part, the largest so far."""
+        return np.maximum(self._max_forcing, max_forcing(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.
 
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
-        start itself; where it falls between two steps, the second. What the function sets goes on.
+        start itself; where it falls between two steps, the second. What the function sets goes on. A run records names
+        and intervals: a model that goes on with it needs the same functions, in the same order, before its first step.
 
-        A run records the names and intervals of its functions. A model that goes on with it needs them anew, before its
-        first step. All processes give the same functions in the same order, and each does the same in all of them.
-
-        Args:
-            interval: "6 h", a number of seconds, or "10 steps".
-
-        Raises:
-            UsageError: it is none of these, or shorter than a time step; or `function` cannot be called.
+        UsageError: the interval is not one as "6 h", a number of seconds or "10 steps", or is shorter than a time step.
         """
         self._calls.add(interval, function, self.dt)
 
@@ -281,18 +249,17 @@ class Simulation:
         """Compute time steps, also beyond the end of the configuration; called by all processes together.
 
         One of three says how many: those of so many `days` from here, rounded, or up to the model time `until`.
-        Functions that `every` has been given are called on the way. The state is looked at in the end; where one
-        process takes steps one by one, after LOOK_EVERY of them and when it is asked for. (Of several processes any may
-        ask by itself, so nothing is left to be looked at.)
+        Functions of `every` are called on the way. The state is looked at in the end; where one process takes steps
+        one by one, after LOOK_EVERY of them and when it is asked for. (Of several processes any may ask by itself.)
 
         Args:
             steps: a whole number, at least 0.
             until: "10 days", or seconds, since the start of the run; the first step at which it is reached.
 
         Raises:
-            UsageError: these are no such numbers, the time has passed, or a function of the run was not given anew.
+            UsageError: these are no such numbers, the time has passed, or a function of the run is missing.
             SetupError: the processes have other functions to call.
-            NumericalError: the solution blew up; said once, so that the state can be examined then.
+            NumericalError: the solution blew up; raised once, so that the state can be examined then.
             Stopped: a function that was to be called has failed; the model can go on.
         """
         for stop in self._calls.stops(self, self._step + steps_for(self, steps, days, until)):
@@ -304,19 +271,14 @@ class Simulation:
 
     def _look(self) -> None:
         """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
-        if self._unseen:
-            self._unseen = 0
-            if self.get(unusable(self._carry.state, self.grid.wet, self.scheme.margin, self.transport)):
-                self.health()  # which says where, and raises
+        unseen, self._unseen = self._unseen, 0
+        if unseen and self.get(unusable(self._carry.state, self.grid.wet, self.scheme.margin, self.transport)):
+            self.health()  # which says where, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """The fields called `names`, of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
 
-        Every process must ask for the same ones: vorticity needs the neighbours.
-
-        Raises:
-            UsageError: there is no such field, or none in a sea with land.
-            NumericalError: the solution has blown up, which was not said yet.
+        All processes give the same names. UsageError: there is no such field, or none in a sea with land.
         """
         return self._present.fields(names)
 
@@ -327,52 +289,29 @@ class Simulation:
     def dataset(self, names: str | Iterable[str] | None = None) -> Dataset:
         """The present state as an xarray.Dataset: this process's part of fields, with coordinates, units and CF names.
 
-        Every process must ask for the same ones. Points on land are NaN.
-
-        Args:
-            names: of fields that a run may write, derived ones too, or that stay the same (`depth`, `mask`, `f`, ...);
-                None: those of `output.fields`.
-
-        Raises:
-            UsageError: there is no such field.
-            NumericalError: the solution has blown up, which was not said yet.
+        All processes give the same names, of fields that a run may write or that stay the same (`depth`, ...); None:
+        those of `output.fields`. Points on land are NaN. UsageError: there is no such field.
         """
         return dataset(self, names)
 
     def diagnostics(self) -> dict[str, float]:
-        """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units.
-
-        Raises:
-            NumericalError: the solution has blown up, which was not said yet.
-        """
+        """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units."""
         return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
         """eta, u and v of this process that potential vorticity alone determines: see `ocean.balance`; float64.
 
-        What else there is, is gravity waves, and currents with neither vorticity nor divergence.
-
-        Raises:
-            UsageError: there is land, beta, no rotation or an uneven depth, or there are more blocks than lines.
-            NumericalError: the solution has blown up, which was not said yet.
+        What else there is, is gravity waves, and currents with neither vorticity nor divergence. UsageError: there is
+        land, beta, no rotation or an uneven depth, or there are more blocks than lines.
         """
         return self._present.balanced()
 
     def spectra(self) -> dict[str, np.ndarray]:
-        """The spectra of the whole domain, which has no land: see `ocean.spectra.measure`.
-
-        Raises:
-            UsageError: there is land, or there are more blocks than lines.
-            NumericalError: the solution has blown up, which was not said yet.
-        """
+        """The spectra of the whole domain: see `ocean.spectra.measure`. UsageError: land, or more blocks than lines."""
         return self._present.spectra()
 
     def means(self, names: Iterable[str]) -> Mean:
-        """Running means of the fields called `names`.
-
-        Raises:
-            UsageError: there is no such field, or none in a sea with land.
-        """
+        """Running means of fields. UsageError: there is no such field, or none in a sea with land."""
         names = known(names, self.scheme)
         if set(names) & set(POTENTIALS):
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
@@ -386,7 +325,7 @@ class Simulation:
         """A context with the Results of this run, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
-    def run(self, directory: Place, progress: Told = None, force: bool = False) -> None:
+    def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:
         """Run from the present step to the configured end, into a run folder; called by all processes together.
 
         A folder that holds something is refused, as by `swmodel run`, also if it was this Simulation that filled it.
@@ -396,18 +335,15 @@ class Simulation:
 
         Args:
             directory: the run folder, made if need be.
-            progress: True for a bar; or a function that rank 0 calls with a dict after each chunk of steps (see
-                `run.event`).
+            progress: True for a bar; or a function that rank 0 calls after each chunk of steps with a `run.event`.
             force: replace what is already in the folder; a run that goes on replaces nothing.
 
         Raises:
-            UsageError: the folder is not empty, the present step beyond the end, or a function of `every` that the run
-                in the folder had is missing.
+            UsageError: the folder is not empty, the present step beyond the end, or a function of `every` is missing.
             ConfigError: the run in the folder, which would go on, has another configuration.
             FilesError: another run is at work in the folder, or a file cannot be written.
             NumericalError: the solution blew up.
-            Stopped: a signal, the wall-clock limit or a function of `every` that failed has ended the run, which can be
-                resumed.
+            Stopped: a signal, the wall-clock limit or a failed function of `every` ended the run, which can be resumed.
         """
         with reporter(quiet=progress is not True or self.transport.rank > 0) as report:
             take_and_run(self, directory, report if progress is True else progress, force, self._calls)

@@ -42,16 +42,12 @@ MOST_STEPS = 2**31 - 1
 def check_config(config: Config, to_the_end: bool = True) -> Config:
     """The resolved configuration, once nothing is found that would make the run fail.
 
-    Commands, `domain` for what a script makes, and `ensemble.settings` all call this function. It leaves the folder for
-    the results and the launcher to the commands.
+    All commands and `domain` call it. It leaves the folder for the results and the launcher to the commands.
+    ConfigError: everything that is wrong at once.
 
     Args:
-        config: of which the Setup is made.
         to_the_end: whether the run will go to its end unattended: then it has a length, and the values of records in
-            time are read now. A script may take as many steps as it likes, and is told when a record is reached.
-
-    Raises:
-        ConfigError: with everything that is wrong at once.
+            time are read now. A script may take as many steps as it likes, and sees when a record is reached.
     """
     return check(setup_of(config), to_the_end).config
 
@@ -186,11 +182,7 @@ def check_files(config: Config) -> Iterator[str]:
 def check_records(setup: Setup, values: bool = True) -> Iterator[str]:
     """Whether the records of coefficients that vary cover the run, and have values on water.
 
-    Of many only the first and the last one are read before the run.
-
-    Args:
-        setup: resolved.
-        values: whether records are read.
+    Of many only the first and the last one are read before the run; none without `values`.
     """
     config, (ny, nx) = setup.config, setup.shape
     for name in setup.scheme.varying:
@@ -278,10 +270,10 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
     if dt > largest:
-        given = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
+        key = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
         if process == WAVES and extremes.uneven:
             process = f"{process}, at {extremes.fastest}"
-        yield f"{given}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
+        yield f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
 
@@ -293,20 +285,12 @@ def floor(value: float) -> str:
 
 
 def require_length(config: Config) -> None:
-    """Make sure that a run has a length.
-
-    Raises:
-        ConfigError: it has none.
-    """
+    """Raise ConfigError if a run has no length."""
     if problems := list(check_length(config)):
         raise ConfigError(problems)
 
 
 def require_derivatives(config: Config) -> None:
-    """Make sure that there are derivatives of the steps of a configuration.
-
-    Raises:
-        UsageError: there are none.
-    """
+    """Raise UsageError if there are no derivatives of the steps of a configuration."""
     if config.run.executor == "reference":
         raise UsageError("executor reference: it has no derivatives; take native or xla")

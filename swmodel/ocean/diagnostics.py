@@ -76,7 +76,7 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
         "energy": density * sums.pop("energy"),
         "potential_enstrophy": sums.pop("potential_enstrophy"),
         "max_speed": fastest,
-        "min_h": most["least_h"],
+        "min_h": most["min_h"],
         "cfl": config.time.dt * (fastest + math.sqrt(g * most["h"])) * most["per_length"],
     } | sums
 
@@ -121,7 +121,7 @@ def bounds_of(strips, transport) -> dict[str, float]:
 
     Returns:
         {"h", "u", ... of each prognostic field; "depth"; "f"; "area", "dx", "dy" at any location; "per_area", of
-        1/area; "per_length": see there; "least_h": the smallest thickness on water}, SI units.
+        1/area; "per_length": see there; "min_h": the smallest thickness on water}, SI units.
     """
     found = on_all_cores(bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in found], axis=0)
@@ -141,7 +141,7 @@ def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
     for name, of in {"area": "area", "dx": "dx", "dy": "dy", "per_area": "rarea"}.items():
         most[name] = max(place.cut((-1, -1), shape).values.max() for place in getattr(grid, of))
     most["per_length"] = per_length(grid, shape, wet)
-    return most | {"least_h": -h.min(initial=np.inf)}
+    return most | {"min_h": -h.min(initial=np.inf)}
 
 
 def per_length(grid, shape, wet) -> float:
@@ -154,7 +154,7 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
     """Upper bounds of a cell's `contributions`, by their names, from those of `bounds_of`."""
     h, u, v, area = (most[name] for name in ("h", "u", "v", "area"))
     absolute = most["f"] + 4 * (v * most["dy"] + u * most["dx"]) * most["per_area"]
-    least = most["least_h"] if most["least_h"] > 0 else math.nan
+    least = most["min_h"] if most["min_h"] > 0 else math.nan
     thickness = h + most["depth"]
     # Products overflow to infinity; powers would raise OverflowError.
     bounds = {

@@ -85,7 +85,7 @@ def warn_of(path, found: dict) -> None:
     Raises:
         FilesError: it cannot be read, or is damaged.
     """
-    if words := guard.doubt(path, found):
+    if words := guard.warning_for(path, found):
         log.warning("%s", words)
 
 

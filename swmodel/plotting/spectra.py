@@ -12,7 +12,7 @@ import numpy as np
 
 from ..config.loading.load import from_toml
 from ..files.output.metadata import define_time, history_line
-from ..files.output.spectra import define_spectra, define_wavenumbers
+from ..files.output.series import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT
 from ..ocean.squares import square_of, squares_of
 from ..ocean.terms.tracer import CONTENT

@@ -193,7 +193,7 @@ def test_the_look_after_steps_finds_what_health_refuses_and_nothing_else(executo
         if place:
             fields[name][place] = value
         model.carry = carry._replace(state=State(**fields))
-        refused = not (health.look().low < 0).all()
+        refused = not (health.look().neg_min_h < 0).all()
         count = unusable(model.carry.state, model.grid.wet, margin, model.transport)
         assert bool(model.get(count)) == refused, (place, name, value)
         found[place, name, value] = refused

@@ -220,7 +220,7 @@ def test_a_tide_gives_no_more_than_health_expects(tmp_path, monkeypatch):
     options |= {"run.steps": 48, "tide.factor": 100.0, "run.check_every_steps": 6, "run.executor": "reference"}
     config = swmodel.load("rest", TIDE | options, {})
     swmodel.Simulation(config).run(tmp_path / "run")
-    monkeypatch.setattr("swmodel.model.health.one.largest_acceleration", lambda domain: 0.0)
+    monkeypatch.setattr("swmodel.model.health.verdict.largest_acceleration", lambda domain: 0.0)
     with pytest.raises(NumericalError, match="times what the run can have"):
         swmodel.Simulation(config).run(tmp_path / "unknown")
 

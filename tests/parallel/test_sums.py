@@ -90,7 +90,7 @@ def test_the_largest_strip_of_the_largest_numbers_does_not_overflow():
 def test_currents_whose_energy_no_number_holds_give_no_sum(current):
     """Infinite bounds, not an exception: the diagnostics of a run that blows up are written."""
     lengths = {"area": 25e6, "dx": 5e3, "dy": 5e3, "per_area": 1 / 25e6}
-    bounds = largest(lengths | {"h": 100.0, "u": current, "v": 0.0, "depth": 100.0, "f": 1e-4, "least_h": 1.0}, 9.81)
+    bounds = largest(lengths | {"h": 100.0, "u": current, "v": 0.0, "depth": 100.0, "f": 1e-4, "min_h": 1.0}, 9.81)
     assert bounds["mass"] == 100.0 * 25e6
     assert bounds["energy"] == math.inf
     assert math.isnan(FixedPoint(bounds["energy"]).value((0, 0)))

@@ -13,7 +13,7 @@ from ...ocean.scheme import Scheme
 from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
 from ...parallel.transport.programs import MOST
-from ..watch import NOBODY, Watch
+from ..watch import NO_WATCH, Watch
 from . import REMEDY, built, not_built
 from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
 from .compile import Request
@@ -149,7 +149,7 @@ class Kernel(NamedTuple):
     def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None, watch: Watch | None = None):
         """The carry n steps later; with a Watch, also what it has seen: the last step of each pass."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
-        look, seen = watch or NOBODY
+        look, seen = watch or NO_WATCH
 
         def look_at(seen, fields, step):
             return look(seen, carry.state._make(fields[: len(carry.state)]), step)
@@ -158,7 +158,7 @@ class Kernel(NamedTuple):
         later = Carry(*tree.unflatten(fields), carry.step + n)
         return later if watch is None else (later, seen)
 
-    def run(self, fields, static: Static, dt, shift, step, n, extent=None, watch: Watch = NOBODY) -> tuple[list, Any]:
+    def run(self, fields, static: Static, dt, shift, step, n, extent=None, watch: Watch = NO_WATCH) -> tuple[list, Any]:
         """The fields of the carry [ny, nx], in the order of `trace.carried`, n steps after `step`; see `advance`."""
         call = Calls(self, static, dt, fields[0].shape, shift, extent)
         names, made = carried(self.scheme, self.method, self.derivative), call.made

@@ -22,9 +22,6 @@ def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: 
     Returns:
         checksums: whether the file has any; steps: those of its records; damaged: pairs of the name of a variable, or
         of another damaged part, and the number of the record, None for what does not change.
-
-    Raises:
-        OSError, KeyError, ValueError, RuntimeError: the file cannot be read.
     """
     import h5py
 
@@ -52,8 +49,7 @@ def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: 
 def require_within(name: str, variable, size: int) -> int:
     """Walk through the index of a variable's chunks; returns the size of their values, uncompressed, bytes.
 
-    Raises:
-        ValueError: the file does not hold all the chunks in its index.
+    ValueError: the file does not hold all the chunks in its index.
     """
     ends, unpacked = [], 0
     if variable.chunks is not None:

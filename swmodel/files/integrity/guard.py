@@ -57,7 +57,7 @@ class Job(NamedTuple):
 
 
 def facts(jobs: list[Job]) -> list[dict]:
-    """What one process finds in each file; with "problem", the reason in words, if the file cannot be used."""
+    """What one process finds in each file; with "problem", why the file cannot be used."""
     found = [why_no_file(job.path) for job in jobs]
     here = [place for place, problem in enumerate(found) if problem is None]
     found = [{"problem": problem} for problem in found]
@@ -110,11 +110,10 @@ def examined(jobs: list[Job]) -> list[dict]:
     return [*found, {"problem": problem}, *examined(jobs[len(found) + 1 :])]
 
 
-def doubt(path, found: dict) -> str | None:
+def warning_for(path, found: dict) -> str | None:
     """What the user must know of a file of which the intact values are read; None: nothing.
 
-    Raises:
-        FilesError: there is a "problem" other than changed names and attributes.
+    FilesError: there is a "problem" other than changed names and attributes.
     """
     if "problem" not in found:
         return None

@@ -2,8 +2,7 @@
 its end tides in harmonics.nc (`tidal_constants`)."""
 
 from .samples import Sections, Stations
-from .series import Diagnostics
+from .series import Diagnostics, Spectra
 from .snapshots import Output
-from .spectra import Spectra
 
 __all__ = ["Diagnostics", "Output", "Sections", "Spectra", "Stations"]

@@ -33,17 +33,13 @@ _WRITER = Worker("netcdf")
 class BackgroundFile:
     """A NetCDF file with records. Made, used and closed by all ranks together; only rank 0 has a file.
 
-    After a failure nothing more is written, and all ranks raise the error the next time they `agree`. The file keeps
+    After a failure nothing more is written, and all ranks raise FilesError the next time they `agree`. The file keeps
     the records that were complete before.
 
     Args:
         path: that of the file; without `resume` an existing file is replaced.
-        transport: by which the ranks agree.
         define: function of a netCDF4.Dataset that defines everything in a new file.
         resume: function of the Records that prepares an existing file for further records.
-
-    Raises:
-        FilesError: the file cannot be written.
     """
 
     def __init__(self, path, transport, define, resume=None):
@@ -77,11 +73,7 @@ class BackgroundFile:
         self.put(self._append, values, 2 * nbytes + RECORD_METADATA_BYTES, nbytes=nbytes)
 
     def flush(self) -> None:
-        """Wait until all that was put is durably in the file.
-
-        Raises:
-            FilesError: something put so far could not be written.
-        """
+        """Wait until all that was put is durably in the file."""
         self.put(self._commit)
         self._finish()
         self.agree()

@@ -20,14 +20,10 @@ HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
-    """Make sure that the files can be continued, and that the records to be kept are intact; examined on rank 0.
+    """Raise FilesError on all ranks unless the files can be continued, and the records to be kept are intact.
 
     Args:
         files: {path of an existing file: function of a record's step that says whether the record is kept}.
-        transport: called by all ranks together.
-
-    Raises:
-        FilesError: a file is damaged, on all ranks.
     """
     error = transport.broadcast(damage(files) if transport.rank == 0 else None)
     if error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,17 +11,9 @@ import numpy as np
 
 from ...ocean.variable import Variable
 from ..draft import Draft
-from ..gather import chunk_rows, gathered
-from .metadata import DIMENSIONS, attributes, define_grid, define_provenance
-from .static import FILL, define_static, land, on_water, static_rows
-
-
-class Number(NamedTuple):
-    """A number in the file: name, value, and the attributes of its variable."""
-
-    name: str
-    value: float
-    attributes: dict[str, str]
+from ..gather import gathered
+from .metadata import define_field, define_grid, define_provenance
+from .static import define_static, land, on_water, static_rows
 
 
 class Largest(NamedTuple):
@@ -33,51 +25,37 @@ class Largest(NamedTuple):
 
 
 def write_maps(
-    path, config, transport, maps, define: Callable, command_line: str = "", given: Collection[str] = ()
+    path, config, transport, maps, define: Callable, command_line: str = "", outside: Collection[str] = ()
 ) -> dict[str, Largest]:
     """Write a file of maps, which appears whole or not at all; called by all processes together.
 
-    Any number of processes writes the same data. Maps have no value on land.
+    Any number of processes writes the same data. Maps have no value on land. FilesError: it could not be written.
 
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx].
         define: function of the netCDF4.Dataset that adds all else that the file holds.
-        given: names of maps that have values on the water outside open sides, too.
+        outside: names of maps that have values on the water outside open sides, too.
 
     Returns:
         {name of a map: its Largest} on rank 0.
-
-    Raises:
-        FilesError: it could not be written, on all processes.
     """
-    writer = _Writer(config, given)
+    writer = _Writer(config, outside)
     draft = Draft(path, transport, writer.close)
     draft.do(writer.open, draft.temporary, transport, command_line)
     draft.do(define, writer.file)
     for entry, local in maps:
-        draft.do(writer.add, entry)
+        draft.do(define_field, writer.file, entry, config)
         draft.fill(partial(writer.store, entry), gathered(transport, np.asarray(local)))
     draft.do(writer.close)
     draft.finish()
     return writer.largest
 
 
-def put_numbers(dataset, numbers: Iterable[Number]) -> None:
-    """Write Numbers into a netCDF4.Dataset."""
-    for name, value, meaning in numbers:
-        variable = dataset.createVariable(name, "f8", fill_value=False)
-        variable.setncatts(meaning)
-        variable[...] = value
-
-
 class _Writer:
     """The file on rank 0."""
 
-    def __init__(self, config, given: Collection[str]):
-        self.config, self.given, self.file, self.largest = config, given, None, {}
-        self.dtype, shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
-        chunks = chunk_rows(shape, self.dtype.itemsize), shape[1]
-        self.packed = {"compression": "zlib", "complevel": 1, "shuffle": True, "chunksizes": chunks}
+    def __init__(self, config, outside: Collection[str]):
+        self.config, self.outside, self.file, self.largest = config, outside, None, {}
 
     def open(self, path: Path, transport, command_line: str) -> None:
         """Make the file with the fields of the run that do not change."""
@@ -86,20 +64,14 @@ class _Writer:
         self.file = netCDF4.Dataset(path, "w", format="NETCDF4")
         define_provenance(self.file, self.config, transport, command_line)
         define_grid(self.file, self.config.grid)
-        define_static(self.file, self.config, self.packed)
+        define_static(self.file, self.config)
         for name, values in static_rows(self.config, 0, self.config.grid.ny):
             self.file[name][:] = values
-
-    def add(self, entry: Variable) -> None:
-        """Make the variable of a map."""
-        dimensions = DIMENSIONS[entry.location]
-        made = self.file.createVariable(entry.name, self.dtype, dimensions, fill_value=FILL, **self.packed)
-        made.setncatts(attributes(entry, self.config.grid))
 
     def store(self, entry: Variable, first: int, rows: np.ndarray) -> None:
         """Write rows of a map from row `first` on, and keep its Largest."""
         numbers = np.arange(first, first + len(rows)), np.arange(self.config.grid.nx)
-        dry = land(self.config, *numbers, given=entry.name in self.given)[entry.location]
+        dry = land(self.config, *numbers, outside=entry.name in self.outside)[entry.location]
         self.file[entry.name][first : first + len(rows)] = on_water(rows, dry)
         size = np.abs(rows) if dry is None else np.where(dry, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)

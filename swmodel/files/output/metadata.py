@@ -14,6 +14,7 @@ from ...ocean.coordinates import OFFSETS, axes, on_sphere, turned
 from ...ocean.dates import units_of
 from ...ocean.table import on_grid
 from ...parallel.environment import version_of
+from ..gather import chunk_rows
 from ..integrity import checksums
 
 #: Dimensions (y, x) of each location, and its name in SGRID, whose nodes are x_f and y_f, the east and north faces.
@@ -38,6 +39,12 @@ TIME = {
     "axis": "T",
     "units_metadata": "leap_seconds: none",
 }
+
+STEP = {"long_name": "number of time steps", "units": "1"}
+
+#: The fill value of netCDF, for float32 and float64; how fields are compressed.
+FILL = 9.969209968386869e36
+PACKED = {"compression": "zlib", "complevel": 1, "shuffle": True}
 
 #: The dimension of the two ends of an interval.
 BOUNDS = "bounds"
@@ -112,7 +119,35 @@ def times_of(time) -> dict[str, str]:
     return {"units": units_of(time), "calendar": time.calendar}
 
 
-def define_time(dataset, times: dict[str, str], bounds: bool, chunk: int | None = None) -> None:
+def define_variable(dataset, name: str, dimensions, about: dict, values=None, kind="f8", fill=False, **storage):
+    """Make a variable of a netCDF4.Dataset with its attributes `about`, and its values where they are known.
+
+    Args:
+        fill: its fill value; False: none, as all of it is written.
+        storage: further options of createVariable.
+    """
+    variable = dataset.createVariable(name, kind, dimensions, fill_value=fill, **storage)
+    variable.setncatts(about)
+    if values is not None:
+        variable[...] = values
+    return variable
+
+
+def define_field(dataset, row, config, before=(), name: str = "", kind=None, fill=FILL, **about) -> None:
+    """Make the compressed variable of a field on the grid, in chunks of rows.
+
+    Args:
+        row: of the table of variables; `name` and `about` replace its name and attributes.
+        before: the dimensions before those of the grid, with one index in a chunk.
+        kind: type of the values; None: the precision of the run.
+    """
+    name, dtype, columns = name or row.name, np.dtype(config.run.dtype), config.grid.nx
+    chunk = *(1 for _ in before), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
+    dimensions, found = (*before, *DIMENSIONS[row.location]), attributes(row, config.grid, name, **about)
+    define_variable(dataset, name, dimensions, found, None, kind or dtype, fill, chunksizes=chunk, **PACKED)
+
+
+def define_time(dataset, times: dict[str, str], bounds: bool = False, chunk: int | None = None) -> None:
     """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
 
     Args:
@@ -120,16 +155,19 @@ def define_time(dataset, times: dict[str, str], bounds: bool, chunk: int | None 
         chunk: records of a chunk; None: netCDF's choice.
     """
     dataset.createDimension("time")
-    more = {"fill_value": False} | ({"chunksizes": (chunk,)} if chunk else {})
-    dataset.createVariable("time", "f8", ("time",), **more).setncatts(TIME | times)
-    dataset.createVariable("step", "i8", ("time",), **more).setncatts(
-        {"long_name": "number of time steps", "units": "1"}
-    )
+    storage = {"chunksizes": (chunk,)} if chunk else {}
+    define_variable(dataset, "time", ("time",), TIME | times, **storage)
+    define_variable(dataset, "step", ("time",), STEP, kind="i8", **storage)
     if bounds:
-        dataset["time"].bounds = "time_bounds"
-        if BOUNDS not in dataset.dimensions:
-            dataset.createDimension(BOUNDS, 2)
-        dataset.createVariable("time_bounds", "f8", ("time", BOUNDS), fill_value=False)
+        define_bounds(dataset, "time")
+
+
+def define_bounds(dataset, name: str, values=None) -> None:
+    """Make the bounds of the intervals around the values of a coordinate."""
+    if BOUNDS not in dataset.dimensions:
+        dataset.createDimension(BOUNDS, 2)
+    dataset[name].bounds = f"{name}_bounds"
+    define_variable(dataset, f"{name}_bounds", (name, BOUNDS), {}, values)
 
 
 def define_checksums(dataset) -> None:
@@ -137,19 +175,12 @@ def define_checksums(dataset) -> None:
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
     size = len(names) + 1
     dataset.createDimension(checksums.DIMENSION, size)
-    made = dataset.createVariable(
-        checksums.VARIABLE,
-        "u4",
-        ("time", checksums.DIMENSION),
-        fill_value=False,
-        chunksizes=(max(1, CHECKSUM_BYTES // (4 * size)), size),
-    )
-    made.setncatts(
-        {
-            "long_name": "CRC-32 of the values in the record of each of the variables, and of these checksums",
-            checksums.COLUMNS: " ".join(names),
-        }
-    )
+    about = {
+        "long_name": "CRC-32 of the values in the record of each of the variables, and of these checksums",
+        checksums.COLUMNS: " ".join(names),
+    }
+    chunk, dimensions = (max(1, CHECKSUM_BYTES // (4 * size)), size), ("time", checksums.DIMENSION)
+    define_variable(dataset, checksums.VARIABLE, dimensions, about, kind="u4", chunksizes=chunk)
 
 
 def define_grid(dataset, grid) -> None:
@@ -158,20 +189,15 @@ def define_grid(dataset, grid) -> None:
     On a sphere these are longitudes and latitudes with bounds, geographic or about the pole of the grid, and a grid
     mapping is added.
     """
-    for name, values, told in along_axes(grid):
+    for name, values, about in along_axes(grid):
         dataset.createDimension(name, len(values))
-        variable = dataset.createVariable(name, "f8", (name,), fill_value=False)
-        variable.setncatts(told)
-        variable[:] = values
+        define_variable(dataset, name, (name,), about, values)
         if on_sphere(grid):
-            define_bounds(dataset, variable, values, axes(grid)["xy".index(name[0])].spacing)
-    topology = dataset.createVariable("grid", "i4", fill_value=False)
-    topology.setncatts(TOPOLOGY)
-    topology[...] = 0
+            half = 0.5 * axes(grid)["xy".index(name[0])].spacing
+            define_bounds(dataset, name, values[:, None] + half * np.array([-1, 1]))
+    define_variable(dataset, "grid", (), TOPOLOGY, 0, "i4")
     if on_sphere(grid):
-        mapping = dataset.createVariable(MAPPING, "i4", fill_value=False)
-        mapping.setncatts(mapping_of(grid) | {"earth_radius": np.float64(grid.radius)})
-        mapping[...] = 0
+        define_variable(dataset, MAPPING, (), mapping_of(grid) | {"earth_radius": np.float64(grid.radius)}, 0, "i4")
 
 
 def mapping_of(grid) -> dict:
@@ -196,29 +222,20 @@ def along_axes(grid) -> Iterator[tuple[str, np.ndarray, dict]]:
     for axis in "xy":
         standard_name, what, units = coordinates_of(grid)[axis]
         for end, where in (("c", "centres"), ("f", "east faces" if axis == "x" else "north faces")):
-            told = {
+            about = {
                 "standard_name": standard_name,
                 "long_name": f"{what} of the cells' {where}",
                 "units": units,
                 "axis": axis.upper(),
             }
-            told |= {"c_grid_axis_shift": np.float64(0.5)} if end == "f" else {}
-            yield f"{axis}_{end}", positions(grid, axis, "centre" if end == "c" else "corner"), told
+            about |= {"c_grid_axis_shift": np.float64(0.5)} if end == "f" else {}
+            yield f"{axis}_{end}", positions(grid, axis, "centre" if end == "c" else "corner"), about
 
 
 def positions(grid, axis: str, location: str) -> np.ndarray:
     """The coordinates of all points of a location along x or y, in the units of the axis."""
     along, shift = axes(grid)["xy".index(axis)], OFFSETS[location]["yx".index(axis)]
     return along.first + (np.arange(along.cells) + shift) * along.spacing
-
-
-def define_bounds(dataset, variable, values: np.ndarray, spacing: float) -> None:
-    """Make the bounds of the cells around the points of a coordinate."""
-    if BOUNDS not in dataset.dimensions:
-        dataset.createDimension(BOUNDS, 2)
-    variable.bounds = f"{variable.name}_bounds"
-    bounds = dataset.createVariable(variable.bounds, "f8", (variable.name, BOUNDS), fill_value=False)
-    bounds[:] = values[:, None] + spacing * np.array([-0.5, 0.5])
 
 
 def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:

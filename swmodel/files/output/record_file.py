@@ -11,6 +11,7 @@ from ...errors import FilesError
 from ..gather import row_blocks
 from . import continuation
 from .background import BackgroundFile
+from .metadata import define_checksums, define_provenance, define_time, times_of
 from .records import Records
 from .static import static_differences, write_static
 
@@ -18,20 +19,17 @@ from .static import static_differences, write_static
 class RecordFile(ABC):
     """Base of the files with a record for each time that is due. All methods are called by all processes together.
 
+    FilesError: the file cannot be written, or belongs to another run; on all processes.
+
     Args:
-        path: that of the file.
-        config: resolved configuration.
-        transport: that of the run.
         command_line: recorded in the file's history.
         keep: continue an existing file after the records for whose number of steps this function is true; the others
             are dropped. None: a new file.
-
-    Raises:
-        FilesError: the file cannot be written, or belongs to another run.
     """
 
-    #: Whether the file holds fields, and so also those that do not change.
-    on_grid = True
+    #: Whether the file holds fields, and so also those that do not change; whether there are intervals of means; the
+    #: records of a chunk of `time`.
+    on_grid, bounds, chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
         self.transport, self.dtype = transport, np.dtype(config.run.dtype)
@@ -53,24 +51,23 @@ class RecordFile(ABC):
                 self._file.put(write_static, config, first, last)
             self._file.put(Records.seal)
 
-    @abstractmethod
     def define(self, dataset, config, transport, command_line: str) -> None:
         """Define everything in a new netCDF4.Dataset."""
+        define_provenance(dataset, config, transport, command_line)
+        define_time(dataset, times_of(config.time), self.bounds, self.chunk)
+        self.define_contents(dataset, config)
+        define_checksums(dataset)
+
+    @abstractmethod
+    def define_contents(self, dataset, config) -> None:
+        """Define everything but times, checksums and global attributes."""
 
     def flush(self) -> None:
-        """Make all records so far durable: they survive a kill and a power cut.
-
-        Raises:
-            FilesError: a record could not be written, on all processes.
-        """
+        """Make all records so far durable: they survive a kill and a power cut."""
         self._file.flush()
 
     def close(self) -> None:
-        """Finish writing and close the file.
-
-        Raises:
-            FilesError: a record could not be written, and no call has raised this before.
-        """
+        """Finish writing and close the file."""
         self._file.close()
 
     def __enter__(self):

@@ -1,10 +1,12 @@
-"""Time series of the whole domain: mass, energy, ..."""
+"""Time series of the whole domain: diagnostics.nc (mass, energy, ...) and spectra.nc of a run."""
 
 from __future__ import annotations
 
 from ...ocean.diagnostics import quantities
+from ...ocean.squares import square_of, squares_of
+from ...ocean.wavenumbers import ALONG, axes_of
 from ...setup.setup import setup_of
-from .metadata import define_checksums, define_provenance, define_time, times_of
+from .metadata import define_variable
 from .record_file import RecordFile
 
 
@@ -14,11 +16,7 @@ class Series(RecordFile):
     on_grid = False
 
     def write(self, step: int, seconds: float, values: dict) -> None:
-        """Append the values at one time, by the names of their variables.
-
-        Raises:
-            FilesError: this record or one before could not be written, on all ranks.
-        """
+        """Append the values at one time, by the names of their variables."""
         self._file.begin()
         self._file.put(put_series, values)
         self._file.complete(step, seconds)
@@ -28,14 +26,17 @@ class Series(RecordFile):
 class Diagnostics(Series):
     """diagnostics.nc of a run: the `quantities` over time; see `RecordFile`."""
 
-    def define(self, dataset, config, transport, command_line: str) -> None:
-        """See `RecordFile.define`."""
-        define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, times_of(config.time), bounds=False)
+    def define_contents(self, dataset, config) -> None:
         for name, quantity in quantities(setup_of(config).scheme, config.open_sides.sides).items():
-            variable = dataset.createVariable(name, "f8", ("time",), fill_value=False)
-            variable.setncatts({"long_name": quantity.long_name, "units": quantity.units})
-        define_checksums(dataset)
+            define_variable(dataset, name, ("time",), {"long_name": quantity.long_name, "units": quantity.units})
+
+
+class Spectra(Series):
+    """spectra.nc of a run: `ocean.spectra.measure` over time; see `RecordFile`."""
+
+    def define_contents(self, dataset, config) -> None:
+        define_wavenumbers(dataset, config.grid)
+        define_spectra(dataset, squares_of(setup_of(config).scheme.state._fields))
 
 
 def put_series(records, values: dict) -> None:
@@ -43,3 +44,39 @@ def put_series(records, values: dict) -> None:
     for name, each in values.items():
         if name in records.file:
             records.put(name, each)
+
+
+def define_wavenumbers(dataset, grid) -> None:
+    """Make the dimensions of spectra with their coordinates; `grid` is the section of the configuration."""
+    for along, axis in axes_of(grid).items():
+        name, about = f"wavenumber{along}", {"long_name": f"angular wavenumber{ALONG[along]}", "units": "rad m-1"}
+        if not along:
+            about["comment"] = "rings as wide as the spacing, whole up to largest_whole; beyond, the grid cuts them"
+            about["largest_whole"] = axis.step * axis.whole
+        dataset.createDimension(name, axis.count)
+        define_variable(dataset, name, (name,), about, axis.wavenumbers)
+
+
+def define_spectra(dataset, names, parts=None, **about: str) -> None:
+    """Make the variables of spectra.
+
+    Args:
+        names: of the quantities, of `squares.squares_of`.
+        parts: {quantity: the parts of the tendency whose effect on it is also in the file}.
+        about: attributes of all variables.
+    """
+    for name in names:
+        square, of = square_of(name), (parts or {}).get(name, ())
+        for along, words in ALONG.items():
+            density = f"density of {square.long_name} by wavenumber{words}"
+            made = {name: (density, square.units[0])}
+            for part in of:
+                made[f"{name}_by_{part}"] = f"change of the {density}, by {part.replace('_', ' ')}", square.units[1]
+            for each, (long_name, units) in made.items():
+                found = {"long_name": long_name, "units": units} | about
+                define_variable(dataset, each + along, ("time", f"wavenumber{along}"), found)
+        if square.carried in of:
+            words = f"flux of {square.long_name} through the upper edge of a ring to larger wavenumbers, by "
+            found = {"long_name": words + square.carried, "units": square.units[2]} | about
+            define_variable(dataset, f"{name}_flux", ("time", "wavenumber"), found)
+    dataset.comment = "The sum over wavenumbers of a density, times their spacing, is the mean over the domain."

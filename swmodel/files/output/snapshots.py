@@ -6,11 +6,11 @@ import numpy as np
 
 from ...ocean.table import MAXIMUM, MEAN, entry_of, maxima_of
 from ...ocean.variable import Variable
-from ..gather import chunk_rows, gathered
-from .metadata import DIMENSIONS, attributes, define_checksums, define_grid, define_provenance, define_time, times_of
+from ..gather import gathered
+from .metadata import define_field, define_grid
 from .record_file import RecordFile
 from .records import Records
-from .static import FILL, define_static, land, on_water
+from .static import define_static, land, on_water
 
 
 class Output(RecordFile):
@@ -20,7 +20,7 @@ class Output(RecordFile):
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
-        self.rows = rows_of(config)
+        self.rows, self.bounds = rows_of(config), bool(config.output.means)
         block = transport.block
         rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
         self._land = land(config, rows, columns)
@@ -35,9 +35,6 @@ class Output(RecordFile):
             fields: those of `rows_of` on this rank's block, name -> NumPy array [y, x]; without means if there was no
                 step. NaN in a time: there was none.
             member: the member of an ensemble to which the fields belong; they are empty if this process has none of it.
-
-        Raises:
-            FilesError: this record or one before could not be written, on all ranks.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -53,21 +50,11 @@ class Output(RecordFile):
         self._file.complete(step, seconds)
         self._file.agree()
 
-    def define(self, dataset, config, transport, command_line: str) -> None:
-        """See `RecordFile.define`."""
-        define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, times_of(config.time), bounds=bool(config.output.means))
+    def define_contents(self, dataset, config) -> None:
         define_grid(dataset, config.grid)
-        chunk = chunk_rows(self.shape, self.dtype.itemsize), self.shape[1]
-        packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
-        define_static(dataset, config, packed | {"chunksizes": chunk})
+        define_static(dataset, config)
         for name, (row, method) in self.rows.items():
-            dimensions = ("time", *DIMENSIONS[row.location])
-            made = dataset.createVariable(
-                name, self.dtype, dimensions, fill_value=FILL, chunksizes=(1, *chunk), **packed
-            )
-            made.setncatts(attributes(row, config.grid, cell_methods=method))
-        define_checksums(dataset)
+            define_field(dataset, row, config, ("time",), name, cell_methods=method)
 
 
 def rows_of(config) -> dict[str, tuple[Variable, str]]:

@@ -13,10 +13,7 @@ from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.variable import Variable
 from ...setup import fields
 from ...setup.setup import coriolis
-from .metadata import DIMENSIONS, END, attributes
-
-#: The fill value of netCDF, for float32 and float64.
-FILL = 9.969209968386869e36
+from .metadata import END, FILL, define_field, define_variable
 
 CELL_AREA = Variable("cell_area", "centre", "m2", "cell_area", "area of the cells")
 
@@ -50,16 +47,13 @@ TURNED = {
 }
 
 
-def land(config, rows, columns, given: bool = False) -> dict[str, np.ndarray | None]:
+def land(config, rows, columns, outside: bool = False) -> dict[str, np.ndarray | None]:
     """For each location, the points without water of the model around, broadcasting to [rows, columns]; None: no such.
 
-    Water outside open sides does not count: at its centres the model has no values.
-
-    Args:
-        given: count it nevertheless, for fields that are given there, as depth is.
+    Water outside open sides does not count, except for fields that have values `outside`, as depth has.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
-    water = fields.water if given else fields.wet
+    water = fields.water if outside else fields.wet
     shape = len(rows), len(columns)
     around = water_around(Patch(water(config, *beyond), (0, 0)))
     found = {location: patch.on(shape) == 0 for location, patch in around.items()}
@@ -76,30 +70,18 @@ def on_water(values: np.ndarray, dry: np.ndarray | None) -> np.ndarray:
     return values if dry is None else np.where(dry, np.asarray(FILL, values.dtype), values)
 
 
-def define_static(dataset, config, storage) -> None:
-    """Make the fields that do not change in a file that has its grid; write those with one axis.
-
-    Args:
-        dataset: netCDF4.Dataset.
-        config: resolved configuration.
-        storage: options of createVariable for fields without time.
-    """
+def define_static(dataset, config) -> None:
+    """Make the fields that do not change in a netCDF4.Dataset that has its grid; write those with one axis."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (ON_SPHERE if on_sphere(config.grid) else {})).items():
-        variable = dataset.createVariable(name, "f8", (dimension,), fill_value=False)
-        variable.setncatts({"long_name": description, "units": "m"})
         places = lengths[name[:2]]
         values = (places.corner if name.endswith("f") else places.centre)[:, 0]
-        variable[:] = np.broadcast_to(values, variable.shape)
-    for name, entry in static_fields(config).items():
+        values = np.broadcast_to(values, len(dataset.dimensions[dimension]))
+        define_variable(dataset, name, (dimension,), {"long_name": description, "units": "m"}, values)
+    for name, row in static_fields(config).items():
         kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(name) else False)
-        variable = dataset.createVariable(name, kind, DIMENSIONS[entry.location], fill_value=fill, **storage)
-        bare = (
-            dict.fromkeys(("coordinates", "grid_mapping", "cell_measures"), "")
-            if name in TURNED and name != ANGLE
-            else {}
-        )
-        variable.setncatts(attributes(entry, config.grid, name, **bare))
+        bare = ("coordinates", "grid_mapping", "cell_measures") if name in TURNED and name != ANGLE else ()
+        define_field(dataset, row, config, (), name, kind, fill, **dict.fromkeys(bare, ""))
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
@@ -136,10 +118,7 @@ def on_water_only(name: str) -> bool:
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change, among them the coefficients of terms that are given as fields.
-
-    Fields with records are not among them.
-    """
+    """The fields [y, x] that do not change, among them coefficients of terms that are fields without records."""
     moving = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in moving and fields.given(config, name))
     found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}

@@ -30,8 +30,7 @@ SAME = 1e-6
 def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
     """Mean depth of the part that is sea, m, zero where none is, and share of sea, of all cells [ny, nx], float64.
 
-    Raises:
-        ReliefError: the relief does not cover the grid.
+    ReliefError: the relief does not cover the grid.
     """
     parts = sampled if turned(grid) or is_coarse(relief, grid) else overlapping
     volume, sea, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
@@ -65,19 +64,16 @@ def cell_edges(axis) -> np.ndarray:
 
 
 def overlaps(relief: Relief, name: str, wanted: np.ndarray):
-    """Which part of each cell of the grid overlaps with each of the relief, along one axis.
+    """Which part of each cell of the grid overlaps with each of the relief, along one axis (lon or lat, by `name`).
 
-    Along latitudes by the difference of their sines, to which areas on a sphere are proportional.
+    Along latitudes by the difference of their sines, to which areas on a sphere are proportional. ReliefError: cells
+    lie beyond the relief.
 
     Args:
-        name: lon or lat.
         wanted: edges of the grid's cells, degrees, rising.
 
     Returns:
         (sparse matrix [cells, points], numbers of the points): those that any of the cells overlaps with.
-
-    Raises:
-        ReliefError: cells lie beyond the relief.
     """
     from scipy.sparse import coo_array
 
@@ -134,12 +130,7 @@ def places_along(relief: Relief, grid) -> list[int]:
 
 
 def places(grid, count, rows: int) -> Iterator[tuple]:
-    """Bands of rows: shape [rows, ky, nx, kx], y of the places, their true longitudes and latitudes [y, x], degrees.
-
-    Args:
-        count: of places along x and y in a cell.
-        rows: of a band.
-    """
+    """Bands of `rows`: shape [rows, ky, nx, kx], y of the places, their longitudes and latitudes [y, x], degrees."""
     along = axes(grid)
     x = along.x.edges[0] + (np.arange(grid.nx * count[0]) + 0.5) * along.x.spacing / count[0]
     for first in range(0, grid.ny, rows):
@@ -187,8 +178,7 @@ def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndar
 def between(relief: Relief, name: str, wanted: np.ndarray) -> tuple[np.ndarray, ...]:
     """The numbers of the points of the relief on both sides of positions, and the part of the step after the first.
 
-    Raises:
-        ReliefError: positions lie beyond the relief.
+    ReliefError: positions lie beyond the relief.
     """
     line: Line = relief.x if name == "lon" else relief.y
     points, edges, count = line.points, line.edges, len(line.points)

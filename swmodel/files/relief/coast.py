@@ -11,13 +11,7 @@ ALSO = 0.5
 
 
 class Changed(NamedTuple):
-    """Water that became land, or land that became water.
-
-    Attributes:
-        what: isthmus, cut-off sea, bay or strait.
-        cells: how many.
-        row, column: of one of them.
-    """
+    """Water that became land, or land that became water: what (isthmus, ...), how many cells, where one lies."""
 
     what: str
     cells: int

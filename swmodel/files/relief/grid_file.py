@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,8 @@ from ...ocean.coordinates import axes, metrics, points, turned
 from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
 from ...setup.fields.netcdf_input.grid_file import ATTRIBUTE
-from ..output.metadata import DIMENSIONS, attributes, define_grid, history_line
+from ..draft import replacing
+from ..output.metadata import DIMENSIONS, PACKED, attributes, define_grid, define_variable, history_line
 from ..output.static import TURNED, place
 from .coast import Changed
 
@@ -98,14 +98,10 @@ def fields_of(made: Made) -> Iterator[Field]:
 
 
 def check_vacant(target, force: bool) -> None:
-    """Whether the file of a grid, and its picture beside it, may be written under this name.
+    """Whether the file of a grid, and its picture beside it, may be written under this name; `force`: or be replaced.
 
-    Args:
-        force: whether those that are there may be replaced.
-
-    Raises:
-        UsageError: one is there, and `force` is not given; or the name is that of a picture.
-        FilesError: there is no such folder, or another file of that name, or it cannot be read.
+    UsageError: one is there, and `force` is not given; or the name is that of a picture. FilesError: there is no such
+    folder, or another file of that name, or it cannot be read.
     """
     import netCDF4
 
@@ -129,19 +125,12 @@ def check_vacant(target, force: bool) -> None:
 
 
 def write(target, made: Made, source: str, command_line: str) -> None:
-    """Write the file of a grid.
-
-    Args:
-        source: of the relief.
-
-    Raises:
-        FilesError: it cannot be.
-    """
+    """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be."""
     import netCDF4
 
     grid = made.grid
     keys = {key: getattr(grid, key) for key in KEYS if getattr(grid, key) is not None}
-    with replaced(Path(target)) as path, netCDF4.Dataset(path, "w") as data:
+    with replacing(target) as path, netCDF4.Dataset(path, "w") as data:
         data.setncatts(
             {
                 "Conventions": "CF-1.12 SGRID-0.3",
@@ -153,30 +142,8 @@ def write(target, made: Made, source: str, command_line: str) -> None:
         )
         define_grid(data, grid)
         for row, kind, values, flags in fields_of(made):
-            filled = None if np.ma.isMaskedArray(values) else False
-            variable = data.createVariable(
-                row.name, kind, DIMENSIONS["centre"], fill_value=filled, zlib=True, complevel=1
-            )
             bare = dict.fromkeys(("coordinates", "grid_mapping"), "") if row.name in TURNED else {}
-            variable.setncatts(attributes(row, grid, row.name, cell_measures="", **bare))
-            if flags:
-                variable.setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags})
-            variable[:] = values
-
-
-@contextmanager
-def replaced(target: Path) -> Iterator[Path]:
-    """A context with the name under which to write a file, which is then put into its place.
-
-    Raises:
-        FilesError: it cannot be written.
-    """
-    temporary = target.with_name(target.name + ".writing")
-    try:
-        yield temporary
-        temporary.replace(target)
-    except (OSError, RuntimeError) as error:
-        raise FilesError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}") from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            about: dict = attributes(row, grid, row.name, cell_measures="", **bare)
+            about |= {"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags} if flags else {}
+            fill = None if np.ma.isMaskedArray(values) else False
+            define_variable(data, row.name, DIMENSIONS["centre"], about, values, kind, fill, **PACKED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -11,18 +12,20 @@ import numpy as np
 
 from ...config.options.grid import CIRCLE, MOST_CELLS, NEAREST, POLE, ROUND_OFF, Grid
 from ...errors import UsageError
-from ...ocean.coordinates import along_axes, axes
+from ...ocean.coordinates import along_axes, axes, points
 from ...parallel.environment import total_memory
 from ...setup.fields.netcdf_input.errors import remark
-from .average import averages, is_coarse, sea_places
+from .average import at_places, averages, is_coarse, sea_places
 from .coast import close, parts, smooth
-from .doubt import doubts
 from .grid_file import Made, check_vacant, write
-from .source import ReliefError, open_relief
+from .source import Relief, ReliefError, open_relief
 from .straits import connected
 
 #: Share of sea from which on a cell is water.
 WATER = 0.5
+
+#: Along each axis no more places than these are compared with the package's relief.
+MOST = 100
 
 #: Memory that making a grid and its picture takes for each cell, bytes, as measured with 3000 x 3000 cells.
 CELL_BYTES = 200
@@ -52,16 +55,14 @@ class Wish:
 def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bool = False) -> Made:
     """Make the file of a grid from a relief.
 
+    ReliefError: the relief is none, or does not cover the region; or there is no water. UsageError: the region cannot
+    be a grid, or there is one in the file. FilesError: the file cannot be written.
+
     Args:
         target: NetCDF file to write.
         relief: "FILE" or "FILE:NAME"; without it, that of the package.
         command_line: recorded.
         force: replace the file of a grid that is there.
-
-    Raises:
-        ReliefError: the relief is none, or does not cover the region; or there is no water.
-        UsageError: the region cannot be a grid, or there is one in the file.
-        FilesError: the file cannot be written.
     """
     check_vacant(target, force)
     grid = grid_of(wish)
@@ -96,8 +97,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
 def grid_of(wish: Wish) -> Grid:
     """The section [grid]; an edge may still lie on a pole (`without_poles`).
 
-    Raises:
-        UsageError: there is no such grid.
+    UsageError: there is no such grid.
     """
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
@@ -122,8 +122,7 @@ def grid_of(wish: Wish) -> Grid:
 def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
     """Whether there is a region, degrees, that cells of this size fit into.
 
-    Raises:
-        UsageError: there is not.
+    UsageError: there is not.
     """
     if not 0 < resolution < math.inf:
         raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
@@ -153,8 +152,7 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
     """The grid without the rows of land at a pole that it reaches, except one beside the water; and the rows that stay.
 
-    Raises:
-        UsageError: the pole lies in water.
+    UsageError: the pole lies in water.
     """
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
@@ -175,11 +173,29 @@ def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
 def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
     """Row and column of the cell of water around a longitude and latitude.
 
-    Raises:
-        UsageError: there is none.
+    UsageError: there is none.
     """
     along, (x, y) = axes(grid), along_axes(grid, *place)
     row, column = (int(np.rint(axis.index(axis.within(at)))) for axis, at in ((along.y, y), (along.x, x)))
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
         raise UsageError(f"--keep: there is no water at {place[0]:g},{place[1]:g} in the region")
     return row, column
+
+
+def doubts(relief: Relief, grid, sea: np.ndarray) -> Iterator[str]:
+    """A line where sea and land [ny, nx] are more often those of the package exchanged than as they are there.
+
+    Nothing is said where a share of sea decides, and not the sign of heights.
+    """
+    if relief.share is not None:
+        return
+    rows, columns = (np.arange(0, cells, -(-cells // MOST)) for cells in (grid.ny, grid.nx))
+    lon, lat = np.broadcast_arrays(*points(grid, "centre", rows, columns).degrees)
+    with ExitStack() as stack:
+        _, share = at_places(open_relief(None, stack), lon, lat)
+    other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
+    if other > 0.5:
+        yield (
+            f"{100 * other:.0f} % of the region is sea where the relief of the package has land, or land where that "
+            f"has sea, by {relief.path}{relief.taken_for()}"
+        )

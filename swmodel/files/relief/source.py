@@ -104,8 +104,7 @@ class Relief(NamedTuple):
 
         A depth that is missing is land.
 
-        Raises:
-            ReliefError: a height is missing, or a share is not between none and all.
+        ReliefError: a height is missing, or a share is not between none and all.
         """
         z = self.factor * self.read(self.height, rows, columns)
         missing = ~np.isfinite(z)
@@ -159,8 +158,7 @@ class Relief(NamedTuple):
 def open_relief(text: str | os.PathLike | None, stack) -> Relief:
     """The Relief of "FILE" or "FILE:NAME", without one that of the package; `stack` closes it.
 
-    Raises:
-        ReliefError: there is no such file, or no relief in it.
+    ReliefError: there is no such file, or no relief in it.
     """
     wanted = parse(str(text or SHIPPED))
     return relief_in(stack.enter_context(open_file(wanted.path, "--relief: ", ReliefError)), wanted)
@@ -191,8 +189,7 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
 def find(dataset: CFDataset, wanted: Source):
     """The variable with the relief.
 
-    Raises:
-        ReliefError: there is none, or there are several.
+    ReliefError: there is none, or there are several.
     """
     fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and numeric(one)}
     if wanted.name:
@@ -219,8 +216,7 @@ def sign_of(found) -> float | None:
 def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
     """Where the points of a field lie along an axis.
 
-    Raises:
-        InputError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
+    InputError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
     """
     word = {"x": "longitudes", "y": "latitudes"}[axis]
     lines = [one for name in found.dims[-2:] for one in dataset.along(name) if dataset.kind(one) == axis]

@@ -129,9 +129,7 @@ class Bodies:
     def paths(self, wet: np.ndarray, isthmus: np.ndarray, barred: set[int]) -> set[int]:
         """Bodies in cells of land through which seas that are cut off from the largest are connected with it.
 
-        Args:
-            isthmus: cells that no path goes through.
-            barred: bodies that none goes through.
+        No path goes through cells of an `isthmus`, or through `barred` bodies.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra

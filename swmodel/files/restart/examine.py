@@ -49,8 +49,7 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         step, seconds, mean_steps, written, configuration, case_file, records; fields (names); members, 1 for a run;
         damaged (pairs of the name of a field whose values have changed, or "header", and None).
 
-    Raises:
-        OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
+    OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
     """
     import h5py
 

@@ -10,8 +10,9 @@ from ...config import ConfigError, to_toml
 from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
 from ...errors import FilesError
 from ...setup.fields import noted
+from ..draft import WRITING
 from ..integrity import guard
-from ..run_folder import CONFIG, RESTARTS, WRITING, holding
+from ..run_folder import CONFIG, RESTARTS, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
 
@@ -24,14 +25,8 @@ EXAMINE = "swmodel.files.restart.examine"
 
 
 class Restart(NamedTuple):
-    """An intact restart file.
-
-    Attributes:
-        step: steps done.
-        configuration: that of the run that wrote it, TOML.
-        members: 1 for a run.
-        case_file: the text of the file with the user's own case.
-        records: what is noted of records in time, see `setup.fields.noted`.
+    """An intact restart file: steps done, TOML and members (1 for a run) of the run that wrote it; the text of the
+    file with the user's own case; what is noted of records in time (`setup.fields.noted`).
     """
 
     path: Path
@@ -70,19 +65,17 @@ def job(path) -> guard.Job:
     return guard.Job(Path(path), EXAMINE)
 
 
-def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
+def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
     """The restart file to continue from, and remarks for the user on newer ones that are damaged.
 
-    Args:
-        directory: the run folder.
-        asked: a path, or the name of a file in the folder's restart/; None: the newest intact one.
+    FilesError: none is intact; the message lists the files that exist.
 
-    Raises:
-        FilesError: none is intact; the message lists the files that exist.
+    Args:
+        name: a path, or the name of a file in the folder's restart/; None: the newest intact one.
     """
-    if asked is not None:
-        named = Path(directory) / RESTARTS / asked
-        paths = [named if named.is_file() else Path(asked)]
+    if name is not None:
+        named = Path(directory) / RESTARTS / name
+        paths = [named if named.is_file() else Path(name)]
     else:
         paths = candidates(directory)
     problems = []
@@ -93,7 +86,7 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
             restart = Restart(path, *(found[name] for name in facts_of))
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
-    if asked is not None or not paths:
+    if name is not None or not paths:
         others = [path for path in candidates(directory) if path not in paths]
         listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
         task = holding(directory).task
@@ -104,11 +97,7 @@ def choose(directory, asked: str | None = None) -> tuple[Restart, list[str]]:
 
 
 def compare(config, restart: Restart, task: str = "run") -> None:
-    """Make sure that a restart file belongs to a configuration (resolved) of a run, or of an ensemble.
-
-    Raises:
-        ConfigError: a key on which results depend, or a record in time, differs; one line for each.
-    """
+    """Raise ConfigError, a line for each difference, unless a restart file is that of a task so configured."""
     ensemble = task == "ensemble"
     essence = decisive_of_ensemble if ensemble else decisive
     problems = differences(restart.configuration, to_toml(config), essence)

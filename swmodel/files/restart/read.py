@@ -13,7 +13,7 @@ from ...ocean.state import Carry
 from ...ocean.table import MEAN_STEPS
 from ...setup.setup import Setup, setup_of
 from .folder import facts
-from .given import GIVEN
+from .python_fields import GIVEN
 from .write import MEMORY
 
 
@@ -23,7 +23,6 @@ class Loaded(NamedTuple):
     Attributes:
         carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
         kept: what accumulators have kept, fields and the number of steps in the means, by the names in the file.
-        path, step: those of the file.
         config: that of the run that wrote it, without its case.
     """
 
@@ -37,13 +36,10 @@ class Loaded(NamedTuple):
 def read(path, setup: Setup, transport) -> Loaded:
     """The fields of this rank, read block by block; called by all ranks together.
 
+    FilesError: the file is damaged, or has other cells, precision or time stepping; on all ranks.
+
     Args:
         path: that of a file chosen by `folder.choose`, so that HDF5 can open it; only the one on rank 0 counts.
-        setup: of the run, with the same cells, precision and time stepping.
-        transport: that of the run.
-
-    Raises:
-        FilesError: the file is damaged, or has other cells, precision or time stepping; on all ranks.
     """
     members = transport.block.members.size
     found, problem = transport.broadcast(_examined(path, setup, members) if transport.rank == 0 else None)

@@ -12,13 +12,11 @@ from .write import contents_of, write
 
 
 class Restarts:
-    """Writes restart/ in a run folder. `write` is called by all ranks together.
+    """Writes restart/ in a run folder; `model.config.restart` says how often.
 
     Args:
-        model: the `run.Model` of the time loop; its `config.restart` says how often.
+        model: the `run.Model` of the time loop.
         config: as the run records it.
-        directory: the run folder.
-        command_line: recorded in the files' history.
         written: step of the newest file that is already in the folder; -1: none.
     """
 
@@ -45,11 +43,8 @@ class Restarts:
     def write(self, kept: dict) -> float:
         """Write the file of the present step, unless it exists; returns the wall-clock seconds that it took.
 
-        Args:
-            kept: what accumulators keep, by the names in the file.
-
-        Raises:
-            FilesError: it could not be written, on all ranks. Earlier files are unchanged.
+        Called by all ranks. FilesError: it could not be written, on all. `kept`: what accumulators keep, by name in
+        the file.
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
@@ -63,13 +58,9 @@ class Restarts:
 
 
 def write_restart(path, model, config, kept: dict, command_line: str = "") -> None:
-    """Write a model as a restart file, with what its accumulators keep, by the names there; by all ranks together.
+    """Write a model as a restart file, with what its accumulators keep; by all processes.
 
-    Args:
-        config: as the run records it.
-
-    Raises:
-        FilesError: it could not be written, on all ranks.
+    `config`: as the run records it.
     """
     contents = contents_of(model.carry, model.step, model.time, kept)._replace(records=model.noted())
     write(path, contents, config, model.transport, command_line, model.get)

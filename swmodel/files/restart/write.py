@@ -15,12 +15,13 @@ import numpy as np
 
 from ...ocean.state import Carry
 from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, entry_of
+from ...ocean.variable import Variable
 from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
 from ..output.continuation import set_text
-from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance
-from . import given
+from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance, define_variable
+from . import python_fields
 from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
 
 #: An upper bound of the bytes in the file besides the fields: coordinates and metadata.
@@ -68,13 +69,10 @@ def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents
 
 
 def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:
-    """Write a restart file; called by all ranks together.
+    """Write a restart file; called by all ranks. FilesError: it could not be written; an earlier file is unchanged.
 
     Args:
         get: function of a field that returns this process's part of it as a NumPy array; None: that of the transport.
-
-    Raises:
-        FilesError: it could not be written, on all ranks. An earlier file is unchanged.
     """
     get = get or transport.get
     writer = _Writer(contents, config, transport, command_line)
@@ -82,7 +80,7 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     draft.do(writer.begin, draft)
     for name, field in contents.fields.items():
         draft.fill(partial(writer.store, name), gathered_members(transport, get(field)))
-    for name, field in given.fields_of(config, transport.block).items():
+    for name, field in python_fields.fields_of(config, transport.block).items():
         draft.fill(partial(writer.store, name), gathered_members(transport, field))
     draft.do(writer.seal, draft.temporary)
     draft.finish()
@@ -94,7 +92,7 @@ class _Writer(JournaledHDF5):
     def __init__(self, contents: Contents, config, transport, command_line: str):
         super().__init__()
         self.contents, self.define = contents, (config, transport, command_line)
-        self.digests = {name: digest() for name in (*contents.fields, *given.kept(config))}
+        self.digests = {name: digest() for name in (*contents.fields, *python_fields.kept(config))}
 
     def begin(self, draft: Draft) -> None:
         """Make the file, without the values of its fields yet."""
@@ -102,7 +100,7 @@ class _Writer(JournaledHDF5):
         config, transport, _ = self.define
         cells, members = config.grid.ny * config.grid.nx, transport.block.members.size
         needed = cells * members * len(self.contents.fields) * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
-        needed += cells * len(given.kept(config)) * np.dtype(np.float64).itemsize
+        needed += cells * len(python_fields.kept(config)) * np.dtype(np.float64).itemsize
         if needed > draft.free():
             raise OSError(f"disk full, it takes {needed} bytes")
         self.open(draft.temporary, image(self.contents, *self.define))
@@ -148,27 +146,31 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     for name in before:
         dataset.createDimension(name, members)
     for name, local in contents.fields.items():
-        base, extreme = EXTREME.fullmatch(name).groups()
-        base, _, product = base.partition(HARMONIC)
-        base, _, memory = base.removesuffix(MEAN).partition(MEMORY)
-        entry = entry_of(base, config.physics)
-        dimensions = (*before, *DIMENSIONS[entry.location])
-        variable = dataset.createVariable(name, local.dtype, dimensions, fill_value=False, contiguous=True)
-        told = attributes(entry, config.grid, coordinates="")
-        if memory:
-            told = {key: told[key] for key in ("grid", "location", "grid_mapping") if key in told}
-            told["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
-        elif name.endswith(MEAN):
-            told["long_name"] = f"mean of {base} over the last {contents.mean_steps} steps"
-        elif product:
-            told["long_name"] = f"sum of {base} times basis function {product} of the harmonic analysis"
-        elif extreme:
-            told["long_name"] = f"{EXTREMES[extreme]} of {base} since the start of the run"
-            if extreme != MAXIMUM:
-                told = {key: text for key, text in told.items() if key != "standard_name"} | {"units": "1"}
-        variable.setncatts(told)
-    for name in given.kept(config):
-        row = given.entry(config, name)
-        variable = dataset.createVariable(name, "f8", DIMENSIONS[row.location], fill_value=False, contiguous=True)
-        variable.setncatts(attributes(row, config.grid, coordinates="") | given.attributes_of(config, name))
+        row, about = described(name, contents.mean_steps, config)
+        define_variable(dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True)
+    for name in python_fields.kept(config):
+        row = python_fields.entry(config, name)
+        about = attributes(row, config.grid, coordinates="") | python_fields.attributes_of(config, name)
+        define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
     return bytes(dataset.close())
+
+
+def described(name: str, mean_steps: int, config) -> tuple[Variable, dict]:
+    """The row in the table of variables to which a field in the file belongs, and the attributes of the field."""
+    base, extreme = EXTREME.fullmatch(name).groups()
+    base, _, product = base.partition(HARMONIC)
+    base, _, memory = base.removesuffix(MEAN).partition(MEMORY)
+    row = entry_of(base, config.physics)
+    about = attributes(row, config.grid, coordinates="")
+    if memory:
+        about = {key: about[key] for key in ("grid", "location", "grid_mapping") if key in about}
+        about["long_name"] = f"memory {memory} of the time stepper {config.time.stepper}, for {base}"
+    elif name.endswith(MEAN):
+        about["long_name"] = f"mean of {base} over the last {mean_steps} steps"
+    elif product:
+        about["long_name"] = f"sum of {base} times basis function {product} of the harmonic analysis"
+    elif extreme:
+        about["long_name"] = f"{EXTREMES[extreme]} of {base} since the start of the run"
+        if extreme != MAXIMUM:
+            about = {key: text for key, text in about.items() if key != "standard_name"} | {"units": "1"}
+    return row, about

@@ -21,7 +21,7 @@ class Accumulator:
         simulation: the run.
 
     Attributes:
-        update: (make, *parts), hashable; make(*parts, transport) is a function (kept, given, State, step) -> kept with
+        update: (make, *parts), hashable; make(*parts, transport) is a function (kept, inputs, State, step) -> kept with
             one more state, of one block, to be traced.
         kept: what is kept so far, a tree of arrays on the devices.
         steps: the steps whose states are added, from outside the loop; None: all steps, within the loop.
@@ -34,7 +34,7 @@ class Accumulator:
     def __init__(self, simulation: Any):
         self.simulation = simulation
 
-    def given(self) -> Any:
+    def inputs(self) -> Any:
         """The second argument of `update`, a tree of arrays that holds for the next steps."""
         raise NotImplementedError
 
@@ -46,11 +46,7 @@ class Accumulator:
         return last
 
     def collect(self) -> None:
-        """Take from the devices what is due at the present step; called by all processes together.
-
-        Raises:
-            FilesError: something could not be written, on all processes.
-        """
+        """Take from the devices what is due at the present step; called by all processes together."""
 
     def stored(self) -> dict[str, Any]:
         """The fields and numbers in a restart file, by their names there."""
@@ -66,15 +62,15 @@ class Accumulator:
     def add(self, state: Any) -> None:
         """Add a state at the present step, outside the loop over steps."""
         program = jitted(*self.update, self.simulation.transport)
-        self.kept = program(self.kept, self.given(), state, jnp.asarray(self.simulation.step, jnp.int32))
+        self.kept = program(self.kept, self.inputs(), state, jnp.asarray(self.simulation.step, jnp.int32))
 
 
 def make_updates(updates: tuple, transport):
-    """The `update` of several Accumulators: of tuples of what is kept, and of `given`."""
+    """The `update` of several Accumulators: of tuples of what is kept, and of `inputs`."""
     functions = [make(*parts, transport) for make, *parts in updates]
 
-    def update(kept, given, state, step):
-        return tuple(each(*mine, state, step) for each, *mine in zip(functions, kept, given, strict=True))
+    def update(kept, inputs, state, step):
+        return tuple(each(*mine, state, step) for each, *mine in zip(functions, kept, inputs, strict=True))
 
     return update
 
@@ -88,7 +84,6 @@ class Accumulators:
         self._update = make_updates, tuple(one.update for one in self._in_loop)
 
     def begin(self, stored: dict[str, Any]) -> None:
-        """See `Accumulator.begin`."""
         for each in self.all:
             each.begin(stored)
 
@@ -100,33 +95,29 @@ class Accumulators:
         """The executor's carry `steps` later, each of which was added."""
         if not self._in_loop:
             return executor.advance(carry, steps)
-        kept, given = tuple(each.kept for each in self._in_loop), tuple(each.given() for each in self._in_loop)
+        kept, inputs = tuple(each.kept for each in self._in_loop), tuple(each.inputs() for each in self._in_loop)
         if executor.name in COMPILED:
-            carry, kept = executor.watch(carry, steps, self._update, kept, given)
+            carry, kept = executor.watch(carry, steps, self._update, kept, inputs)
         else:
             update = jitted(*self._update, self._in_loop[0].simulation.transport)
             for _ in range(steps):
                 carry = executor.advance(carry, 1)
-                kept = update(kept, given, carry.state, carry.step)
+                kept = update(kept, inputs, carry.state, carry.step)
         for each, found in zip(self._in_loop, kept, strict=True):
             each.kept = found
         return carry
 
     def collect(self) -> None:
-        """See `Accumulator.collect`."""
         for each in self.all:
             each.collect()
 
     def stored(self) -> dict[str, Any]:
-        """See `Accumulator.stored`."""
         return reduce(or_, (each.stored() for each in self.all), {})
 
     def record(self) -> dict[str, np.ndarray]:
-        """See `Accumulator.record`."""
         return reduce(or_, (each.record() for each in self.all), {})
 
     def next_record(self) -> None:
-        """See `Accumulator.next_record`."""
         for each in self.all:
             each.next_record()
 

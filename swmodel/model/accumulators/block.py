@@ -17,10 +17,7 @@ OF_POINTS, VELOCITIES = ("h", "eta", "sea_level"), ("u", "v")
 def make_padded(scheme, transport):
     """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
 
-    Faces of open sides are open, and the state has the current through them.
-
-    Args:
-        scheme: that of the run; Params and step matter only for water that comes in through open sides.
+    Faces of open sides are open, and the state has the current through them; Params and step matter for these only.
     """
     width, margin, with_halo = scheme.width, scheme.margin, make_pad(scheme.width, transport)
 
@@ -37,7 +34,6 @@ def make_fields(names, physics, sea, scheme, transport):
 
     Args:
         physics, sea: sections [physics] and [grid] of the configuration, on which the fields depend.
-        scheme: of the run.
     """
     padded, shape = make_padded(scheme, transport), transport.shape
     of_points = OF_POINTS if scheme.with_sides else OF_POINTS + VELOCITIES

@@ -49,31 +49,29 @@ class OfFields(Accumulator):
             self.kept = {name: stored[name] for name in self.kept}
         return there
 
-    def given(self):
-        """See `Accumulator`."""
+    def inputs(self):
         return self.simulation.grid, params_of(self.simulation)
 
     def stored(self) -> dict:
-        """See `Accumulator`."""
         return self.kept
 
 
 def make_mean(names, *parts):
-    """The `update` of Mean; its `parts` are further arguments of `make_fields`, `given` are Grid and Params.
+    """The `update` of Mean; its `parts` are further arguments of `make_fields`, `inputs` are Grid and Params.
 
     The bits must be the same on any layout. So nothing but the weight is divided, as compilers may multiply by the
     reciprocal; and products pass through a maximum, so that they are rounded before they are added.
     """
     fields = make_fields(names, *parts)
 
-    def update(kept, given, state, step):
+    def update(kept, inputs, state, step):
         count = kept[MEAN_STEPS] + 1
 
         def with_one_more(mean, x):
             weight = jnp.ones((), x.dtype) / count.astype(x.dtype)
             return mean + jnp.maximum((x - mean) * weight, jnp.finfo(x.dtype).min)
 
-        found = fields(state, *given, step).items()
+        found = fields(state, *inputs, step).items()
         return {name + MEAN: with_one_more(kept[name + MEAN], x) for name, x in found} | {MEAN_STEPS: count}
 
     return update
@@ -87,12 +85,10 @@ class Mean(OfFields):
         super().__init__(simulation, names, make_mean, (), {name + MEAN: zero for name in names})
 
     def reset(self) -> None:
-        """See `OfFields`."""
         super().reset()
         self.kept[MEAN_STEPS] = self.simulation.transport.put(np.int32(0))
 
     def begin(self, stored: dict) -> None:
-        """See `Accumulator`."""
         self.resume(stored)
 
     def stored(self) -> dict:
@@ -104,7 +100,6 @@ class Mean(OfFields):
         return self.simulation.get({name: self.kept[name] for name in self._blank}) if self.stored() else {}
 
     def next_record(self) -> None:
-        """See `Accumulator`."""
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
@@ -116,8 +111,8 @@ def make_extremes(names, arrival, *parts):
     """The `update` of Extremes: arguments as those of `make_mean`, and the size of eta whose first step is kept."""
     fields = make_fields(names if arrival is None else (*names, *({"eta"} - {*names})), *parts)
 
-    def update(kept, given, state, step):
-        now, found = fields(state, *given, step), {}
+    def update(kept, inputs, state, step):
+        now, found = fields(state, *inputs, step), {}
         for name in names:
             most = name + MAXIMUM
             larger = now[name] > kept[most]
@@ -142,7 +137,6 @@ class Extremes(OfFields):
         super().__init__(simulation, output.maxima, make_extremes, (output.arrival,), blank)
 
     def begin(self, stored: dict) -> None:
-        """See `Accumulator`."""
         if not self.resume(stored):
             self.add(self.simulation.carry.state)
 
@@ -163,12 +157,12 @@ class Extremes(OfFields):
 def make_sums(names, count: int, *parts):
     """The `update` of Harmonics: arguments as those of `make_mean`, and the number of basis functions.
 
-    `given` are Grid, Params, and the values of the basis functions at the step.
+    `inputs` are Grid, Params, and the values of the basis functions at the step.
     """
     fields = make_fields(names, *parts)
 
-    def update(kept, given, state, step):
-        (*static, values), found = given, {}
+    def update(kept, inputs, state, step):
+        (*static, values), found = inputs, {}
         for name, x in fields(state, *static, step).items():
             sums = (f"{name}{HARMONIC}{k}" for k in range(count))
             found |= {key: kept[key] + values[k] * x for k, key in enumerate(sums)}
@@ -188,31 +182,24 @@ class Harmonics(OfFields):
         super().__init__(simulation, found.fields, make_sums, (self.count,), blank)
 
     def begin(self, stored: dict) -> None:
-        """See `Accumulator`.
-
-        Raises:
-            UsageError: the run goes on from a restart file without the sums of the steps before.
-        """
+        """UsageError: the run goes on from a restart file without the sums of the steps before."""
         if not self.resume(stored) and (step := self.simulation.step) >= self.steps.start:
             raise UsageError(
                 f"output.harmonics: there are no sums of the steps up to {step} to go on with; "
                 "start with a later output.harmonics_from"
             )
 
-    def given(self):
-        """See `Accumulator`."""
+    def inputs(self):
         simulation = self.simulation
         values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
         values = values.astype(simulation.config.run.dtype)
-        return *super().given(), simulation.transport.make(lambda block: values)
+        return *super().inputs(), simulation.transport.make(lambda block: values)
 
     def until(self, last: int) -> int:
-        """See `Accumulator`."""
         past = max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)
         return min(last, self.steps.start + past * self.steps.step)
 
     def collect(self) -> None:
-        """See `Accumulator`."""
         if self.simulation.step in self.steps:
             self.add(self.simulation.carry.state)
 

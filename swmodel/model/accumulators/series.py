@@ -14,25 +14,26 @@ KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
 
 
 def make_series(every: int, scheme, transport):
-    """The `update` of Series, of values at points: the function (kept, given, state, step) -> kept of one block.
+    """The `update` of Series, of values at points: the function (kept, inputs, state, step) -> kept of one block.
 
-    kept = values [times points], steps [times]. Row 0 belongs to the first multiple of `every` after given["handed"],
-    and each step writes into the row of the next multiple: the last values there are those of the multiple itself.
+    kept = values [times points], steps [times]. Row 0 belongs to the first multiple of `every` after
+    inputs["host_step"], and each step writes into the row of the next multiple: the last values there are those of the
+    multiple itself.
 
     Args:
         scheme: that of the run, if some of the points are faces of open sides; None: none is.
     """
     padded, shape = scheme and make_padded(scheme, transport), transport.shape
 
-    def update(kept, given, state, step):
+    def update(kept, inputs, state, step):
         if padded:
-            patches, _ = padded(state, given["grid"], given["params"], step)
+            patches, _ = padded(state, inputs["grid"], inputs["params"], step)
             state = [patch.on(shape) for patch in patches]
         fields = jnp.stack(state)  # never written out: XLA reads points only
-        values = fields[given["field"], given["row"], given["column"]]
-        values = jnp.where(given["ours"], values, 0)
+        values = fields[inputs["field"], inputs["row"], inputs["column"]]
+        values = jnp.where(inputs["ours"], values, 0)
         (rows, steps), step = kept, jnp.asarray(step, jnp.int32)
-        row = -(-step // every) - given["handed"] // every - 1
+        row = -(-step // every) - inputs["host_step"] // every - 1
         rows = jax.lax.dynamic_update_slice_in_dim(rows, values, row * len(values), 0)
         return rows, jax.lax.dynamic_update_slice_in_dim(steps, step[None], row, 0)
 
@@ -49,7 +50,7 @@ class Series(Accumulator):
 
     Attributes:
         kept: the values kept, and the step of each row, on the devices.
-        handed: the step up to which the host has the values. Rows are counted from it, however steps are cut.
+        host_step: the step up to which the host has the values. Rows are counted from it, however steps are cut.
     """
 
     def __init__(self, simulation, places, every: int, file):
@@ -58,50 +59,43 @@ class Series(Accumulator):
         points, transport = places.points, simulation.transport
         self._count, self._at_sides = len(points.fields), points.at_sides
         self.update = make_series, every, simulation.scheme if points.at_sides else None
-        dtype, self.handed = np.dtype(simulation.config.run.dtype), simulation.step
+        dtype, self.host_step = np.dtype(simulation.config.run.dtype), simulation.step
         times = self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * dtype.itemsize)))
         blank = np.zeros(times * self._count, dtype), np.full(times, -1, np.int32)
         self.kept = transport.make(lambda block: blank)
         self._indices = transport.make(lambda block: indices(points, block))
 
-    def given(self) -> dict:
-        """See `Accumulator`."""
-        simulation, found = self.simulation, self._indices | {"handed": jnp.asarray(self.handed, jnp.int32)}
+    def inputs(self) -> dict:
+        simulation, found = self.simulation, self._indices | {"host_step": jnp.asarray(self.host_step, jnp.int32)}
         return found | ({"grid": simulation.grid, "params": simulation.params} if self._at_sides else {})
 
     def until(self, last: int) -> int:
-        """See `Accumulator`."""
-        return min(last, (self.handed // self.every + self.times) * self.every)
+        return min(last, (self.host_step // self.every + self.times) * self.every)
 
     def write_present(self) -> None:
         """Write the values at the present step, where recording begins."""
-        self.handed = self.simulation.step - 1
+        self.host_step = self.simulation.step - 1
         self.add(self.simulation.carry.state)
         self.write(last=True)
 
     def collect(self) -> None:
-        """See `Accumulator`: write the values of the steps since the last call."""
         self.write(last=self.simulation.step == self.simulation.config.run.steps)
 
     def write(self, last: bool) -> None:
-        """Write the values at the multiples of `every` up to the present step since the last call.
+        """Write the values at the multiples of `every` up to the present step since the last call; of the `last` step,
+        too.
 
-        Args:
-            last: the present step is the last of the run, and counts as well.
-
-        Raises:
-            FilesError: something could not be written, on all processes.
-            RuntimeError: a step was taken without being added.
+        RuntimeError: a step was taken without being added.
         """
         steps, values = self.taken(self.simulation.step, last)
         self.file.write(steps, steps * self.simulation.dt, self.places.values(values))
 
     def taken(self, step: int, last: bool) -> tuple[np.ndarray, np.ndarray]:
         """The steps of the values since the last call, and the values [k, points] of all blocks then; see `write`."""
-        steps = np.arange(self.handed // self.every + 1, step // self.every + 1) * self.every
+        steps = np.arange(self.host_step // self.every + 1, step // self.every + 1) * self.every
         if last and step % self.every:
             steps = np.append(steps, step)
-        pieces, self.handed = self.simulation.transport.pieces(self.kept, None), step
+        pieces, self.host_step = self.simulation.transport.pieces(self.kept, None), step
         for _, recorded in pieces:
             if not np.array_equal(recorded[: len(steps)], steps):
                 raise RuntimeError(f"the values of some of the steps {steps} were not recorded")

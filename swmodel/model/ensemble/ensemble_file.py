@@ -8,26 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from ...files.gather import chunk_rows
 from ...files.output.continuation import require_intact
-from ...files.output.metadata import (
-    DIMENSIONS,
-    attributes,
-    define_checksums,
-    define_grid,
-    define_provenance,
-    define_time,
-    times_of,
-)
+from ...files.output.metadata import define_field, define_grid, define_variable
 from ...files.output.record_file import RecordFile
 from ...files.output.records import Records
 from ...files.output.series import put_series
-from ...files.output.static import FILL, define_static, land, on_water
+from ...files.output.static import define_static, land, on_water
 from ...files.run_folder import ENSEMBLE, OUTPUT
 from ...ocean.diagnostics import Quantity, quantities
 from ...ocean.table import entry_of, on_grid, row_of
@@ -42,35 +32,25 @@ MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
 WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
 
 
-def define(dataset, config, transport, command_line: str) -> None:
-    """Define everything in a new netCDF4.Dataset."""
-    define_provenance(dataset, config, transport, command_line)
+def define_contents(dataset, config) -> None:
+    """Define everything but times, checksums and the usual global attributes in a new netCDF4.Dataset."""
     dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
-    define_time(dataset, times_of(config.time), bounds=False)
     define_grid(dataset, config.grid)
     define_members(dataset, config)
-    shape, dtype = (config.grid.ny, config.grid.nx), np.dtype(config.run.dtype)
-    rows = chunk_rows(shape, dtype.itemsize)
-    packed = {"compression": "zlib", "complevel": 1, "shuffle": True}
-    define_static(dataset, config, packed | {"chunksizes": (rows, shape[1])})
-    make = partial(dataset.createVariable, datatype=dtype, fill_value=FILL, **packed)
+    define_static(dataset, config)
     for name in config.output.fields:
         entry = entry_of(name, config.physics)
-        named, points = on_grid(entry, config.grid), DIMENSIONS[entry.location]
-        chosen = make(name, dimensions=("time", "member", *points), chunksizes=(1, 1, rows, shape[1]))
-        chosen.setncatts(attributes(entry, config.grid, cell_methods="time: point"))
-        for suffix, (words, methods) in WORDS.items():
-            made = make(name + suffix, dimensions=("time", *points), chunksizes=(1, rows, shape[1]))
-            about = {"long_name": f"{named.long_name}, {words}", "cell_methods": f"time: point {methods}"}
-            made.setncatts(attributes(entry, config.grid, **about))
-        dataset.createVariable(name + RMS, "f8", ("time",), fill_value=False).setncatts(
-            {
-                "long_name": f"{named.long_name}, spread, root mean square over the domain",
-                "units": entry.units,
-                "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
-            }
-        )
-    define_checksums(dataset)
+        words = on_grid(entry, config.grid).long_name
+        define_field(dataset, entry, config, ("time", "member"), cell_methods="time: point")
+        for suffix, (what, methods) in WORDS.items():
+            about = {"long_name": f"{words}, {what}", "cell_methods": f"time: point {methods}"}
+            define_field(dataset, entry, config, ("time",), name + suffix, **about)
+        about = {
+            "long_name": f"{words}, spread, root mean square over the domain",
+            "units": entry.units,
+            "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
+        }
+        define_variable(dataset, name + RMS, ("time",), about)
 
 
 def define_members(dataset, config) -> None:
@@ -80,18 +60,16 @@ def define_members(dataset, config) -> None:
     numbers["realization"] = every, range(config.ensemble.members)
     for name, (words, values) in numbers.items():
         dataset.createDimension(name, len(values))
-        variable = dataset.createVariable(name, "i4", (name,), fill_value=False)
-        variable.setncatts({"standard_name": "realization", "long_name": words, "units": "1"})
-        variable[:] = values
+        about = {"standard_name": "realization", "long_name": words, "units": "1"}
+        define_variable(dataset, name, (name,), about, values, "i4")
     factors = {"viscosity": viscosity_factors(config)} if config.ensemble.viscosity else {}
     factors |= {"wind": wind_factors(config)} if config.ensemble.wind and not config.ensemble.wind_length else {}
     for name, values in factors.items():
-        variable = dataset.createVariable(f"{name}_factor", "f8", ("realization",), fill_value=False)
-        variable.setncatts({"long_name": f"factor of the {name} of each member", "units": "1"})
-        variable[:] = values
+        about = {"long_name": f"factor of the {name} of each member", "units": "1"}
+        define_variable(dataset, f"{name}_factor", ("realization",), about, values)
     for name, quantity in series(setup_of(config).scheme, config.open_sides.sides).items():
-        variable = dataset.createVariable(name, "f8", ("time", "realization"), fill_value=False)
-        variable.setncatts({"long_name": f"{quantity.long_name}, of each member", "units": quantity.units})
+        about = {"long_name": f"{quantity.long_name}, of each member", "units": quantity.units}
+        define_variable(dataset, name, ("time", "realization"), about)
 
 
 def series(scheme, sides) -> dict[str, Quantity]:
@@ -126,7 +104,9 @@ class EnsembleFile(RecordFile):
         self._land = land(config, np.arange(config.grid.ny), np.arange(config.grid.nx)) if transport.rank == 0 else {}
         super().__init__(path, config, transport, command_line, keep)
 
-    define = staticmethod(define)
+    def define_contents(self, dataset, config) -> None:
+        """See `RecordFile`."""
+        define_contents(dataset, config)
 
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; returns its diagnostics, [all members] by name.

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ...parallel.transport.programs import jitted
-from ..health.one import Forces, largest_acceleration
+from ..health.energy import Forces, largest_acceleration
 from .settings import viscosity_factors
 
 
@@ -29,9 +29,11 @@ class Many:
             self.params["viscosity"] *= float(viscosity_factors(self.config).max())
 
     def forces(self) -> Forces:
-        """See `health.one.One`; acceleration and power are those of all members."""
+        """See `health.verdict.SingleRun`; acceleration and power are those of all members."""
         members = self.members
-        return Forces(members.stress, largest_acceleration(self.domain) + members.steepest, members.fed)
+        return Forces(
+            members.stress, largest_acceleration(self.domain) + members.max_potential_slope, members.boundary_power
+        )
 
     def compile(self, make, *parts):
         """The function make(*parts) of the members' States and of the Static that they share, jitted."""

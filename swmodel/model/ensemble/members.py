@@ -27,7 +27,7 @@ from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
-from ..health.one import fed, largest_stress, steepest
+from ..health.energy import boundary_power, largest_stress, max_potential_slope
 from ..present import Present
 from .ensemble_file import opened
 from .health import Many
@@ -91,8 +91,8 @@ class Members:
         here: Span of the members of this process.
         domain: Domain of a member, with the transport of a single process.
         stress: largest wind stress of each member of this process so far, Pa.
-        steepest: largest acceleration by potentials in all members so far, m s-2.
-        fed: largest power from water outside open sides in each member so far, over density, m5 s-3.
+        max_potential_slope: largest acceleration by potentials in all members so far, m s-2.
+        boundary_power: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
 
     Raises:
@@ -115,7 +115,11 @@ class Members:
                 log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        self._drawn, self.steepest, self.fed = Perturbations(self.domain), steepest(self.domain), fed(self.domain)
+        self._drawn, self.max_potential_slope, self.boundary_power = (
+            Perturbations(self.domain),
+            max_potential_slope(self.domain),
+            boundary_power(self.domain),
+        )
         self._forcing = Forcing(self.domain.setup, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._start()
@@ -207,7 +211,8 @@ class Members:
         taken = self._forcing.take(self.step)
         one.params.update(taken)
         drawn.exchange(one.transport.get(taken))
-        self.steepest, self.fed = max(self.steepest, steepest(one)), max(self.fed, fed(one))
+        self.max_potential_slope = max(self.max_potential_slope, max_potential_slope(one))
+        self.boundary_power = max(self.boundary_power, boundary_power(one))
         self._own = self._stacked(lambda number, member: self._own_of(number, drawn.again(member)))
         static = self._executor.static_of(drawn.grid, drawn.again(self.here.start))
         self._shared = self._shared_of(jax.tree.leaves(static))

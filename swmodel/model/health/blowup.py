@@ -13,15 +13,14 @@ from ...files.restart.folder import candidates
 from ...files.run_folder import BLOWUP
 from ...ocean.state import State
 from ...ocean.table import WRITABLE, row_of
-from .one import blocks_of
+from .measures import blocks_of
 
 
 class Blowup:
     """The present states of runs, one of which has blown up; each method is called by all processes together.
 
     Args:
-        model: the `run.Model` of the time loop.
-        runs: its `verdict.Runs`.
+        runs: the `verdict.Runs` of the model.
         directory: the run folder; None: no file is written.
     """
 
@@ -40,7 +39,7 @@ class Blowup:
         bad = type(state)._make(~np.isfinite(field) for field in state)
         with np.errstate(invalid="ignore"):
             bad = bad._replace(h=bad.h | ((state.h <= 0) & (self.wet()[: len(state.h)] > 0)))
-        return self.told(*self.first(state, np.stack(bad)), of)
+        return self.describe(*self.first(state, np.stack(bad)), of)
 
     def fastest(self, run: int) -> str:
         """The velocity component that is largest in size, in words."""
@@ -48,7 +47,7 @@ class Blowup:
         nothing = dict.fromkeys(state._fields, np.zeros_like(state.h))
         sizes = np.stack(list((nothing | {"u": np.abs(state.u), "v": np.abs(state.v)}).values()))
         largest = self.transport.reduce(np.asarray(sizes.max(initial=0)), "max")
-        return self.told(*self.first(state, sizes == largest))
+        return self.describe(*self.first(state, sizes == largest))
 
     def densest(self, run: int, of: str = "") -> str:
         """The concentration that is largest in size, and `of` which run, in words."""
@@ -58,15 +57,10 @@ class Blowup:
         sizes = [np.abs(found.get(name, np.zeros_like(state.h))) for name in state._fields]
         largest = self.transport.reduce(np.asarray(np.max(sizes, initial=0)), "max")
         name, value, index = self.first(state._replace(**found), np.stack(sizes) == largest)
-        return self.told(contents[name], value, index, of)
+        return self.describe(contents[name], value, index, of)
 
     def first(self, state: State, marked: np.ndarray) -> tuple[str, float, int]:
-        """Field, value and index of the first marked cell of the whole domain.
-
-        Args:
-            state: that of a run.
-            marked: [field, y, x] on this process.
-        """
+        """Field, value and index of the domain's first marked cell; `marked`: [field, y, x] on this process."""
         block, nx, fields = self.transport.block, self.grid.nx, len(state)
         everywhere = fields * nx * self.grid.ny
         cells = np.argwhere(np.moveaxis(marked, 0, 2))  # row, column, field
@@ -92,7 +86,7 @@ class Blowup:
         names = ", ".join(term.name for term in self.runs.domain.scheme.own)
         return f", or see what {names} gives" if names else ""
 
-    def told(self, name: str, value: float, index: int, of: str = "") -> str:
+    def describe(self, name: str, value: float, index: int, of: str = "") -> str:
         """The value of a field in a cell of the whole domain, and `of` which run, in words."""
         row, column = divmod(index, self.grid.nx)
         units = f" {row_of(name).units}".removesuffix(" 1")
@@ -112,17 +106,13 @@ class Blowup:
         return words + (f"; last good restart: {restarts[0]}" if restarts else "")
 
     def save(self, path, run: int) -> None:
-        """Write the state of a run, as far as possible, as an output file of one record; called by all together.
-
-        Raises:
-            FilesError: it cannot be written.
-        """
+        """Write the state of a run, as far as possible, as an output file of one record."""
         config = self.runs.domain.config
         state, terms = self.state(run), self.runs.domain.scheme.acting
         fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
         with np.errstate(all="ignore"):
             fields |= {name: field(state, None, None) for term in terms for name, field in term.derived.items()}
-        options = config.output.model_copy(update={"fields": tuple(fields), "means": ()})
+        options = config.output.model_copy(update={"fields": tuple(fields), "means": (), "maxima": (), "arrival": None})
         with Output(path, config.model_copy(update={"output": options}), self.transport) as output:
             output.write(self.model.step, self.model.time, fields, member=run)
 

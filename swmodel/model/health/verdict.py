@@ -3,7 +3,7 @@
 Let e be the kinetic and available potential energy per area and density (m3 s-2). Wind stress tau does no more work
 than tau |u|, a force per mass F no more than h F |u|, so d sqrt(e)/dt <= w = (max tau / density) / sqrt(2 min h) +
 F sqrt(max h / 2). Water outside open sides brings no more than the power p per area, by waves and by a sponge
-(`outside`), for the largest of all records so far. Everything else only takes energy away. So sqrt(e) never exceeds r,
+(`energy`), for the largest of all records so far. Everything else only takes energy away. So sqrt(e) never exceeds r,
 which is updated at each look: r <- min(sqrt(r² + p dt) + w dt, sqrt(e)). An energy of more than RUNAWAY times r² comes
 from an instability, also during spin-up from rest.
 
@@ -23,11 +23,12 @@ import numpy as np
 from ...errors import NumericalError
 from ...ocean.diagnostics import per_length
 from ...parallel.transport import of_all_members
+from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import Extremes, survey
 from ...setup.checks.stability import largest_dt
 from .blowup import Blowup, in_which, of_which
-from .measures import RATES, Measures, Static, make_measure
-from .one import Forces, One, blocks_of
+from .energy import Forces, largest_acceleration
+from .measures import RATES, Measures, Static, blocks_of, make_measure
 
 log = logging.getLogger(__name__)
 
@@ -66,22 +67,43 @@ class Runs(Protocol):
         """What the program measures in the blocks of this process, [runs here, blocks, Measures]."""
 
 
+class SingleRun:
+    """The run of a Simulation; see `Runs`."""
+
+    remedy = " or more friction"
+    remedy_at_start = ""
+
+    def __init__(self, simulation):
+        self.simulation = self.domain = simulation
+        self.config, self.transport = simulation.config, simulation.transport
+        self.params = simulation.params
+
+    def forces(self) -> Forces:
+        """The largest Forces so far on this process's part of its runs."""
+        stress, slope, power = self.simulation.max_forcing()
+        return Forces(np.array([stress]), largest_acceleration(self.domain) + slope, power)
+
+    def compile(self, make, *parts):
+        """The function make(*parts) of State and Static on a block, jitted, for `measure`."""
+        return jitted(make, *parts)
+
+    def measure(self, program, static) -> np.ndarray:
+        """What the program measures in the blocks of this process, [runs here, blocks, Measures]."""
+        return np.stack(self.transport.pieces(program(self.simulation.carry.state, static)))[None]
+
+
 class Health:
     """The health of a run, or of all members of an ensemble: `check` between chunks of steps.
 
     It takes one jitted pass over the states and a few small messages; all ranks reach the same verdict. Numbers of runs
-    are arrays [runs].
+    are arrays [runs]. NumericalError: the present state is not finite, or without thickness, somewhere.
 
     Args:
-        model: the `run.Model` of the time loop.
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
         view: function of the model that returns its Runs.
-
-    Raises:
-        NumericalError: the present state of the model is not finite, or without thickness, somewhere.
     """
 
-    def __init__(self, model, directory=None, view: Callable[[Any], Runs] = One):
+    def __init__(self, model, directory=None, view: Callable[[Any], Runs] = SingleRun):
         self.model, self.runs = model, view(model)
         self.blowup = Blowup(model, self.runs, directory)
         domain, self.transport = self.runs.domain, model.transport
@@ -104,7 +126,7 @@ class Health:
     def begin(self) -> None:
         """Take the present states for those at the start; called by all processes together."""
         self.last, self.step, self.time = self.look(), self.model.step, self.model.time
-        if (bad := ~(self.last.low < 0)).any():
+        if (bad := ~(self.last.neg_min_h < 0)).any():
             self.refuse(bad)
         self.root = np.maximum(self.rest, np.sqrt(np.maximum(0.0, self.last.energy)))
         self.most = self.last.concentration + (np.inf if self.runs.domain.scheme.own else 0.0)  # they may dissolve more
@@ -112,13 +134,12 @@ class Health:
     def check(self) -> None:
         """Look at the states; called by all processes together. Warns once if the time step is above the stable one.
 
-        Raises:
-            NumericalError: a solution blew up; the message says where, when, and what to change.
+        NumericalError: a solution blew up; the message says where, when, and what to change.
         """
         now = self.look()
-        broken = ~(now.low < 0)
-        least = np.where(broken, 1.0, np.minimum(-now.low, -self.last.low))
-        thickest = np.where(broken, 0.0, np.maximum(now.high, 0.0))
+        broken = ~(now.neg_min_h < 0)
+        least = np.where(broken, 1.0, np.minimum(-now.neg_min_h, -self.last.neg_min_h))
+        thickest = np.where(broken, 0.0, np.maximum(now.max_h, 0.0))
         bound = np.full_like(self.root, np.inf)
         if self.runs.domain.scheme.varying:
             self.find_forces()
@@ -140,10 +161,10 @@ class Health:
             self.check_time_step()
 
     def find_forces(self) -> None:
-        """Find the largest forces so far.
+        """Find the largest forces so far, [runs].
 
         `wind` is the stress over density, m2 s-2, `acceleration` that by other forces, m s-2, and `power` what the
-        water outside brings per area, over density, m3 s-3; all [runs].
+        water outside brings per area, over density, m3 s-3.
         """
         found = self.runs.forces()
         self.wind = of_all_members(self.transport, found.stress, "max", -np.inf) / self.config.physics.density
@@ -186,7 +207,7 @@ class Health:
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, with the largest |u| and h; [runs]."""
         gravity = self.config.physics.gravity
-        return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.high)) * self.scale
+        return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.max_h)) * self.scale
 
     def fail(self, broken: np.ndarray, runaway: np.ndarray, bad: np.ndarray, growths: tuple):
         """Write blowup.nc of the first bad run and raise NumericalError.
@@ -219,7 +240,7 @@ class Health:
 
     def dry_out(self, bad: np.ndarray, now: Measures):
         """Raise NumericalError if all bad runs have no more than water without thickness, at a stable time step."""
-        if not np.isfinite(now.low[bad]).all() or self.config.time.dt > self.largest_dt(at=now)[0]:
+        if not np.isfinite(now.neg_min_h[bad]).all() or self.config.time.dt > self.largest_dt(at=now)[0]:
             return
         run, model, of = int(np.argmax(bad)), self.model, of_which(bad)
         raise NumericalError(

@@ -1,4 +1,4 @@
-"""Checks of what a script asks of a Simulation: what to compute, and how far."""
+"""The arguments of a Simulation, checked: what to compute, and how far."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..config import Case, Config, from_toml, load
 from ..config.loading.load import is_source
 from ..errors import UsageError
 from ..files.restart.folder import choose
-from ..files.restart.given import with_stored
+from ..files.restart.python_fields import with_stored
 from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
@@ -29,8 +29,8 @@ Fields: TypeAlias = Mapping[str, Any] | None
 Terms: TypeAlias = Iterable[OwnTerm]
 #: The path of a file or folder.
 Place: TypeAlias = str | os.PathLike[str]
-#: Whether the progress of a run is shown, or the function that is told of it.
-Told: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
+#: Whether the progress of a run is shown, or the function that shows it.
+Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
 #: The fraction of a step that counts as rounding.
 ROUND_OFF = 1e-6
@@ -40,11 +40,7 @@ def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, 
     """The configuration of a Simulation; what is neither a configuration nor a source of one is returned unchanged.
 
     Args:
-        restart: a restart file, with the fields that were handed over to the run that wrote it.
-
-    Raises:
-        UsageError: the overrides are not a dict.
-        ConfigError: with everything that is wrong.
+        restart: a restart file, with the fields from Python of the run that wrote it.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
@@ -60,11 +56,7 @@ def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, 
 def as_restarted(
     source: Place, overrides: Overrides, case: type[Case] | None, terms: Terms, fields: Fields = None
 ) -> tuple[Config, Path]:
-    """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file.
-
-    Raises:
-        ConfigError, FilesError: see `Simulation.from_restart`.
-    """
+    """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file."""
     path = Path(source)
     restart, _ = choose(path) if path.is_dir() else choose(path.parent, str(path))
     config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
@@ -74,36 +66,28 @@ def as_restarted(
 
 
 def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """How many steps `advance` is to take from here, asked for by a number or by a time.
-
-    Raises:
-        UsageError: more than one of steps, days and until is given, it is no number or no time, or the time has passed.
-    """
+    """How many steps `advance` is to take from here. UsageError: no such number or time, several, or it has passed."""
     most = MOST_STEPS - model.step
     if days is None and until is None:
         return whole_number(steps, most)
     if sum(each is not None for each in (steps, days, until)) > 1:
         raise UsageError("advance: give one of steps, days and until")
-    given, what = (days, "days") if until is None else (until, "until")
+    length, what = (days, "days") if until is None else (until, "until")
     try:
         seconds = float(parse_duration(until)) if days is None else float(days) * 86400.0
     except (TypeError, ValueError):
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise UsageError(f"advance({what}={given!r:.40}): is no length of time")
+        raise UsageError(f"advance({what}={length!r:.40}): is no length of time")
     number = seconds / model.dt
     found = math.ceil(number - ROUND_OFF) - model.step if what == "until" else round(number)
     if found < 0:
-        raise UsageError(f"advance({what}={given!r:.40}): the model is at {model.time:g} s already")
+        raise UsageError(f"advance({what}={length!r:.40}): the model is at {model.time:g} s already")
     return whole_number(found, most)
 
 
 def whole_number(steps: Any, most: int) -> int:
-    """The number of steps as int.
-
-    Raises:
-        UsageError: it is not a whole number from 0 to `most`.
-    """
+    """The number of steps as int. UsageError: it is not a whole number from 0 to `most`."""
     try:
         number = -1 if isinstance(steps, bool) else operator.index(steps)
     except TypeError:

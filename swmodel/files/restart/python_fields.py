@@ -1,4 +1,4 @@
-"""Fields handed over in Python, as restart files keep them: a run can go on without the script that made them."""
+"""Fields from Python, as restart files keep them: a run can go on without the script that made them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ GIVEN, RECORDED = "given_", "recorded_sha256"
 
 
 def with_stored(config, path):
-    """The configuration with the fields that were handed over to the run, taken from a restart file unless given anew.
+    """The configuration with the fields from Python that the run had, read from a restart file where they are missing.
 
-    Raises:
-        FilesError: the file cannot be read, or lacks such a field.
+    FilesError: the file cannot be read, or lacks such a field.
     """
     own = config.own
     if not (missing := [name for name in own.names if name not in own._sources]):
@@ -49,7 +48,7 @@ def with_stored(config, path):
 
 
 def keys_of(config, name: str) -> dict[str, str]:
-    """The names in the file of a field that was handed over, and the location of the values of each.
+    """The names in the file of a field from Python, and the location of the values of each.
 
     On a turned grid a component of a vector is also needed at the location of the other one.
     """
@@ -60,13 +59,13 @@ def keys_of(config, name: str) -> dict[str, str]:
 
 
 def kept(config) -> dict[str, tuple[str, str]]:
-    """{name in the file: (name, location)} of all fields handed over, without those that vary in time."""
+    """{name in the file: (name, location)} of all fields from Python, without those that vary in time."""
     names = [name for name in config.own.names if not varies(config, name)]
     return {key: (name, location) for name in names for key, location in keys_of(config, name).items()}
 
 
 def fields_of(config, block) -> dict[str, np.ndarray]:
-    """The fields handed over, float64 [y, x] on a block, by their names in the file."""
+    """The fields from Python, float64 [y, x] on a block, by their names in the file."""
     rows, columns = (np.arange(span.start, span.stop) for span in (block.y, block.x))
 
     def values(name, location):

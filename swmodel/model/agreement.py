@@ -1,4 +1,4 @@
-"""What processes on which a script of Python runs make sure of together: that all can start, and do the same."""
+"""What processes of a Python script make sure of together: that all can start, and do the same."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ from .resolve import layout_of, transport_for
 def agreed(place: World | None, function: Callable) -> Any:
     """What function() returns, where it does on all processes that mpiexec or srun started.
 
-    Others have been joined by the command line, which agrees itself.
+    The command line joins its own processes, and agrees itself. Raises the function's error; where it has none, a
+    UsageError that says which process has.
 
     Args:
         place: of this process among several; None for one alone.
-
-    Raises:
-        Exception: function() has failed: its own error, and elsewhere a UsageError that says which process it was.
     """
     return on_all(gather_of(place), function)
 
@@ -44,11 +42,7 @@ def gather_of(place: World | None) -> Callable:
 
 
 def on_all(allgather: Callable, function: Callable) -> Any:
-    """See `agreed`.
-
-    Args:
-        allgather: function of a value that gives those of all processes.
-    """
+    """See `agreed`; `allgather`: function of a value that gives those of all processes."""
     result = problem = None
     try:
         result = function()
@@ -64,14 +58,11 @@ def on_all(allgather: Callable, function: Callable) -> Any:
 
 
 def assembled(config, allgather: Callable):
-    """The configuration with the parts of fields that processes have handed over put together; called by all together.
-
-    Args:
-        allgather: see `on_all`.
+    """The configuration with `local` parts of fields from each process put together; called by all together.
 
     Raises:
         ConfigError: a part has another shape than that of the process, on all processes.
-        SetupError: some process has handed over another kind of field.
+        SetupError: some process has another kind of field.
     """
     parts = {name: source for name, source in config.own._sources.items() if isinstance(source, Local)}
     for rank, names in enumerate(everyone := allgather(sorted(parts))):
@@ -90,11 +81,7 @@ def assembled(config, allgather: Callable):
 
 
 def whole(values: np.ndarray, place: str, transport) -> np.ndarray:
-    """The field [ny, nx] of which each process has the values of its part; called by all together.
-
-    Raises:
-        ConfigError: they are of another shape, on all processes.
-    """
+    """The field [ny, nx] of which each process has the values of its part. ConfigError: they are of another shape."""
     block = transport.block
 
     def fit():
@@ -112,11 +99,7 @@ def whole(values: np.ndarray, place: str, transport) -> np.ndarray:
 
 
 def see_that_same(config, transport) -> None:
-    """Make sure that all processes have the same configuration, and the same fields and terms from Python.
-
-    Raises:
-        SetupError: they have not; on all processes.
-    """
+    """Raise SetupError on all processes unless all have the same configuration, fields and terms from Python."""
     if transport.size == 1:
         return
     everyone = transport.allgather(decisive(to_toml(config)))

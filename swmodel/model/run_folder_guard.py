@@ -17,19 +17,10 @@ log = logging.getLogger(__name__)
 
 
 def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
-    """Run a model into a folder that no other run holds, as the command line does; called by all processes together.
+    """Run a model into a folder that no other run holds, as the command line does; see `Simulation.run` for errors.
 
     Args:
-        model, directory, progress, calls: see `run`.
         force: replace what is already in the folder.
-
-    Raises:
-        UsageError: the model is already beyond its end, the folder is not empty and `force` is not given, or `force` is
-            given for the run that the model goes on with.
-        ConfigError: the run has no length, or the model comes from a restart file of the run in the folder, and has
-            another configuration.
-        FilesError: another run holds the folder, or it cannot be written.
-        NumericalError, Stopped: see `run`.
     """
     require_length(model.config)
     if model.step > model.config.run.steps:
@@ -45,12 +36,10 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
 
 
 def take(stack, model, directory: Path, force: bool) -> bool:
-    """Hold the folder until the context `stack` ends, and say whether the model goes on with the run in it.
+    """Hold the folder until the context `stack` ends; whether the model goes on with the run in it.
 
-    It does if it comes from a restart file of that run and has not been advanced since.
-
-    Raises:
-        UsageError, ConfigError, FilesError: see `take_and_run`. The folder is then as it was.
+    It does if it comes from a restart file of that run and has not been advanced since. After an error the folder is as
+    it was.
     """
     resume = model.restart is not None and model.step == model.restart.step
     resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTARTS).resolve()
