@@ -86,7 +86,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     u, v = controls.get("u", state.u), controls.get("v", state.v)
     started = {"h": h, "u": block(grid.open_u) * u, "v": block(grid.open_v) * v}
     for term in (term for term in scheme.acting if term.start):
-        values = {row.name: controls.get(row.name, term.derived[row.name](state, None, None)) for row in term.initial}
+        values = {row.name: controls.get(row.name, term.derived[row.name](state)) for row in term.initial}
         started |= {name: wet * field for name, field in term.start(values | {"h": h}).items()}
     return type(state)._make(within(started[name], extent) for name in state._fields), active
 

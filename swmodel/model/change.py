@@ -91,7 +91,7 @@ def changed(setup: Setup, names, block, state: State) -> State:
         values = {
             row.name: fields.evaluate(config, row.name, rows, columns)
             if row.name in names
-            else term.derived[row.name](state, None, None)
+            else term.derived[row.name](state)
             for row in term.initial
         }
         found |= {name: np.where(wet, value, 0) for name, value in term.start(values | {"h": h}).items()}

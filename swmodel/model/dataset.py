@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..files.output import static
 from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
 from ..ocean.dates import alike, start_of
-from ..ocean.derived import derived
+from ..ocean.evaluation import derived
 from ..ocean.table import GIVEN, INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.

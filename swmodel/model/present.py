@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..ocean.balance import balanced
-from ..ocean.derived import derive, forces, known
 from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import inverse
+from ..ocean.evaluation import derive, forces, known
 from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
 from ..ocean.inflow import flow_through, inflow, seen
@@ -82,7 +82,8 @@ class Present:
         model, scheme = self._model, self._model.scheme
         names, blocks = known(names, scheme, scheme.forcing), self.blocks()
         driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
-        found = derive(moving, blocks, model.config.physics, inverse(model.config.grid, blocks, model.transport))
+        invert = inverse(model.config.grid, blocks, model.transport)
+        found = derive(moving, blocks, model.config.physics, scheme.face_thickness, invert)
         if driving:
             for fields, params, (*_, shape) in zip(found, self._given(), blocks, strict=True):
                 fields |= forces(driving, params, scheme, model.step, shape)

@@ -16,10 +16,10 @@ from ..errors import UsageError
 from ..executors.registry import EXECUTORS, Executor
 from ..files.restart.read import Loaded, read
 from ..files.restart.restarts import write_restart
-from ..ocean.derived import known
+from ..ocean.derived import POTENTIALS
 from ..ocean.elliptic import require_rectangle
+from ..ocean.evaluation import known
 from ..ocean.state import Carry, State
-from ..ocean.table import POTENTIALS
 from ..setup.fields.field import Field
 from . import change
 from .accumulators import NO_ACCUMULATORS, Accumulators, Mean

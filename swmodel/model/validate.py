@@ -13,7 +13,8 @@ from ..config import Config, ConfigError
 from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
-from ..ocean.table import FORCING, POTENTIALS
+from ..ocean.derived import POTENTIALS
+from ..ocean.table import FORCING
 from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from ..setup import tidal_analysis

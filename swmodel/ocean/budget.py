@@ -11,7 +11,8 @@ q = (f + zeta) / h_q and P = g (h - H) + K.
 
 from __future__ import annotations
 
-from .dynamics import accelerations, corner_thickness, finished, kinetic_energy, relative_vorticity
+from .derived import bernoulli_kinetic_energy, corner_thickness, relative_vorticity
+from .dynamics import accelerations, finished
 from .flow import flow_at
 from .instant import Instant
 from .operators import divergence
@@ -26,7 +27,7 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
     """
     params = present(params, now, scheme.varying, padded.h.values.dtype)
     flow = flow_at(padded, now, grid, params, scheme)
-    K, h_q = kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
+    K, h_q = bernoulli_kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
     height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
     parts = {
         "continuity": {"h": -divergence(flow.U, flow.V, grid)},

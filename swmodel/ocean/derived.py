@@ -1,146 +1,269 @@
-"""Derived fields: what is computed from the state at each point."""
+"""Quantities that follow from the state: each is one row here, with the function that computes it.
+
+A run writes, averages and draws each of them. A function names what it needs by its parameters:
+
+    h, u, v          Patches of the padded state, m and m s-1
+    grid             Grid of Patches
+    physics          the section [physics] of the configuration
+    face_thickness   function of h to the thickness on u and on v faces (`face_thickness.FACE_THICKNESS`)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError
-from .dynamics import potential_vorticity, relative_vorticity
-from .face_thickness import centred
-from .instant import Instant
-from .operators import curl, divergence, mx_c, my_c
+from .operators import curl, divergence, dx_c, dx_f, dy_c, dy_f, folded, mx_c, mx_f, my_c, my_f
 from .patch import Patch
-from .records import present
-from .state import State
-from .terms.tracer import concentration_of
+from .variable import Variable, table
+
+SPEED, SQUARED_SPEED, POTENTIAL = (1, 0, -1, 0), (2, 0, -2, 0), (2, 0, -1, 0)
+SEA_LEVEL = "sea_surface_height_above_geoid"
+VELOCITY: dict[str, Any] = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
+ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "signed": True}
+POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": (0, 1, 0, 0)}
 
 
-def elevation(state: State, grid, physics) -> Patch:
+def bernoulli_kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
+    """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, means by area; u and v are zero on closed faces."""
+    half = 0.5 * grid.rarea.centre
+    return folded(half, mx_c, grid.area.u, u * u) + folded(half, my_c, grid.area.v, v * v)
+
+
+def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:
+    """zeta = s (d_x v - d_y u) at corners, s-1; s holds the boundary condition (0 free slip, 2 no slip)."""
+    return grid.slip * curl(u, v, grid)
+
+
+def corner_thickness(h: Patch, grid) -> Patch:
+    """Mean of h over the wet cells around a corner, m (1 m if no cell is wet)."""
+    return grid.share * my_f(mx_f(grid.wet * h)) + grid.dry
+
+
+def potential_vorticity(h: Patch, u: Patch, v: Patch, grid) -> Patch:
+    """q = (f + zeta) / h_q at corners, m-1 s-1."""
+    return (grid.f + relative_vorticity(u, v, grid)) / corner_thickness(h, grid)
+
+
+def elevation(h, grid):
     """eta = h - H at centres, m: sea level, or with reduced gravity the displacement of the interface."""
-    return state.h - grid.depth
+    return h - grid.depth
 
 
-def sea_level(state: State, grid, physics) -> Patch:
+def sea_level(h, grid, physics):
     """eta, m; with reduced gravity eta g'/g: in the resting deep layer, sea level balances the interface."""
-    eta = elevation(state, grid, physics)
+    eta = elevation(h, grid)
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
 
 
-def vorticity(state: State, grid, physics) -> Patch:
+def vorticity(u, v, grid):
     """zeta = s (d_x v - d_y u) at corners, s-1."""
-    return relative_vorticity(grid.open_u * state.u, grid.open_v * state.v, grid)
+    return relative_vorticity(grid.open_u * u, grid.open_v * v, grid)
 
 
-def potential_vorticity_of_layer(state: State, grid, physics) -> Patch:
+def layer_vorticity(h, u, v, grid):
     """q = (f + zeta) / h_q at corners, m-1 s-1."""
-    return potential_vorticity(state.h, grid.open_u * state.u, grid.open_v * state.v, grid)
+    return potential_vorticity(h, grid.open_u * u, grid.open_v * v, grid)
 
 
-def speed(state: State, grid, physics) -> Patch:
-    """sqrt((u²)^x + (v²)^y) at centres, m s-1.
+def square(a: Patch) -> Patch:
+    """a², rounded: compilers fuse one of two products with their sum, not the same one on each layout."""
+    return np.maximum(a * a, 0.0)
 
-    Its bits must be the same on any layout. Compilers fuse one of two products with their sum, and not always the same
-    one. So squares times areas pass through a maximum, which rounds them before they are added.
-    """
-    faces = (grid.area.u, grid.open_u * state.u), (grid.area.v, grid.open_v * state.v)
+
+def squared_speed(u, v, grid):
+    """(u²)^x + (v²)^y at centres, m2 s-2, means by area."""
+    faces = (grid.area.u, grid.open_u * u), (grid.area.v, grid.open_v * v)
     through_x, through_y = (np.maximum(area * velocity * velocity, 0.0) for area, velocity in faces)
-    return np.sqrt(grid.rarea.centre * (mx_c(through_x) + my_c(through_y)))
+    return grid.rarea.centre * (mx_c(through_x) + my_c(through_y))
 
 
-def transport_x(state: State, grid, physics) -> Patch:
-    """h^x u on u faces, m2 s-1."""
-    return centred(state.h)[0] * (grid.open_u * state.u)
+def speed(u, v, grid):
+    """sqrt((u²)^x + (v²)^y) at centres, m s-1."""
+    return np.sqrt(squared_speed(u, v, grid))
 
 
-def transport_y(state: State, grid, physics) -> Patch:
-    """h^y v on v faces, m2 s-1."""
-    return centred(state.h)[1] * (grid.open_v * state.v)
+def kinetic_energy(u, v, grid):
+    """((u²)^x + (v²)^y) / 2 at centres, m2 s-2."""
+    return 0.5 * squared_speed(u, v, grid)
 
 
-def rotation(state: State, grid, physics) -> Patch:
+def okubo_weiss(u, v, grid):
+    """W = D² + (S² - zeta²)^xy at centres, s-2: negative in eddies, positive in the strain between them.
+
+    D = d_x u - d_y v at centres, S = d_x v + d_y u at corners with the boundary condition of zeta (Okubo 1970; Weiss
+    1991, doi:10.1016/0167-2789(91)90088-Q). With lengths that vary, d_x u is dy/dx times the difference of u/dy.
+    """
+    u, v, dx, dy, rdx, rdy = grid.open_u * u, grid.open_v * v, grid.dx, grid.dy, grid.rdx, grid.rdy
+    stretch_x = folded(dy.centre * rdx.centre, dx_c, rdy.u, u)
+    stretch_y = folded(dx.centre * rdy.centre, dy_c, rdx.v, v)
+    shear_x = folded(dy.corner * rdx.corner, dx_f, rdy.v, v)
+    shear_y = folded(dx.corner * rdy.corner, dy_f, rdx.u, u)
+    turning = square(grid.slip * (shear_x + shear_y)) - square(relative_vorticity(u, v, grid))
+    return square(stretch_x - stretch_y) + mx_c(my_c(turning))
+
+
+def transport_x(h, u, grid, face_thickness):
+    """h u on u faces, m2 s-1."""
+    return face_thickness(h)[0] * (grid.open_u * u)
+
+
+def transport_y(h, v, grid, face_thickness):
+    """h v on v faces, m2 s-1."""
+    return face_thickness(h)[1] * (grid.open_v * v)
+
+
+def rotation(u, v, grid):
     """d_x v - d_y u at corners, s-1, without the boundary condition on walls."""
-    return curl(grid.open_u * state.u, grid.open_v * state.v, grid)
+    return curl(grid.open_u * u, grid.open_v * v, grid)
 
 
-def outflow(state: State, grid, physics) -> Patch:
+def outflow(u, v, grid):
     """d_x u + d_y v at centres, s-1."""
-    return divergence(grid.dy.u * (grid.open_u * state.u), grid.dx.v * (grid.open_v * state.v), grid)
+    return divergence(grid.dy.u * (grid.open_u * u), grid.dx.v * (grid.open_v * v), grid)
 
 
-class Inverse(NamedTuple):
-    """A field whose Laplacian is the source, in seas without land; it depends on the source in the whole sea."""
+DERIVED = table(
+    Variable(
+        "h",
+        "centre",
+        "m",
+        "cell_thickness",
+        "thickness of the layer",
+        **POSITIVE,
+        derived=lambda h: h,
+    ),
+    Variable(
+        "eta",
+        "centre",
+        "m",
+        SEA_LEVEL,
+        "sea level",
+        **ELEVATION,
+        control="field",
+        small=1e-3,
+        derived=elevation,
+    ),
+    Variable(
+        "u",
+        "u",
+        "m s-1",
+        "sea_water_x_velocity",
+        "velocity in x",
+        **VELOCITY,
+        derived=lambda u: u,
+    ),
+    Variable(
+        "v",
+        "v",
+        "m s-1",
+        "sea_water_y_velocity",
+        "velocity in y",
+        **VELOCITY,
+        derived=lambda v: v,
+    ),
+    Variable(
+        "sea_level",
+        "centre",
+        "m",
+        SEA_LEVEL,
+        "sea level",
+        **ELEVATION,
+        derived=sea_level,
+    ),
+    Variable(
+        "zeta",
+        "corner",
+        "s-1",
+        "ocean_relative_vorticity",
+        "relative vorticity",
+        dimension=(0, 0, -1, 0),
+        signed=True,
+        derived=vorticity,
+    ),
+    Variable(
+        "q",
+        "corner",
+        "m-1 s-1",
+        "potential_vorticity_of_ocean_layer",
+        "potential vorticity",
+        dimension=(0, -1, -1, 0),
+        derived=layer_vorticity,
+    ),
+    Variable(
+        "speed",
+        "centre",
+        "m s-1",
+        "sea_water_speed",
+        "speed of the current",
+        least=0.0,
+        dimension=SPEED,
+        derived=speed,
+    ),
+    Variable(
+        "kinetic_energy",
+        "centre",
+        "m2 s-2",
+        "specific_kinetic_energy_of_sea_water",
+        "kinetic energy per mass",
+        least=0.0,
+        dimension=SQUARED_SPEED,
+        derived=kinetic_energy,
+    ),
+    Variable(
+        "okubo_weiss",
+        "centre",
+        "s-2",
+        "",
+        "Okubo-Weiss parameter",
+        dimension=(0, 0, -2, 0),
+        signed=True,
+        derived=okubo_weiss,
+    ),
+    Variable(
+        "transport_x",
+        "u",
+        "m2 s-1",
+        "",
+        "transport in x per width",
+        dimension=(1, 1, -1, 0),
+        signed=True,
+        derived=transport_x,
+    ),
+    Variable(
+        "transport_y",
+        "v",
+        "m2 s-1",
+        "",
+        "transport in y per width",
+        dimension=(1, 1, -1, 0),
+        signed=True,
+        derived=transport_y,
+    ),
+    Variable(
+        "streamfunction",
+        "corner",
+        "m2 s-1",
+        "",
+        "stream function of the current",
+        dimension=POTENTIAL,
+        signed=True,
+        derived=rotation,
+        laplacian=True,
+    ),
+    Variable(
+        "velocity_potential",
+        "centre",
+        "m2 s-1",
+        "",
+        "velocity potential of the current",
+        dimension=POTENTIAL,
+        signed=True,
+        derived=outflow,
+        laplacian=True,
+    ),
+)
 
-    source: Callable
-    location: str
-
-
-#: Functions of a padded State and a Grid, of Patches of NumPy or JAX, and `config.physics`, to a field's Patch; or the
-#: Inverse of one. `derive` evaluates them.
-DERIVED = {
-    "h": lambda state, grid, physics: state.h,
-    "u": lambda state, grid, physics: state.u,
-    "v": lambda state, grid, physics: state.v,
-    "eta": elevation,
-    "sea_level": sea_level,
-    "zeta": vorticity,
-    "q": potential_vorticity_of_layer,
-    "speed": speed,
-    "transport_x": transport_x,
-    "transport_y": transport_y,
-    "streamfunction": Inverse(rotation, "corner"),
-    "velocity_potential": Inverse(outflow, "centre"),
-}
-
-
-def derive(names, blocks, physics, invert) -> list[dict]:
-    """The fields of DERIVED, or the tracers, called `names` on each block, arrays of its shape.
-
-    Args:
-        blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
-        invert: function of a location and the sources on each block to the fields whose Laplacian these are.
-    """
-    found = [{} for _ in blocks]
-    for name in names:
-        made = DERIVED.get(name) or partial(concentration_of, name)
-        inverse = isinstance(made, Inverse)
-        source = made.source if inverse else made
-        values = [source(state, grid, physics).on(shape) for state, grid, shape in blocks]
-        for fields, field in zip(found, invert(made.location, values) if inverse else values, strict=True):
-            fields[name] = field
-    return found
-
-
-def derived(scheme) -> list[str]:
-    """The names of the derived fields of a run with this Scheme."""
-    return [*DERIVED, *(term.name for term in scheme.tracers)]
-
-
-def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
-    """The fields of FORCING called `names` after a number of steps, as used in the equations, on a block of this shape.
-
-    Args:
-        params: coefficients as for `tendency`, NumPy arrays.
-    """
-    dtype = params["density"].values.dtype
-    now = present(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
-    return {name: np.broadcast_to(now[name].on(shape), shape) for name in names}
-
-
-def known(names, scheme, more=()) -> list[str]:
-    """The list of names, which may be a single name, if they are fields of a run with this Scheme.
-
-    Args:
-        more: further names that are known.
-
-    Raises:
-        UsageError: there are no such fields.
-    """
-    names = [names] if isinstance(names, str) else [str(name) for name in names]
-    there = [*derived(scheme), *more]
-    if unknown := [name for name in names if name not in there]:
-        raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(there)}")
-    return names
+#: Those that are the solution of Poisson's equation, in seas without land.
+POTENTIALS = tuple(name for name, row in DERIVED.items() if row.laplacian)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..parallel.environment import share_of_cores
 from ..parallel.fixed_point import FixedPoint
-from .dynamics import corner_thickness, kinetic_energy, relative_vorticity
+from .derived import bernoulli_kinetic_energy, corner_thickness, relative_vorticity
 from .patch import Patch, east, north, south, west
 from .state import State
 from .table import INFLOW, row_of
@@ -177,7 +177,7 @@ def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tu
         state = in_double_precision(state, grid)
         found = contributions(state, grid, g)
         pieces = [scale.pieces(np.broadcast_to(found[name].on(shape), shape)) for name, scale in scales.items()]
-        return pieces, (grid.wet * kinetic_energy(state.u, state.v, grid)).on(shape).max()
+        return pieces, (grid.wet * bernoulli_kinetic_energy(state.u, state.v, grid)).on(shape).max()
 
     pieces, kinetic = zip(*on_all_cores(of_strip, strips), strict=True)
     pieces = transport.reduce(np.sum(pieces, axis=0, dtype=np.int64), "sum")

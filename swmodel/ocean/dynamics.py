@@ -6,35 +6,15 @@ vorticity, as in Sadourny (1975). docs/numerics.md has the discrete equations wi
 
 from __future__ import annotations
 
+from .derived import bernoulli_kinetic_energy, potential_vorticity
 from .flow import Flow, flow_at
 from .instant import Instant
-from .operators import curl, divergence, folded, mx_c, mx_f, my_c, my_f, slope_x, slope_y
+from .operators import divergence, slope_x, slope_y
 from .patch import Patch
 from .records import present
 from .state import State
 from .table import row_of
 from .vorticity_flux import VORTICITY_FLUXES
-
-
-def kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
-    """K = ((u²)^x + (v²)^y) / 2 at centres, m2 s-2, means by area."""
-    half = 0.5 * grid.rarea.centre
-    return folded(half, mx_c, grid.area.u, u * u) + folded(half, my_c, grid.area.v, v * v)
-
-
-def relative_vorticity(u: Patch, v: Patch, grid) -> Patch:
-    """zeta = s (d_x v - d_y u) at corners, s-1; s holds the boundary condition (0 free slip, 2 no slip)."""
-    return grid.slip * curl(u, v, grid)
-
-
-def corner_thickness(h: Patch, grid) -> Patch:
-    """Mean of h over the wet cells around a corner, m (1 m if no cell is wet)."""
-    return grid.share * my_f(mx_f(grid.wet * h)) + grid.dry
-
-
-def potential_vorticity(h: Patch, u: Patch, v: Patch, grid) -> Patch:
-    """q = (f + zeta) / h_q at corners, m-1 s-1."""
-    return (grid.f + relative_vorticity(u, v, grid)) / corner_thickness(h, grid)
 
 
 def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
@@ -65,7 +45,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     params = present(params, now, scheme.varying, padded.h.values.dtype)
     flow = flow_at(padded, now, grid, params, scheme)
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
-    P = params["gravity"] * (h - grid.depth) + kinetic_energy(u, v, grid)
+    P = params["gravity"] * (h - grid.depth) + bernoulli_kinetic_energy(u, v, grid)
     for term in scheme.with_head:
         P = P + term.head(flow, params, now)
     q = potential_vorticity(h, u, v, grid)

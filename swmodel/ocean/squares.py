@@ -110,11 +110,11 @@ def variance(tracer: str) -> Square:
     """That of a tracer's concentration, c = C/h."""
 
     def concentration(state, grid, scale):
-        return {"centre": concentration_of(tracer, state, grid, None)}
+        return {"centre": concentration_of(tracer, state)}
 
     def change(state, rates, grid, scale):
         """(dC/dt - c dh/dt) / h."""
-        c = concentration_of(tracer, state, grid, None)
+        c = concentration_of(tracer, state)
         return {"centre": (getattr(rates, tracer + CONTENT) - c * rates.h) / state.h}
 
     words, units = f"square of the concentration of {tracer}", ("m", "m s-1", "s-1")

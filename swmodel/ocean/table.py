@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .coordinates import on_sphere, turned
+from .derived import DERIVED, POSITIVE
 from .state import State
 from .terms import TERMS, tracer
 from .variable import Variable, table
 
-LENGTH, SPEED = (0, 1, 0, 0), (1, 0, -1, 0)
-SEA_LEVEL = "sea_surface_height_above_geoid"
-VELOCITY: dict[str, Any] = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
-POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "signed": True}
-POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": LENGTH}
 EQUATIONS = (
-    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE),
-    Variable("eta", "centre", "m", SEA_LEVEL, "sea level", control="field", dimension=LENGTH, signed=True, small=1e-3),
-    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", **VELOCITY),
-    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", **VELOCITY),
-    Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", dimension=LENGTH, signed=True),
-    Variable(
-        "zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", dimension=(0, 0, -1, 0), signed=True
-    ),
-    Variable(
-        "q",
-        "corner",
-        "m-1 s-1",
-        "potential_vorticity_of_ocean_layer",
-        "potential vorticity",
-        dimension=(0, -1, -1, 0),
-    ),
-    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", least=0.0, dimension=SPEED),
-    Variable("transport_x", "u", "m2 s-1", "", "transport in x per width", dimension=(1, 1, -1, 0), signed=True),
-    Variable("transport_y", "v", "m2 s-1", "", "transport in y per width", dimension=(1, 1, -1, 0), signed=True),
-    Variable("streamfunction", "corner", "m2 s-1", "", "stream function of the current", **POTENTIAL),
-    Variable("velocity_potential", "centre", "m2 s-1", "", "velocity potential of the current", **POTENTIAL),
+    *DERIVED.values(),
     Variable(
         "depth",
         "centre",
@@ -89,11 +63,8 @@ INITIAL = ("eta", *State._fields[1:])
 #: Fields that a case or an input file may give.
 GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
-#: Fields that exist only in seas without land.
-POTENTIALS = ("streamfunction", "velocity_potential")
-
 #: Fields that a run may write, besides its tracers.
-WRITABLE = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed", "transport_x", "transport_y", *POTENTIALS)
+WRITABLE = tuple(DERIVED)
 
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))

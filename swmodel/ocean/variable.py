@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 
@@ -24,6 +26,8 @@ class Variable(NamedTuple):
         downward: whether it is positive downward: a file may have it with the opposite sign.
         small: a small change of it, in its units.
         varies: whether it may be given by records in time (`ocean.records`).
+        derived: the function that computes it from the state; its parameters say from what (`ocean.derived`).
+        laplacian: whether `derived` is its Laplacian in the whole sea, and not the quantity itself.
     """
 
     name: str
@@ -42,6 +46,19 @@ class Variable(NamedTuple):
     small: float = 1.0
     most: float | None = None
     varies: bool = False
+    derived: Callable[..., Any] | None = None
+    laplacian: bool = False
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The prognostic fields from which `derived` computes it."""
+        needed = signature(self.derived).parameters if self.derived else ()
+        return tuple(name for name in needed if name in ("h", "u", "v"))
+
+    def evaluate(self, **known: Any) -> Any:
+        """`derived` of what it needs among the known arguments."""
+        assert self.derived is not None
+        return self.derived(**{name: known[name] for name in signature(self.derived).parameters})
 
     @property
     def control_location(self) -> str:

@@ -11,27 +11,12 @@ import numpy as np
 
 from ..config.options.grid import Grid as GridOptions
 from ..config.options.physics import Physics
+from ..ocean.derived import DERIVED, POTENTIALS
 from ..ocean.state import State
-from ..ocean.table import POTENTIALS, VARIABLES, entry_of
+from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
 from .record import STAGGER, Map, in_degrees, inside, open_sides, pole_in, read_map
-
-#: The fields from which those of `ocean.derived.DERIVED` are computed, which a file may lack.
-SOURCES = {
-    "h": ("h",),
-    "u": ("u",),
-    "v": ("v",),
-    "eta": ("h",),
-    "sea_level": ("h",),
-    "zeta": ("u", "v"),
-    "q": ("h", "u", "v"),
-    "speed": ("u", "v"),
-    "transport_x": ("h", "u"),
-    "transport_y": ("h", "v"),
-    "streamfunction": ("u", "v"),
-    "velocity_potential": ("u", "v"),
-}
 
 #: Fields of the grid that a state needs around it.
 STATIC = {"mask", "depth", "f"}
@@ -49,7 +34,7 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
     unknown = names if "reduced_gravity" in configuration(data)["physics"] else names | {"sea_level"}
     if open_sides(data) or not np.all(values_of(data, "mask")):
         unknown = unknown | set(POTENTIALS)
-    return [name for name, sources in SOURCES.items() if name not in unknown and held.issuperset(sources)]
+    return [name for name, row in DERIVED.items() if name not in unknown and held.issuperset(row.sources)]
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
@@ -61,15 +46,16 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
-    from ..ocean.derived import derive  # it loads JAX
     from ..ocean.elliptic import inverse
+    from ..ocean.evaluation import derive
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
 
     physics, grid = physics_of(data), grid_of(configuration(data))
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    (made,) = derive([name], blocks, physics, invert)
+    face_thickness = configuration(data).get("scheme", {}).get("face_thickness", "centred")
+    (made,) = derive([name], blocks, physics, face_thickness, invert)
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 
@@ -96,13 +82,14 @@ def require(data: netCDF4.Dataset, name: str) -> None:
         PlotError: it is neither in the file, nor can it be computed.
     """
     computed = derivable(data)
-    if name in SOURCES and name not in field_names(data) and name not in computed:
+    if name in DERIVED and name not in field_names(data) and name not in computed:
         if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
             raise PlotError(f'no field "{name}" in {data.filepath()}, which does not say whether gravity is reduced')
-        if name in POTENTIALS and {"mask", *SOURCES[name]} <= set(field_names(data)):
+        sources = DERIVED[name].sources
+        if name in POTENTIALS and {"mask", *sources} <= set(field_names(data)):
             raise PlotError(f'no field "{name}" in {data.filepath()}: it is of seas without land, and there is some')
-        sources = " and ".join([", ".join(SOURCES[name][:-1]), SOURCES[name][-1]]).removeprefix(" and ")
-        raise PlotError(f'no field "{name}" in {data.filepath()}, nor {sources} of a run to compute it from')
+        words = " and ".join([", ".join(sources[:-1]), sources[-1]]).removeprefix(" and ")
+        raise PlotError(f'no field "{name}" in {data.filepath()}, nor {words} of a run to compute it from')
     if name not in computed:
         find_field(data, name, computed)
 

@@ -8,12 +8,12 @@ from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
 
 from swmodel.model.simulation import Simulation
-from swmodel.ocean.derived import DERIVED
+from swmodel.ocean.derived import DERIVED, POTENTIALS
 from swmodel.ocean.diagnostics import QUANTITIES, diagnose, quantities
+from swmodel.ocean.evaluation import derive
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
-from swmodel.ocean.table import POTENTIALS
 from swmodel.ocean.terms.tracer import Tracer
 from swmodel.parallel.decomposition import block as block_of
 from swmodel.parallel.fixed_point import FixedPoint
@@ -197,22 +197,44 @@ def test_fixed_point_sums_exactly_in_any_order(scale):
     assert fixed.value(fixed.pieces(values)) == fixed.value(pieces) == math.fsum(values)
 
 
-def test_derived_fields_at_rest_and_in_solid_rotation():
-    """h = H: eta is zero; u = -r y, v = r x turn with vorticity 2 r, and speed² = (u²)^x + (v²)^y."""
-    rate, at = 1e-5, np.arange(-1.0, NX + 1)
+def flow_fields(u, v):
+    """The derived fields of a flow u(x, y), v(x, y) over a flat floor, without walls; and x, y at centres' padding."""
     config = config_of(True, True, case={})
-    dx, dy = config.grid.dx, config.grid.dy
-    y, x = np.arange(-1.0, NY + 1)[:, None] * dy, at[None, :] * dx
+    y, x = np.arange(-1.0, NY + 1)[:, None] * config.grid.dy, np.arange(-1.0, NX + 1)[None, :] * config.grid.dx
     ones = np.ones((NY + 2, NX + 2))
-    arrays = config.physics.depth * ones, -rate * y * ones, rate * x * ones
+    arrays = config.physics.depth * ones, u(x, y) * ones, v(x, y) * ones
     state = State(*(Patch(field, (-1, -1)) for field in arrays))
     grid = as_patches(setup_of(config).grid(block_of(0, (1, 1), NY, NX)), 2)
     names = [name for name in DERIVED if name not in POTENTIALS]
-    derived = {name: DERIVED[name](state, grid, config.physics).on((NY, NX)) for name in names}
-    assert not derived["eta"].any()
-    np.testing.assert_allclose(derived["zeta"], 2 * rate, rtol=1e-10)
-    np.testing.assert_allclose(derived["q"], (config.physics.f0 + 2 * rate) / config.physics.depth, rtol=1e-10)
-    speed = np.broadcast_to(rate * np.hypot(x, y), ones.shape)[1:-1, 1:-1]
-    np.testing.assert_allclose(derived["speed"], speed, rtol=1e-10, atol=1e-12)
+    (found,) = derive(names, [(state, grid, (NY, NX))], config.physics, "centred", None)
     for name, field in zip("huv", arrays, strict=True):
-        assert (derived[name] == field[1:-1, 1:-1]).all()
+        assert (found[name] == field[1:-1, 1:-1]).all()
+    return found, config, (x * ones)[1:-1, 1:-1], (y * ones)[1:-1, 1:-1]
+
+
+def test_derived_fields_at_rest_and_in_solid_rotation():
+    """h = H: eta is zero; u = -r y, v = r x turn with vorticity 2 r, speed² = (u²)^x + (v²)^y, and W = -(2 r)²."""
+    rate = 1e-5
+    found, config, x, y = flow_fields(lambda x, y: -rate * y, lambda x, y: rate * x)
+    assert not found["eta"].any()
+    np.testing.assert_allclose(found["zeta"], 2 * rate, rtol=1e-10)
+    np.testing.assert_allclose(found["q"], (config.physics.f0 + 2 * rate) / config.physics.depth, rtol=1e-10)
+    np.testing.assert_allclose(found["speed"], rate * np.hypot(x, y), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found["kinetic_energy"], (rate * np.hypot(x, y)) ** 2 / 2, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(found["okubo_weiss"], -((2 * rate) ** 2), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "W"),
+    [
+        (lambda x, y: x, lambda x, y: -y, 4),
+        (lambda x, y: y, lambda x, y: x, 4),
+        (lambda x, y: x, lambda x, y: y, 0),
+        (lambda x, y: y, lambda x, y: 0, 0),
+    ],
+    ids=["stretching", "shear without rotation", "divergence", "plane shear"],
+)
+def test_okubo_weiss_tells_strain_from_rotation(u, v, W):
+    rate = 1e-5
+    found, *_ = flow_fields(lambda x, y: rate * u(x, y), lambda x, y: rate * v(x, y))
+    np.testing.assert_allclose(found["okubo_weiss"], W * rate**2, rtol=1e-9, atol=1e-9 * rate**2)

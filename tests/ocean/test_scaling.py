@@ -18,8 +18,9 @@ from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 
 import swmodel
 from swmodel.config import Config
+from swmodel.ocean.derived import POTENTIALS
 from swmodel.ocean.diagnostics import QUANTITIES
-from swmodel.ocean.table import COEFFICIENTS, POTENTIALS, VARIABLES, WRITABLE, row_of
+from swmodel.ocean.table import COEFFICIENTS, VARIABLES, WRITABLE, row_of
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.ocean.terms.open_sides import NAMES
 from swmodel.setup.checks.extremes import survey

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...ocean.derived import derive
 from ...ocean.elliptic import Equation
+from ...ocean.evaluation import derive
 from ...ocean.grid import Grid, as_patches
 from ...ocean.inflow import flow_through, seen
 from ...ocean.patch import Patch
@@ -44,9 +44,10 @@ def make_fields(names, physics, sea, scheme, transport):
 
     def fields(state: State, grid, params, step) -> dict:
         bare = type(state)._make(Patch(field, (0, 0)) for field in state), as_patches(grid, scheme.margin)
-        found = derive(near, [(*bare, shape)], physics, invert)[0]
+        found = derive(near, [(*bare, shape)], physics, scheme.face_thickness, invert)[0]
         if others:
-            found |= derive(others, [(*padded(state, grid, params, step), shape)], physics, invert)[0]
+            around = [(*padded(state, grid, params, step), shape)]
+            found |= derive(others, around, physics, scheme.face_thickness, invert)[0]
         return {name: found[name] for name in names}
 
     return fields

@@ -50,7 +50,7 @@ class Perturbations:
         """The base state with another thickness; fields of terms start from the same concentrations."""
         state = self.base._replace(h=h)
         for term in (term for term in self.scheme.acting if term.start):
-            values = {row.name: term.derived[row.name](self.base, None, None) for row in term.initial}
+            values = {row.name: term.derived[row.name](self.base) for row in term.initial}
             state = state._replace(**term.start(values | {"h": h}))
         return state
 

@@ -111,7 +111,7 @@ class Blowup:
         state, terms = self.state(run), self.runs.domain.scheme.acting
         fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
         with np.errstate(all="ignore"):
-            fields |= {name: field(state, None, None) for term in terms for name, field in term.derived.items()}
+            fields |= {name: field(state) for term in terms for name, field in term.derived.items()}
         options = config.output.model_copy(update={"fields": tuple(fields), "means": (), "maxima": (), "arrival": None})
         with Output(path, config.model_copy(update={"output": options}), self.transport) as output:
             output.write(self.model.step, self.model.time, fields, member=run)

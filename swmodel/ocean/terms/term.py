@@ -38,7 +38,7 @@ class Term:
         prognostic: fields that it adds to the State.
         initial: initial fields that a case or a file gives.
         start: function of {name: values} of h and of the initial fields to {prognostic field: values}.
-        derived: {name: function of (padded State, Grid, physics) to a Patch} of its initial fields, for output.
+        derived: {name: function of the State} of its initial fields, for output.
         rate: function of ({name: values}, dx, dy) to the rate, s-1, at which it acts; for the time step. Values are
             arrays of coefficients, gravity, built fields, h, and u, v (their sizes) of a cell; dx, dy its lengths, m.
         process: what acts at that rate, one of PROCESSES.

@@ -51,7 +51,7 @@ def row_of(name: str) -> Variable:
     return content(name.removesuffix(CONTENT)) if name.endswith(CONTENT) else concentration(name)
 
 
-def concentration_of(name: str, state, grid, physics) -> Patch:
+def concentration_of(name: str, state) -> Patch:
     """c = C / h at centres."""
     return getattr(state, name + CONTENT) / state.h
 
