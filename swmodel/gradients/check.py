@@ -111,7 +111,7 @@ def controls_of(config) -> list[str]:
     """The fields and numbers on which the run depends."""
     scheme = setup_of(config).scheme
     used = {row.name for term in scheme.acting for row in term.coefficients}
-    used -= {name for term in scheme.acting if term.idle for name in term.idle(config)}
+    used -= {name for term in scheme.acting if term.unused_coefficients for name in term.unused_coefficients(config)}
     unused = {row.name for term in TERMS.values() for row in term.coefficients} - used
     numbers = [name for name, row in CONTROLS.items() if name in GIVEN and not row.control_location]
     fields = {name for name in numbers if given(config, name)}

@@ -28,9 +28,15 @@ def scheme_for(names) -> Callable[[Setup], Scheme]:
 
     def scheme(setup: Setup) -> Scheme:
         terms = setup.scheme.with_terms(acting)
-        idle = [name for term in terms.acting if term.idle for name in term.idle(setup.config) if name in names]
-        if idle:
-            raise UsageError(f"{', '.join(idle)}: no effect in this run; see the section [{TERM_OF[idle[0]]}]")
+        unused = [
+            name
+            for term in terms.acting
+            if term.unused_coefficients
+            for name in term.unused_coefficients(setup.config)
+            if name in names
+        ]
+        if unused:
+            raise UsageError(f"{', '.join(unused)}: no effect in this run; see the section [{TERM_OF[unused[0]]}]")
         for term in (term for term in TERMS.values() if term.name not in terms.terms):
             if absent := {row.name for row in term.coefficients} & set(names):
                 raise UsageError(f"there is no {', '.join(sorted(absent))} in this run; see the section [{term.name}]")

@@ -36,7 +36,7 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
         "pressure": accelerations(nowhere, height, flow, scheme),
     }
     parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
-    heads = {term.name: term.head(flow, params, now) for term in scheme.with_head}
+    heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.with_head}
     parts |= {name: accelerations(nowhere, head, flow, scheme) for name, head in heads.items()}
     still = dict.fromkeys(padded._fields, 0.0 * flow.h)
     return {name: finished(still | rates, padded, flow) for name, rates in parts.items()}

@@ -47,7 +47,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     P = params["gravity"] * (h - grid.depth) + bernoulli_kinetic_energy(u, v, grid)
     for term in scheme.with_head:
-        P = P + term.head(flow, params, now)
+        P = P + term.bernoulli_potential(flow, params, now)
     q = potential_vorticity(h, u, v, grid)
 
     rates = {"h": -divergence(U, V, grid)} | accelerations(q, P, flow, scheme)

@@ -23,11 +23,11 @@ class Flow:
         open_u, open_v: 1 on open faces, else 0.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
-        let_through: whether there are open sides, through which water flows.
+        has_open_sides: whether there are open sides, through which water flows.
     """
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
-        self.state, self.grid, self.let_through = state, grid, False
+        self.state, self.grid, self.has_open_sides = state, grid, False
         self.contents: list[str] = [name for name in state._fields if row_of(name).content]
         self.h: Patch = state.h
         self.open_u, self.open_v = open_faces(state, grid)
@@ -37,13 +37,13 @@ class Flow:
         self.U: Patch = grid.dy.u * (self.h_u * self.u)
         self.V: Patch = grid.dx.v * (self.h_v * self.v)
 
-    def let_in(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
+    def set_boundary_flux(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
         """Let water through the faces of open sides in x, and those in y.
 
         Args:
             x, y: transport per length of the face, m2 s-1, and thickness at the face, m.
         """
-        grid, self.let_through = self.grid, True
+        grid, self.has_open_sides = self.grid, True
         self.u = where(grid.side_u > 0, x[0] / x[1], self.u)
         self.v = where(grid.side_v > 0, y[0] / y[1], self.v)
         self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
@@ -75,5 +75,5 @@ def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> F
     """The Flow of a state at an Instant, with the water that comes in through open sides."""
     flow = Flow(padded, grid, scheme)
     for term in scheme.with_sides:
-        flow.let_in(*term.through(flow, params, now))
+        flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     return flow

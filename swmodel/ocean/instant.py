@@ -19,26 +19,26 @@ class Instant(NamedTuple):
     stage: float = 0.0
 
 
-class Turns(NamedTuple):
+class PhaseIncrement(NamedTuple):
     """A time step as a fraction of a period, in fixed point: (high + low / 2^32) / 2^32; uint32 [1, 1]."""
 
     high: Any
     low: Any
 
 
-def turns_of(dt: float, period: float) -> Turns:
-    """The Turns of a time step dt in a period, both in s."""
+def turns_of(dt: float, period: float) -> PhaseIncrement:
+    """The PhaseIncrement of a time step dt in a period, both in s."""
     fraction = Fraction(dt) / Fraction(period)
     whole = round(fraction * 2 ** (2 * WORD)) % 2 ** (2 * WORD)
-    return Turns(*(np.full((1, 1), word, np.uint32) for word in (whole >> WORD, whole % 2**WORD)))
+    return PhaseIncrement(*(np.full((1, 1), word, np.uint32) for word in (whole >> WORD, whole % 2**WORD)))
 
 
-def angle(turns: Turns, now: Instant, dtype):
+def angle(turns: PhaseIncrement, now: Instant, dtype):
     """2 pi times the part of the period that has passed at an Instant, in [0, 2 pi) but for rounding, in `dtype`.
 
     step (high + low / 2^32) is taken modulo one turn in integers, so that no bit is lost, however many steps are taken.
     """
-    step, turns = now.step.astype(np.uint32), Turns(*(word.astype(np.uint32) for word in turns))
+    step, turns = now.step.astype(np.uint32), PhaseIncrement(*(word.astype(np.uint32) for word in turns))
     high = step * turns.high + high_word(step, turns.low)
     low = step * turns.low
     passed = high.astype(dtype) * dtype.type(2.0**-WORD) + low.astype(dtype) * dtype.type(2.0 ** (-2 * WORD))

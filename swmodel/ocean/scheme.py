@@ -39,12 +39,12 @@ class Scheme:
     @property
     def with_head(self) -> tuple[Term, ...]:
         """The terms that add to the pressure."""
-        return tuple(term for term in self.acting if term.head)
+        return tuple(term for term in self.acting if term.bernoulli_potential)
 
     @property
     def with_sides(self) -> tuple[Term, ...]:
         """The terms that let water in through open sides."""
-        return tuple(term for term in self.acting if term.through)
+        return tuple(term for term in self.acting if term.boundary_flux)
 
     @property
     def forcing(self) -> tuple[str, ...]:

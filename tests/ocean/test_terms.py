@@ -18,7 +18,7 @@ from swmodel.gradients import Problem
 from swmodel.model.validate import check_config
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.instant import Instant, Turns, angle, turns_of
+from swmodel.ocean.instant import Instant, PhaseIncrement, angle, turns_of
 from swmodel.ocean.operators import mx_f, my_f
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.scheme import Scheme
@@ -144,7 +144,7 @@ def test_the_phase_loses_nothing_after_however_many_steps(step, dtype, stage):
 
 def test_words_are_multiplied_as_integers_are():
     for a, b in np.random.default_rng(0).integers(0, 2**32, (100, 2)):
-        turns = Turns(np.uint32([[0]]), np.uint32([[b]]))
+        turns = PhaseIncrement(np.uint32([[0]]), np.uint32([[b]]))
         passed = angle(turns, Instant(np.int64(a)), np.dtype("float64")).item()
         assert passed == pytest.approx(2 * np.pi * (int(a) * int(b) * 2.0**-64 % 1), rel=1e-12)
 

@@ -71,10 +71,10 @@ class Tendency:
         self.begin = self.time = 0.0
         self.heads, added = [], []
         of_tracers = {each.name: lambda T, each=each: tracer(T, each) for each in config.physics.tracers}
-        for term in (term for term in ring.scheme.acting if not term.through):
+        for term in (term for term in ring.scheme.acting if not term.boundary_flux):
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
-            (self.heads if term.head else added).append(function(self))
+            (self.heads if term.bernoulli_potential else added).append(function(self))
         self.terms = [
             self.transports,
             *([self.open_sides] if ring.open_sides.faces else []),

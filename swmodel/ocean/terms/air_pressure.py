@@ -23,9 +23,11 @@ def potential(values):
     return values["air_pressure"] / values["density"]
 
 
-def head(flow, params, now):
+def bernoulli_potential(flow, params, now):
     """p / rho."""
     return potential(params)
 
 
-AIR_PRESSURE = Term("air_pressure", coefficients=(PRESSURE,), head=head, potential=potential, energy=1)
+AIR_PRESSURE = Term(
+    "air_pressure", coefficients=(PRESSURE,), bernoulli_potential=bernoulli_potential, potential=potential, energy=1
+)

@@ -6,7 +6,7 @@ from math import cos, hypot, sin
 
 import numpy as np
 
-from ..instant import Turns, angle, turns_of
+from ..instant import PhaseIncrement, angle, turns_of
 from ..option import Duration, Section, option
 from ..variable import Variable
 from .term import Term
@@ -67,7 +67,7 @@ def acceleration(config) -> float:
 
 def tendency(flow, params, now):
     """du/dt = a + b cos(phase) cos(wt) - b sin(phase) sin(wt)."""
-    passed = angle(Turns(*(params[name].values for name in TURNS)), now, flow.h.values.dtype)
+    passed = angle(PhaseIncrement(*(params[name].values for name in TURNS)), now, flow.h.values.dtype)
     xp = passed.__array_namespace__()
     cosine, sine = xp.cos(passed), xp.sin(passed)
     forces = {}

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import create_model
 
 from ..constituents import Constituent, constituents
-from ..instant import Turns, angle, turns_of
+from ..instant import PhaseIncrement, angle, turns_of
 from ..operators import mx_f, my_f
 from ..option import Section, option
 from ..patch import Patch, east, north, south, west
@@ -229,12 +229,12 @@ def has_source(config, name: str) -> bool:
     return name in config.own.names or hasattr(config.case, name) or bool(getattr(config.input, name))
 
 
-def weighs(config) -> bool:
+def uses_air_pressure(config) -> bool:
     """Whether air pressure acts on the water inside and outside."""
     return config.open_sides.pressure is not None and has_source(config, "air_pressure")
 
 
-def idle(config) -> list[str]:
+def unused_coefficients(config) -> list[str]:
     """The parts of constituents that are not given."""
     there = {"": names(config)} | dict.fromkeys(FLOWS, [name for name in NAMES if are_given(config, name, *FLOWS)])
     return [part for of, given in there.items() for name in NAMES if name not in given for part in parts_of(name, of)]
@@ -245,7 +245,7 @@ def build(config, rows, columns):
 
     Also the air pressure under which the level is as given, if there is air pressure.
     """
-    built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if weighs(config) else {}
+    built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if uses_air_pressure(config) else {}
     built |= ramp_of(config, RAMP) if names(config) else {}
     for each in tides(names(config), config.time.start, config.open_sides.nodal):
         start = (np.full((1, 1), each.factor * function(each.phase)) for function in PARTS.values())
@@ -273,7 +273,7 @@ def given_outside(flow, params, now) -> Outside:
     ramp = grown(RAMP, params, now, flow.h.values.dtype)
     for name in (name for name in NAMES if numbers_of(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in numbers_of(name))
-        passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
+        passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
         xp = passed.__array_namespace__()
         c, s = ramp * xp.cos(passed), ramp * xp.sin(passed)
         for of in OSCILLATING if flows_of(name) in params else ("",):
@@ -281,7 +281,7 @@ def given_outside(flow, params, now) -> Outside:
             found[of] = found[of] + cosines * (cosine * c - sine * s)
             found[of] = found[of] + sines * (cosine * s + sine * c)
     level, x, y = found.values()
-    level = level - lowered(params) if pressed(params) else level
+    level = level - inverse_barometer(params) if pressed(params) else level
     h = flow.grid.depth + level
     return Outside(level, x + u * mx_f(h), y + v * my_f(h))
 
@@ -291,16 +291,16 @@ def pressed(params) -> bool:
     return PRESSURE in params and "air_pressure" in params
 
 
-def lowered(params):
+def inverse_barometer(params):
     """How much lower water stands under the air pressure than under `open_sides.pressure`, m."""
     return (params["air_pressure"] - params[PRESSURE]) / (params["density"] * params["gravity"])
 
 
-def through(flow, params, now):
+def boundary_flux(flow, params, now):
     """Transport per length, m2 s-1, and thickness, m, at the open faces in x, and at those in y."""
     if not pressed(params):
         return flows(flow, params, flow.eta, given_outside(flow, params, now))
-    lower, given = lowered(params), given_outside(flow, params, now)
+    lower, given = inverse_barometer(params), given_outside(flow, params, now)
     (x, h_x), (y, h_y) = flows(flow, params, flow.eta + lower, given._replace(level=given.level + lower))
     return (x, h_x - mx_f(lower)), (y, h_y - my_f(lower))
 
@@ -311,7 +311,7 @@ def acceleration(config) -> float:
 
 
 def flows(flow, params, eta, given: Outside):
-    """As `through`, from the sea level inside and what is given outside."""
+    """As `boundary_flux`, from the sea level inside and what is given outside."""
     grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
     from_west = wet * (eta + 0.5 * (west(grid.open_u) * (eta - west(eta))))
     from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))
@@ -339,6 +339,6 @@ OPEN_SIDES = Term(
     build=build,
     acceleration=acceleration,
     energy=1,
-    through=through,
-    idle=idle,
+    boundary_flux=boundary_flux,
+    unused_coefficients=unused_coefficients,
 )

@@ -14,7 +14,7 @@ BETA = coefficient(
 )._replace(most=0.5)
 
 
-def head(flow, params, now):
+def bernoulli_potential(flow, params, now):
     """- g beta (h - H)."""
     return -(params["gravity"] * params["self_attraction"] * flow.eta)
 
@@ -24,4 +24,10 @@ def acceleration(config):
     return 0.0
 
 
-SELF_ATTRACTION = Term("self_attraction", coefficients=(BETA,), head=head, acceleration=acceleration, energy=1)
+SELF_ATTRACTION = Term(
+    "self_attraction",
+    coefficients=(BETA,),
+    bernoulli_potential=bernoulli_potential,
+    acceleration=acceleration,
+    energy=1,
+)

@@ -58,7 +58,7 @@ def parabolas(config, at) -> np.ndarray:
 def tendency(flow, params, now):
     """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that is removed takes dissolved fields with it."""
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
-    if flow.let_through:
+    if flow.has_open_sides:
         given = given_outside(flow, params, now)
         level, u, v = level - given.level, u - given.x / flow.h_u, v - given.y / flow.h_v
     outflow = params["sponge_c"] * level

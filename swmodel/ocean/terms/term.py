@@ -25,10 +25,10 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
-        head: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which is added to
-            the pressure g (h - H) before its slope is taken.
-        potential: function of {name: values} of its coefficients and density to the head, if that depends on nothing
-            else.
+        bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2,
+            which is added to the pressure g (h - H) before its slope is taken.
+        potential: function of {name: values} of its coefficients and density to the Bernoulli potential, if that
+            depends on nothing else.
         coefficients: its numbers or fields; those with a number are keys of [physics].
         options: class of its own section of the configuration.
         active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
@@ -46,8 +46,8 @@ class Term:
         acceleration: function of a configuration to the largest acceleration of water by the term, m s-2.
         energy: its effect on the energy of a closed basin: -1 only takes it, 0 leaves it unchanged, 1 may add to it.
         parameters: `parametric.Form` of the parameters of a user's own term, a vector by its name; None: it has none.
-        idle: function of a configuration to the names of the coefficients that have no effect in its run.
-        through: function like `tendency` to the arguments of `Flow.let_in`: the flow through open sides.
+        unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
+        boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Term:
     acceleration: Callable | None = None
     energy: int = -1
     parameters: Any = None
-    through: Callable | None = None
-    idle: Callable | None = None
-    head: Callable | None = None
+    boundary_flux: Callable | None = None
+    unused_coefficients: Callable | None = None
+    bernoulli_potential: Callable | None = None
     potential: Callable | None = None

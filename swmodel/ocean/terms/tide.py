@@ -22,7 +22,7 @@ from pydantic import BeforeValidator
 
 from ..constituents import constituents, date_of
 from ..coordinates import on_sphere, points
-from ..instant import Turns, angle, turns_of
+from ..instant import PhaseIncrement, angle, turns_of
 from ..option import Duration, Section, option
 from ..patch import Patch
 from ..records import Span, names_of, numbers_of, weight
@@ -152,7 +152,7 @@ def too_fast(key: str, names, time):
 
 
 def build(config, rows, columns):
-    """The shapes of the species present, at centres; the Turns of each constituent, and its parts, m."""
+    """The shapes of the species present, at centres; the PhaseIncrement of each constituent, and its parts, m."""
     options, grid, built = config.tide, config.grid, {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
     for each in constituents(options.constituents, config.time.start, options.nodal):
@@ -194,12 +194,12 @@ def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
     return {cosine: height * np.cos(species * lon), sine: height * np.sin(species * lon)}
 
 
-def head(flow, params, now):
+def bernoulli_potential(flow, params, now):
     """- g factor eta_eq."""
     sums = {}
     for name in (name for name in EQUILIBRIUM if f"tide_{name}_{PARTS[0]}" in params):
         high, low, *parts = (params[f"tide_{name}_{part}"] for part in PARTS)
-        passed = angle(Turns(high.values, low.values), now, flow.h.values.dtype)
+        passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
         add(sums, SPECIES[name], *parts, passed)
     height = sum(params[field] * number for field, number in sums.items())
     growth = grown(RAMP, params, now, flow.h.values.dtype)
@@ -244,7 +244,7 @@ FIELDS = (
 )
 TIDE = Term(
     "tide",
-    head=head,
+    bernoulli_potential=bernoulli_potential,
     coefficients=(FACTOR,),
     options=Tide,
     active=active,

@@ -104,7 +104,7 @@ def upwind(flow, c: Patch) -> tuple[Patch, Patch]:
     """The transports of a concentration through the faces; at open sides of that inside: none is known outside."""
     along_x = positive(flow.U) * c - positive(-flow.U) * east(c)
     along_y = positive(flow.V) * c - positive(-flow.V) * north(c)
-    if not flow.let_through:
+    if not flow.has_open_sides:
         return along_x, along_y
     grid, inside = flow.grid, flow.grid.wet * c
     return (

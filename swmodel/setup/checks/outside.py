@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, weighs
+from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, uses_air_pressure
 from .. import fields
 from ..fields import field_of, varies, varying
 
@@ -217,7 +217,7 @@ def told(numbers: np.ndarray) -> str:
 
 def problems_of_pressure(config, side: str, found: Side) -> Iterator[str]:
     """Air pressure over a side that is not counted from the same zero as `open_sides.pressure`."""
-    if not weighs(config):
+    if not uses_air_pressure(config):
         return
     standard, pressure = config.open_sides.pressure, found.on_faces(config, "air_pressure")
     off = np.where(found.open, np.abs(pressure - standard), 0.0)

@@ -214,7 +214,7 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     at = points(config.grid, "u", range(6), range(18))
     there = params["outside_m2_transport_x_cosine"] + 1j * params["outside_m2_transport_x_sine"]
     np.testing.assert_allclose(there[:, 0], wave(at.lon, at.lat)[:, 0], atol=3e-3)
-    assert TERMS["open_sides"].idle(config)[:2] == ["outside_s2_cosine", "outside_s2_sine"]
+    assert TERMS["open_sides"].unused_coefficients(config)[:2] == ["outside_s2_cosine", "outside_s2_sine"]
 
 
 SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west"], "physics.depth": 80.0}
