@@ -200,7 +200,7 @@ def test_a_run_with_all_new_terms_goes_on_from_its_restart_with_the_same_bits_an
 
 def test_a_tracer_that_is_not_there_is_refused_by_name():
     simulation = swmodel.Simulation(swmodel.load("rest", {"run.executor": "reference", "time.dt": 1.0}, {}))
-    with pytest.raises(UsageError, match="^no field tracer; there are h, u"):
+    with pytest.raises(UsageError, match="^no field tracer"):
         simulation.field("tracer")
 
 
