@@ -23,11 +23,7 @@ WORDS = {
 
 
 def write_analysis(path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "") -> None:
-    """Write the file, whole or not at all; called by all processes together.
-
-    Raises:
-        FilesError: it could not be written, on all processes.
-    """
+    """Write the file, whole or not at all; called by all processes together."""
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
     named = [(name, variable_of(name, of, config.physics), each) for name, of, each in fields(experiment, analysis)]

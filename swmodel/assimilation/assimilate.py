@@ -36,10 +36,6 @@ def compute(config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.job.TASKS`.
 
     Options: `memory`, bytes that a process may hold; `resume`, continue from the iterations in the folder.
-
-    Raises:
-        NumericalError: the cost could not be decreased at all; the results are still written.
-        Stopped: a signal or the wall-clock limit; the folder has the iterations done.
     """
     directory, begin = Path(directory), time.perf_counter()
     with Stop(config.run.walltime) as stop:

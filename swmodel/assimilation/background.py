@@ -47,10 +47,6 @@ class Background:
             and length of its correlation (Daley), m, None where the control is a number.
         balanced: whether currents in balance with eta are added to u and v.
         order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
-
-    Raises:
-        ValueError: a field has no length, a number has one, or balance lacks eta, u or v.
-        UsageError: smoothing by transforms with land, or with more blocks than lines.
     """
 
     def __init__(

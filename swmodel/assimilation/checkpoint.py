@@ -23,23 +23,14 @@ FREE = ("outer", "gradient", "observations")
 
 
 def save(directory, progress: Progress, history: list, config, observations, transport) -> None:
-    """Write a Progress and the events so far; called by all processes together.
-
-    Raises:
-        FilesError: it cannot be written; the file is unchanged.
-    """
+    """Write a Progress and the events so far; called by all processes together."""
     about = {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
     about |= {"configuration": to_toml(config), "observations": digest(observations)}
     write_blocks(Path(directory) / NAME, progress.w, json.dumps(about), (config.grid.ny, config.grid.nx), transport)
 
 
 def load(directory, config, observations, transport) -> tuple[Progress, list] | None:
-    """The Progress in the folder and the events up to it; None if no iteration was done.
-
-    Raises:
-        UsageError: it belongs to another configuration or to other observations.
-        FilesError: it cannot be read.
-    """
+    """The Progress in the folder and the events up to it; None if no iteration was done."""
     path = Path(directory) / NAME
     if not transport.broadcast(path.exists()):
         return None
@@ -54,11 +45,7 @@ def load(directory, config, observations, transport) -> tuple[Progress, list] | 
 
 
 def require_none(differences: list[str], path) -> None:
-    """Make sure that a file belongs to this assimilation.
-
-    Raises:
-        UsageError: there are differences.
-    """
+    """Make sure that a file belongs to this assimilation."""
     if differences:
         what = f"{path} is of another assimilation, so that it cannot be gone on with:"
         raise UsageError("\n".join([what, *differences]))

@@ -92,11 +92,6 @@ def prepare(
     In a twin experiment the states at the start of the window are read from the folder, or made and written to it. So
     are the observations, unless the configuration names a file. tick(transport) is called between pieces of
     computation, here and in the sweeps of the problem, and may raise.
-
-    Raises:
-        UsageError: the files in the folder belong to another configuration, or the memory is too small.
-        ConfigError: the run cannot be compared with the observations.
-        FilesError: a file in the folder cannot be read or written.
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
     names = tuple(dict.fromkeys([*(("eta", "u", "v") if testing else ()), *options.controls]))
@@ -145,11 +140,7 @@ def depth_of(problem: Problem):
 
 
 def twin_states(config, problem: Problem, directory: Path, tick) -> Twin:
-    """The states of truth and first guess at the start of the window, read from the folder if it has them.
-
-    Raises:
-        UsageError: those in the folder belong to another configuration.
-    """
+    """The states of truth and first guess at the start of the window, read from the folder if it has them."""
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
         fields, before = read_blocks(path, problem.block)
@@ -169,9 +160,6 @@ def twin_observations(config, names, truth: dict, places, directory: Path, comma
 
     Args:
         places: Observations without values: where and when.
-
-    Raises:
-        UsageError: those in the folder have other places or times.
     """
     path = directory / OBSERVATION_FILE
     problem, observer = problem_of(config, names, config.assimilation.every_steps, tick)

@@ -50,9 +50,6 @@ def operator(observations, config, block, every: int) -> Operator:
 
     An observation is compared with the sample nearest in time, which is at most half of `every` steps away if `every`
     divides the number of steps.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
     """
     samples = config.run.steps // every + 1
     sample = np.floor(observations.time / (every * config.time.dt) + 0.5).astype(np.int64)

@@ -90,12 +90,7 @@ def wanted(data) -> list[str]:
 
 
 def read_column(data, name: str, names: dict[str, str], config) -> np.ma.MaskedArray:
-    """The values of a variable in SI units, float64 [obs].
-
-    Raises:
-        Unfit: it is missing, has another shape than time, does not hold numbers, has other units, or is sea level where
-            the run has an interface.
-    """
+    """The values of a variable in SI units, float64 [obs]."""
     physics = config.physics
     quantity, place = name.split("_")[0], COORDINATES.get(names.get(name, name), {})
     units = "any time since a date" if name == "time" else place.get("units") or VARIABLES[quantity].units
@@ -169,11 +164,7 @@ def read_platform(data) -> np.ndarray | None:
 
 
 def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
-    """Write an observation file, which appears whole or not at all; NaN becomes _FillValue.
-
-    Raises:
-        FilesError: it cannot be written.
-    """
+    """Write an observation file, which appears whole or not at all; NaN becomes _FillValue."""
     import xarray
 
     part, folder = f"{path}.part", os.path.dirname(os.path.abspath(path))

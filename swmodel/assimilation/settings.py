@@ -29,13 +29,7 @@ def errors_of(config) -> dict:
 
 
 def check_assimilation(config) -> None:
-    """Make sure that an assimilation can start, from the resolved configuration and the observation file.
-
-    Raises:
-        UsageError: the executor has no derivatives, or the transport is sharded.
-        ConfigError: with everything that is wrong at once.
-        InputError: the file of the mask cannot be read.
-    """
+    """Make sure that an assimilation can start, from the resolved configuration and the observation file."""
     require_derivatives(config)
     if config.run.transport == "sharded":
         raise UsageError("an assimilation runs on one process or on MPI: take run.nproc in place of run.devices")

@@ -34,11 +34,7 @@ def names() -> tuple[str, ...]:
 
 @functools.cache
 def get(name: str) -> type[Case]:
-    """The class of a case.
-
-    Raises:
-        KeyError: there is no such case.
-    """
+    """The class of a case."""
     if name not in names():
         raise KeyError(f'no case "{name}"')
     (case,) = classes(importlib.import_module(f"{__name__}.{name}"))

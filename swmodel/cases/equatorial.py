@@ -61,11 +61,7 @@ def speed(config):
 
 
 def radius(config):
-    """Equatorial radius of deformation sqrt(c/beta), m; this over c is the unit of time of the formulas without units.
-
-    Raises:
-        ConfigError: beta is not positive, so that there is no wave guide.
-    """
+    """Equatorial radius of deformation sqrt(c/beta), m; over c it is the unit of time of formulas without units."""
     if config.physics.beta <= 0:
         raise ConfigError([f"physics.beta: equatorial waves need a positive beta, not {config.physics.beta:g} m-1 s-1"])
     return math.sqrt(speed(config) / config.physics.beta)

@@ -132,11 +132,7 @@ def coriolis(config, at):
 
 
 def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
-    """The storm of a track at a time, s since the start of the run.
-
-    Raises:
-        ConfigError: the run reaches beyond the track, or the grid lies elsewhere.
-    """
+    """The storm of a track at a time, s since the start of the run."""
     track, name = track_of(case), case.track or "the track"
     if not on_sphere(config.grid):
         raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])

@@ -59,11 +59,7 @@ class SalishSea(Case):
 
 @functools.cache
 def relief():
-    """Longitudes [x] and latitudes [y], degrees, and heights [y, x], m, of the sample data; matplotlib is not loaded.
-
-    Raises:
-        ConfigError: this matplotlib has none.
-    """
+    """Longitudes [x] and latitudes [y], degrees, and heights [y, x], m, of the sample data, without matplotlib."""
     path = Path(find_spec("matplotlib").origin).parent / "mpl-data" / "sample_data" / "topobathy.npz"
     if not path.exists():
         raise ConfigError([f"the case salish_sea needs the sample data of matplotlib: there is no {path}"])

@@ -66,9 +66,6 @@ def compute(config, directory, options, report, command_line, watch):
     """Check the derivatives of `config`; see `cli.job.TASKS`.
 
     Options: `memory`, bytes that a process may hold; `json`, a file for the results called KEYS.
-
-    Raises:
-        NumericalError: a derivative is not exact; the results are still written.
     """
     done = []
     watch(lambda: len(done))

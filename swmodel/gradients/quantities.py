@@ -33,12 +33,7 @@ class Quantity(NamedTuple):
 
 
 def parse(text: str, config) -> Quantity:
-    """The quantity written as NAME or NAME:PLACE, with NAME one of QUANTITIES.
-
-    Raises:
-        UsageError: there is no such quantity, or its place cannot be read, is outside the domain or on land.
-        InputError: the file of the mask cannot be read.
-    """
+    """The quantity written as NAME or NAME:PLACE, with NAME one of QUANTITIES."""
     name, _, place = text.strip().partition(":")
     if name not in QUANTITIES:
         forms = "; ".join(entry.form for entry in QUANTITIES.values())

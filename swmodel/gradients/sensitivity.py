@@ -102,11 +102,6 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
     Options: `of`, the quantity; `to`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
     after each step instead of its value in the last state; `memory`, bytes that a process may hold.
-
-    Raises:
-        Stopped: a signal or the wall-clock limit has ended it; nothing is written.
-        NumericalError: the run blew up.
-        FilesError: a file could not be written.
     """
     from ..plotting.maps import draw_results
     from .problem import Problem

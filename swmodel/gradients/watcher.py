@@ -47,12 +47,7 @@ class Watcher:
         return sum(seconds for end, seconds in self._compiled if end > begin)
 
     def __call__(self, kind: str, step: int, computed, begin: float):
-        """Count a piece of a kind (forward, again, backward) that has reached a step.
-
-        Raises:
-            NumericalError: the run blew up.
-            Stopped: the user asks to stop.
-        """
+        """Count a piece of a kind (forward, again, backward) that has reached a step."""
         self.seconds[kind] += time.perf_counter() - begin - self.compiled(begin)
         self.pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(computed[0].h).all()):

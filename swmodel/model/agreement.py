@@ -58,12 +58,7 @@ def on_all(allgather: Callable, function: Callable) -> Any:
 
 
 def assembled(config, allgather: Callable):
-    """The configuration with `local` parts of fields from each process put together; called by all together.
-
-    Raises:
-        ConfigError: a part has another shape than that of the process, on all processes.
-        SetupError: some process has another kind of field.
-    """
+    """The configuration with `local` parts of fields from each process put together; called by all together."""
     parts = {name: source for name, source in config.own._sources.items() if isinstance(source, Local)}
     for rank, names in enumerate(everyone := allgather(sorted(parts))):
         if wrong := sorted({*names} ^ {*everyone[0]}):

@@ -41,9 +41,6 @@ def layer_of(blocks, physics, transport) -> Layer:
     Args:
         blocks: (State, Grid of Patches, shape) of each block of this process.
         physics: section [physics] of the configuration.
-
-    Raises:
-        UsageError: the sea is no such layer.
     """
     require_rectangle("balanced flows are", blocks, transport)
     depths = [grid.depth.on(shape) for _, grid, shape in blocks]
@@ -80,9 +77,6 @@ def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
 
     Args:
         blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.
-
-    Raises:
-        UsageError: the sea is no `Layer`, or there are more blocks than lines.
     """
     layer = layer_of(blocks, config.physics, transport)
     equation = Equation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))

@@ -70,11 +70,7 @@ class Track(NamedTuple):
 
 
 def read(path) -> Track:
-    """The track in a file.
-
-    Raises:
-        UsageError: it cannot be read, or see `parsed`.
-    """
+    """The track in a file."""
     try:
         return parsed(Path(path).read_text().splitlines(), path)
     except (OSError, UnicodeDecodeError) as error:
@@ -86,10 +82,6 @@ def parsed(lines, path) -> Track:
 
     Args:
         path: the name of the file in messages.
-
-    Raises:
-        UsageError: the format is none of these, times do not rise, there are not 2 to MOST_TIMES, or a value is none of
-            a storm; with the line.
     """
     read_line = reader_of(lines[0]) if lines else None
     if read_line is None:

@@ -76,11 +76,7 @@ def table() -> dict[str, dict]:
 
 
 def date_of(text: str) -> datetime:
-    """The date of a text such as "2020-03-01T06:00", UTC.
-
-    Raises:
-        ValueError: there is no such date in the real calendar.
-    """
+    """The date of a text such as "2020-03-01T06:00", UTC."""
     year, month, day, *clock = (float(part) for part in re.findall(r"[\d.]+", text))
     hour, minute, second = (*clock, 0.0, 0.0, 0.0)[:3]
     return datetime(int(year), int(month), int(day)) + timedelta(hours=hour, minutes=minute, seconds=second)
@@ -91,10 +87,6 @@ def constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
 
     Args:
         nodal: whether f and u are those of the date; else they are 1 and 0.
-
-    Raises:
-        KeyError: there is no constituent of this name.
-        ValueError: there is no such date.
     """
     longitudes, rates = astronomy(date_of(start))
     found = []

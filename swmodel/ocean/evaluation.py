@@ -54,9 +54,6 @@ def known(names, scheme, more=()) -> list[str]:
 
     Args:
         more: further names that are known.
-
-    Raises:
-        UsageError: there are no such fields.
     """
     names = [names] if isinstance(names, str) else [str(name) for name in names]
     there = [*derived(scheme), *more]

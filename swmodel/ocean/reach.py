@@ -25,11 +25,7 @@ KEPT = 128
 
 @lru_cache(maxsize=KEPT)
 def reach(scheme) -> int:
-    """Rows of neighbours that the scheme needs on each side of a block.
-
-    Raises:
-        UsageError: more than WIDEST.
-    """
+    """Rows of neighbours that the scheme needs on each side of a block."""
     for width in range(1, WIDEST + 1):
         if is_enough(scheme, width):
             return width

@@ -40,11 +40,7 @@ class Sea(NamedTuple):
     transport: Any
 
     def fourier(self, location: str) -> Fourier:
-        """The transforms of fields at a location.
-
-        Raises:
-            UsageError: there are more blocks than lines.
-        """
+        """The transforms of fields at a location."""
         return Fourier.of(self.transport, location, (self.grid.periodic_y, self.grid.periodic_x))
 
     def waves(self, location: str) -> list[Waves]:
@@ -104,9 +100,6 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
             in units of the quantity times m; its change by a part is its name + "_by_" + part + along, the same per
             second. Its name + "_flux" is the flux by the current through the upper edge of each ring to larger
             wavenumbers, in units of the quantity per second.
-
-    Raises:
-        UsageError: there is land, or there are more blocks than lines.
     """
     require_rectangle("spectra are", blocks, sea.transport)
     scale = scale_of(blocks, gravity, sea)

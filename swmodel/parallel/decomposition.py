@@ -145,11 +145,7 @@ def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "p
 
 
 def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout written as "PYxPX", or the best one for an empty text; `owners`: of blocks, in messages.
-
-    Raises:
-        LayoutError: the product is not `nproc`, or the grid is too small for so many blocks.
-    """
+    """The layout written as "PYxPX", or the best one for an empty text; `owners`: of blocks, in messages."""
     if not text:
         return choose_layout(nproc, ny, nx, width, owners)
     py, px = (int(part) for part in text.split("x"))

@@ -50,10 +50,6 @@ def animate(
 
     Returns:
         The file written: with the ending .gif if an MP4 was wanted and there is no ffmpeg.
-
-    Raises:
-        PlotError: the file or the field does not exist, the field has no records, or an option does not fit.
-        FilesError: the film cannot be written.
     """
     file = data_file(path)
     with open_data(file) as data:
@@ -68,12 +64,7 @@ def animate(
 
 
 class Camera:
-    """Writes frames of a figure into a file.
-
-    Raises:
-        CalledProcessError: ffmpeg has failed; the error has its output, which is not logged.
-        OSError: the file cannot be written.
-    """
+    """Writes frames of a figure into a file."""
 
     def __init__(self, writer, file: Path):
         self.writer, self.file = writer, file
@@ -119,11 +110,7 @@ def film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale, ove
 
 
 def writer_for(target: Path, fps: float):
-    """The file to write, and matplotlib's writer for it.
-
-    Raises:
-        PlotError: the ending is neither .mp4 nor .gif, or fps is not positive.
-    """
+    """The file to write, and matplotlib's writer for it."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
     if not fps > 0:

@@ -31,12 +31,7 @@ class PlotError(ValueError):
 
 
 def data_file(path, *names: str) -> Path:
-    """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder.
-
-    Raises:
-        PlotError: there is no such file.
-        FilesError: something else has that name.
-    """
+    """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder."""
     path, names = Path(path), names or (OUTPUT, ENSEMBLE)
     if path.is_dir():
         found = [path / name for name in names if os.path.lexists(path / name)]
@@ -71,20 +66,13 @@ def open_data(path: Path) -> netCDF4.Dataset:
 
     Another process examines it before, and verifies all but the values of fields: `values_of` does that. If only the
     header has changed, a warning says so.
-
-    Raises:
-        FilesError: it is not a NetCDF file, or damaged.
     """
     warn_of(path, *guard.facts([look(path)]))
     return opened(path)
 
 
 def warn_of(path, found: dict) -> None:
-    """Warn of what is doubtful in a file that was examined.
-
-    Raises:
-        FilesError: it cannot be read, or is damaged.
-    """
+    """Warn of what is doubtful in a file that was examined."""
     if words := guard.warning_for(path, found):
         log.warning("%s", words)
 
@@ -95,11 +83,7 @@ def look(path) -> guard.Job:
 
 
 def opened(path) -> netCDF4.Dataset:
-    """A file that was examined, to be used in a `with`.
-
-    Raises:
-        FilesError: it is not a NetCDF file.
-    """
+    """A file that was examined, to be used in a `with`."""
     try:
         return netCDF4.Dataset(path)
     except OSError as error:
@@ -107,11 +91,7 @@ def opened(path) -> netCDF4.Dataset:
 
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
-    """The values of a field in a record, or of a field without time, verified; empty if there is no record.
-
-    Raises:
-        FilesError: they are damaged.
-    """
+    """The values of a field in a record, or of a field without time, verified; empty if there is no record."""
     variable = data[name]
     moves = variable.dimensions[0] == "time"
     if moves and not len(variable):
@@ -159,9 +139,6 @@ def find_field(data: netCDF4.Dataset, name: str, computed: Sequence[str] = ()) -
 
     Args:
         computed: names of fields that the file does not hold, which a message may suggest, too.
-
-    Raises:
-        PlotError: there is none; the message suggests a similar name or lists them all.
     """
     names = field_names(data)
     if name not in names:
@@ -186,11 +163,7 @@ def numbers(data: netCDF4.Dataset) -> list[str]:
 
 
 def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -> int:
-    """The number of a record, from 0: `record` (negative: from the last), or the nearest to `time` (s).
-
-    Raises:
-        PlotError: there is no such record.
-    """
+    """The number of a record, from 0: `record` (negative: from the last), or the nearest to `time` (s)."""
     times = seconds(data)
     if times.size == 0:
         raise PlotError(f"{data.filepath()} holds no record yet")
@@ -202,11 +175,7 @@ def find_record(data: netCDF4.Dataset, record: int, time: float | None = None) -
 
 
 def find_member(data: netCDF4.Dataset, member: int | None) -> int:
-    """The index of a member of an ensemble among those with fields; 0 if none is asked for.
-
-    Raises:
-        PlotError: it has no fields.
-    """
+    """The index of a member of an ensemble among those with fields; 0 if none is asked for."""
     if member is None:
         return 0
     numbers = data["member"][:].tolist() if "member" in data.variables else []
@@ -222,12 +191,7 @@ def number_of(data: netCDF4.Dataset, member: int | None) -> str:
 
 
 def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> np.ma.MaskedArray:
-    """The values [y, x] of a field in the file, of one member if there are several; verified.
-
-    Raises:
-        PlotError: there is no such member.
-        FilesError: they are damaged.
-    """
+    """The values [y, x] of a field in the file, of one member if there are several; verified."""
     place, values = find_member(data, member), values_of(data, name, record)
     return values if values.ndim == 2 else values[place]
 

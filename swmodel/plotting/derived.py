@@ -38,11 +38,7 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, computed if the file lacks it; see `record.read_map`.
-
-    Raises:
-        PlotError: there is no such field or member, or the fields to compute it from are missing.
-    """
+    """One record of a field, computed if the file lacks it; see `record.read_map`."""
     if name in field_names(data) or name not in derivable(data):
         require(data, name)
         return read_map(data, name, record, member)
@@ -76,11 +72,7 @@ def grid_of(config: dict) -> GridOptions:
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
-    """Make sure that there is a field.
-
-    Raises:
-        PlotError: it is neither in the file, nor can it be computed.
-    """
+    """Make sure that there is a field."""
     computed = derivable(data)
     if name in DERIVED and name not in field_names(data) and name not in computed:
         if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
@@ -95,11 +87,7 @@ def require(data: netCDF4.Dataset, name: str) -> None:
 
 
 def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:
-    """The current in x and y at centres, m s-1: the means of u and of v on both sides of each cell.
-
-    Raises:
-        PlotError: there is no such member, or u and v are missing.
-    """
+    """The current in x and y at centres, m s-1: the means of u and of v on both sides of each cell."""
     from ..ocean.operators import mx_c, my_c
 
     require(data, "speed")

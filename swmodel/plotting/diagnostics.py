@@ -27,9 +27,6 @@ def plot_diagnostics(path, output=None) -> Path:
     Args:
         path: run folder, or the file of the time series.
         output: picture to write (PNG, PDF or SVG by its name); None: diagnostics.png beside the data.
-
-    Raises:
-        PlotError: there is no such file, it holds no series, or the picture cannot be written.
     """
     file = data_file(path, DIAGNOSTICS)
     with open_data(file) as data:

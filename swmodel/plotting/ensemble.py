@@ -25,11 +25,7 @@ CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
 def picture(
     data, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD, over: Over = NOTHING
 ) -> Figure:
-    """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`).
-
-    Raises:
-        PlotError: it is no such file, holds no record, or arrows or contours are wanted over the maps.
-    """
+    """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`)."""
     names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
     if not names:
         raise PlotError(f"{data.filepath()} is not the file of an ensemble")

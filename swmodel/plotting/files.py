@@ -15,12 +15,7 @@ from .dataset import PlotError
 
 @contextmanager
 def written(target: Path) -> Iterator[Path]:
-    """A context with the name under which to write a file; its end renames the file.
-
-    Raises:
-        PlotError: there is no such folder.
-        FilesError: the file cannot be written; no part of it is left, and an earlier one stays.
-    """
+    """A context with the name under which to write a file; its end renames the file."""
     place = target.resolve()
     temporary = place.with_name(f"{place.stem}.writing{place.suffix}")
     try:
@@ -51,10 +46,6 @@ def reason(error: Exception) -> str:
 
 def save(figure: Figure, output) -> Path:
     """Write a figure.
-
-    Raises:
-        PlotError: the folder does not exist, or matplotlib cannot write the format.
-        FilesError: it cannot be written.
 
     Returns:
         The file written: a PNG if the name has no ending.

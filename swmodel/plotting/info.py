@@ -37,10 +37,6 @@ def describe_results(path) -> str:
 
     Args:
         path: run folder or NetCDF file.
-
-    Raises:
-        PlotError: there is no such run or file.
-        FilesError: a file cannot be read, or is damaged.
     """
     path = Path(path)
     file = records_of(path)
@@ -56,11 +52,7 @@ def describe_results(path) -> str:
 
 
 def examine(path: Path, file: Path | None) -> dict[Path, dict]:
-    """What is found in the restart files; the same process examines all other files that will be read.
-
-    Raises:
-        FilesError: one of the other files cannot be read, or is damaged.
-    """
+    """What is found in the restart files; the same process examines all other files that will be read."""
     files = [file] if file else []
     files += [path / DIAGNOSTICS] if path.is_dir() and os.path.lexists(path / DIAGNOSTICS) else []
     restarts = candidates(path)
@@ -71,11 +63,7 @@ def examine(path: Path, file: Path | None) -> dict[Path, dict]:
 
 
 def records_of(path: Path) -> Path | None:
-    """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet.
-
-    Raises:
-        PlotError: there is no such file, or it is not the folder of a run.
-    """
+    """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet."""
     started = path.is_dir() and (path / CONFIG).is_file()
     return None if started and not any(os.path.lexists(path / name) for name in (OUTPUT, ENSEMBLE)) else data_file(path)
 
@@ -108,11 +96,7 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator
 
 
 def read_config(path: Path) -> dict:
-    """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none.
-
-    Raises:
-        FilesError: it cannot be read, or is not TOML.
-    """
+    """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none."""
     try:
         if path.is_dir():
             text = (path / CONFIG).read_text(encoding="utf-8") if os.path.lexists(path / CONFIG) else ""
@@ -128,11 +112,7 @@ def read_config(path: Path) -> dict:
 
 
 def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs, which are made from a text file of the model.
-
-    Raises:
-        FilesError: a value in the file is missing, or of another type.
-    """
+    """The pairs, which are made from a text file of the model."""
     try:
         return list(pairs)
     except (AttributeError, KeyError, TypeError, ValueError):

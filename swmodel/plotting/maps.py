@@ -46,10 +46,6 @@ def plot(
         member: the member of an ensemble whose fields are drawn.
         scale: the values at the ends of the colours.
         over: arrows of the current and lines of equal value, over each map.
-
-    Raises:
-        PlotError: the file, the field, the record or the member does not exist, or an option does not fit.
-        FilesError: the picture cannot be written.
     """
     file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
     target = output or default_output(file, fields, member=member)

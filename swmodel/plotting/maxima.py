@@ -31,9 +31,6 @@ def plot_maxima(path, output=None, record: int = -1, time: float | None = None, 
         path: run folder, or its output.nc.
         output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
         record, time, scale: as for `maps.plot`.
-
-    Raises:
-        PlotError: there is no such file or record, or it has no largest values; or the picture cannot be written.
     """
     file = data_file(path)
     with open_data(file) as data, mpl.rc_context(style.RC):
@@ -42,11 +39,7 @@ def plot_maxima(path, output=None, record: int = -1, time: float | None = None, 
 
 
 def picture(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Figure:
-    """The figure of `plot_maxima`.
-
-    Raises:
-        PlotError: the file has no largest values.
-    """
+    """The figure of `plot_maxima`."""
     has = field_names(data)
     names = [name for name in has if name.endswith(MAXIMUM)] or [name for name in has if name.endswith(ARRIVAL)]
     if not names:

@@ -55,9 +55,6 @@ class Over:
         Args:
             records: records that set the length of arrows and the values of lines.
             above: lines of the figure's caption, below which the text is written.
-
-        Raises:
-            PlotError: the figure has no maps, or the file lacks a field.
         """
         maps = [axes for axes in figure.axes if axes.images]
         if self and not maps:

@@ -91,12 +91,7 @@ def length_unit(span: float) -> tuple[float, str]:
 
 
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, or a field without time; of one member if there are several, the first without a number.
-
-    Raises:
-        PlotError: there is no such field or member.
-        FilesError: the field is damaged.
-    """
+    """One record of a field, or a field without time; of several members that with the number, else the first."""
     variable, values = find_field(data, name), stored(data, name, record, member)
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""

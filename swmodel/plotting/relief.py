@@ -18,12 +18,7 @@ MARK = "#d7301f"
 
 
 def plot_grid(file) -> Path:
-    """Draw the depth of a grid into a picture beside its file, with a mark on each cell that was closed.
-
-    Raises:
-        PlotError: there is no such file.
-        FilesError: the picture cannot be written.
-    """
+    """Draw the depth of a grid into a picture beside its file, with a mark on each cell that was closed."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
         depth, closed = read_map(data, "depth"), read_map(data, "closed")

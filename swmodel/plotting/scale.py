@@ -29,9 +29,6 @@ class Scale:
     Attributes:
         range: one of RANGES.
         low, high: the ends themselves, in the units of the label without its power of ten; None: from the values.
-
-    Raises:
-        PlotError: there is no such range, or the ends are not two rising numbers.
     """
 
     range: str
@@ -57,11 +54,7 @@ OF_RECORD, OF_RUN = Scale("record"), Scale("run")
 
 
 def looks(data: netCDF4.Dataset, panels: Sequence[Map], record: int, member: int | None, scale: Scale) -> list:
-    """The `style.Look` of each of several fields of one record.
-
-    Raises:
-        PlotError: ends are given for fields of different units, or do not rise.
-    """
+    """The `style.Look` of each of several fields of one record."""
     if scale.ends != (None, None) and len({panel.units for panel in panels}) > 1:
         fields = ", ".join(f"{panel.name} ({panel.units})" for panel in panels)
         raise PlotError(f"vmin and vmax are for fields of the same units, not for {fields}")

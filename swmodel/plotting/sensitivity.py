@@ -25,11 +25,7 @@ def maps_of(data: netCDF4.Dataset) -> list[str]:
 
 
 def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
-    """The figure of some fields of a file of sensitivities, or of all its maps.
-
-    Raises:
-        PlotError: there is no such field, or no map.
-    """
+    """The figure of some fields of a file of sensitivities, or of all its maps."""
     names = names or maps_of(data)
     if not names:
         raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json have them")

@@ -35,9 +35,6 @@ def plot_stations(path, field: str | None = None, output=None, names: Sequence[s
         field: eta, u, v or tracer; None: eta.
         output: picture to write (PNG, PDF or SVG by its name); None: stations.png beside the data.
         names: of gauges.
-
-    Raises:
-        PlotError: there is no such file, field or gauge, or no value yet, or the picture cannot be written.
     """
     return plot_series(data_file(path, STATIONS), "station", field or "eta", output, names)
 
@@ -62,11 +59,7 @@ def plot_series(file: Path, dimension: str, field: str, output, wanted: Sequence
 
 
 def chosen(data: netCDF4.Dataset, dimension: str, wanted: Sequence[str] = ()) -> list[int]:
-    """The numbers of the places that are drawn: those that are named, else the first DRAWN.
-
-    Raises:
-        PlotError: there is no place of a name, or they are more than DRAWN.
-    """
+    """The numbers of the places that are drawn: those that are named, else the first DRAWN."""
     known = {str(name): number for number, name in enumerate(np.atleast_1d(data[f"{dimension}_name"][:]))}
     for name in wanted:
         if name not in known:

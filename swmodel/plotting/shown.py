@@ -18,11 +18,7 @@ PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
 
 
 def read(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
-    """One record of a field; relative vorticity in units of the Coriolis parameter, unless that is near zero somewhere.
-
-    Raises:
-        PlotError: there is no such field or member.
-    """
+    """One record of a field; relative vorticity over the Coriolis parameter, unless that is near zero."""
     field = derived.read(data, name, record, member)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
         return field
@@ -39,11 +35,7 @@ def read_all(data: netCDF4.Dataset, names: Iterable[str], records: Iterable[int]
 
 
 def changes(data: netCDF4.Dataset, name: str) -> bool:
-    """Whether a field has records.
-
-    Raises:
-        PlotError: there is no such field.
-    """
+    """Whether a field has records."""
     derived.require(data, name)
     return name not in field_names(data) or data[name].ndim > 2
 
@@ -55,11 +47,7 @@ def members_of(data: netCDF4.Dataset, name: str) -> list[int | None]:
 
 
 def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
-    """The fields asked for, or the default ones.
-
-    Raises:
-        PlotError: the file holds no fields.
-    """
+    """The fields asked for, or the default ones."""
     if fields is not None:
         return [fields] if isinstance(fields, str) else list(fields)
     names = field_names(data)

@@ -71,11 +71,6 @@ def spectra(
 
     Returns:
         The file and the picture, if there is something to draw.
-
-    Raises:
-        PlotError: there is no such file, record or quantity, or the fields to compute it from are missing.
-        UsageError: the sea has land.
-        FilesError: a file is damaged, or cannot be written.
     """
     file = data_file(path, OUTPUT)
     target = Path(output) if output else file.with_name(file.stem + SUFFIX)
@@ -101,11 +96,7 @@ def spectra(
 
 
 def see_that_free(target: Path) -> None:
-    """Make sure that only a file of spectra computed from a file is replaced.
-
-    Raises:
-        PlotError: another file has the name.
-    """
+    """Make sure that only a file of spectra computed from a file is replaced."""
     if not target.exists():
         return
     try:
@@ -118,11 +109,7 @@ def see_that_free(target: Path) -> None:
 
 
 def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
-    """The names of the quantities to compute.
-
-    Raises:
-        PlotError: there is no such quantity, or the file lacks the fields to compute it from.
-    """
+    """The names of the quantities to compute."""
     if "member" in data.variables:
         raise PlotError(f"{data.filepath()} is of an ensemble, of which there are no spectra")
     squares = squares_of([name + CONTENT for name in tracers_of(data)])
@@ -166,12 +153,7 @@ def with_contents(data: netCDF4.Dataset, state, record: int):
 
 
 def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
-    """State and Grid of a record, and {part of the tendency: the State's d/dt}, in double precision.
-
-    Raises:
-        PlotError: a prognostic field is not in the file.
-        ConfigError: the configuration cannot be used.
-    """
+    """State and Grid of a record, and {part of the tendency: the State's d/dt}, in double precision."""
     from ..ocean.budget import budget
     from ..ocean.grid import as_patches
     from ..ocean.instant import Instant

@@ -59,9 +59,6 @@ def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) 
     Args:
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
-
-    Raises:
-        PlotError: there is no such record, or the file holds no spectra.
     """
     record = find_record(data, record, time)
     drawings = [*panels(data, record)]

@@ -144,9 +144,6 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
 
     Args:
         ends: the values at the lower and upper end of the colours; None: chosen for the fields.
-
-    Raises:
-        PlotError: the lower end is not below the upper one.
     """
     first, names, span = None, set(), None
     for field in fields:

@@ -30,11 +30,7 @@ def amplitudes_of(data: netCDF4.Dataset) -> list[str]:
 
 
 def picture(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over=()) -> Figure:
-    """The figure of some fields of a file of harmonic constants, or of the amplitudes of its first field.
-
-    Raises:
-        PlotError: arrows or contours are wanted over the maps.
-    """
+    """The figure of some fields of a file of harmonic constants, or of the amplitudes of its first field."""
     if over:
         raise PlotError("maps of harmonic constants have lines of equal phase, and no arrows or contours besides")
     panels = [read_map(data, name) for name in names or amplitudes_of(data)]

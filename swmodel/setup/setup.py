@@ -140,11 +140,7 @@ class Setup:
 
 
 def setup_of(config) -> Setup:
-    """The Setup of a configuration, which need not be resolved to know its terms.
-
-    Raises:
-        ConfigError: a term that was given in Python is not there.
-    """
+    """The Setup of a configuration, which need not be resolved to know its terms."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
     tracers = tuple(tracer_term(each.name, each.diffusivity > 0) for each in config.physics.tracers)

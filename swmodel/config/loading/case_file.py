@@ -29,20 +29,12 @@ LONGEST_FILE = 50_000
 
 
 def read(path: Path) -> type[Case]:
-    """The case in a Python file.
-
-    Raises:
-        ConfigError: it cannot be read or executed, or does not define one case; or the case is not as it must be.
-    """
+    """The case in a Python file."""
     return from_text(text_in(path, LONGEST_FILE, "case"), str(path))
 
 
 def from_text(text: str, path: str) -> type[Case]:
-    """The case in the text of a Python file.
-
-    Raises:
-        ConfigError: see `read`.
-    """
+    """The case in the text of a Python file."""
     found = cases.classes(execute(text, path))
     if len(found) != 1:
         what = f"{len(found)} cases: {', '.join(case.__name__ for case in found)}" if found else "no case"
@@ -55,11 +47,7 @@ def from_text(text: str, path: str) -> type[Case]:
 
 
 def execute(text: str, path: str) -> types.ModuleType:
-    """The module that the text of a Python file makes. The same text is executed once.
-
-    Raises:
-        ConfigError: it is not Python, or raises; with the line.
-    """
+    """The module that the text of a Python file makes. The same text is executed once."""
     name = f"swmodel_case_{digest(text)[:16]}"
     if name in sys.modules:
         return sys.modules[name]

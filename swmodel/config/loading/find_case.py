@@ -41,9 +41,6 @@ def find_case(identity: Mapping[str, Given], options: Mapping[str, Any] | None =
 
     Args:
         options: that it is given, for one that was handed over in Python and is not there.
-
-    Raises:
-        ConfigError: there is no such case, its file cannot be used, or is another than the identity says.
     """
     if "file" in identity:
         value = identity["file"].value
@@ -60,11 +57,7 @@ def find_case(identity: Mapping[str, Given], options: Mapping[str, Any] | None =
 
 
 def handed_over(case: Case | type[Case]) -> tuple[type[Case], Layer]:
-    """The class of a case from Python, and the layer of the options that an object has.
-
-    Raises:
-        ConfigError: the class is not as it must be.
-    """
+    """The class of a case from Python, and the layer of the options that an object has."""
     cls = case if isinstance(case, type) else type(case)
     if problems := [f"class {problem}" for problem in declaration_problems(cls)]:
         raise ConfigError(problems)
@@ -104,9 +97,6 @@ def case_of(identity: Mapping[str, str], text: str | None) -> type[Case]:
 
     Args:
         text: what its file holds, where it is a user's own.
-
-    Raises:
-        ConfigError: there is no such case, or its file is not there or another.
     """
     if not identity.get("file") or identity["file"] == NO_FILE:
         given = {key: Given(identity[key], f"case.{key}", Path()) for key in IDENTITY if identity.get(key)}
@@ -119,11 +109,7 @@ def case_of(identity: Mapping[str, str], text: str | None) -> type[Case]:
 
 
 def check_identity(case: type[Case], identity: Mapping[str, str], place: str) -> None:
-    """Make sure that a case from a file is the one that is wanted.
-
-    Raises:
-        ConfigError: it has another name, or its file another checksum.
-    """
+    """Make sure that a case from a file is the one that is wanted."""
     wanted, found = identity.get("sha256"), digest(case.file_text)
     if wanted and wanted != found:
         raise ConfigError(

@@ -40,9 +40,6 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     Args:
         fields: {name: function of the points, number, array or DataArray}; see `fields.field.python_field`.
         terms: functions of (state, grid, t, *coefficients), Terms, or Parametric; see `ocean.own_term`.
-
-    Raises:
-        ConfigError: with everything that is wrong.
     """
     fields = {} if fields is None else fields
     if not isinstance(fields, Mapping):
@@ -82,11 +79,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
 
 
 def check_terms(setup: Setup) -> None:
-    """See that the terms of the user's own can be computed.
-
-    Raises:
-        ConfigError: one asks for a coefficient that there is not, or fails; with everything that is wrong.
-    """
+    """See that the terms of the user's own can be computed."""
     config, scheme = setup.config, setup.scheme
     problems, names = [], set()
     for term in scheme.own:
@@ -120,9 +113,6 @@ def identity(term: Term, scheme, parameters: Mapping) -> str:
     Args:
         scheme: of the run, which says what fields there are.
         parameters: by the names of terms.
-
-    Raises:
-        UsageError: it fails; with the line.
     """
     rates = rates_of(term, alone(term, scheme), parameters, WIDEST)
     some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
@@ -131,11 +121,7 @@ def identity(term: Term, scheme, parameters: Mapping) -> str:
 
 
 def check_cells(term: Term, scheme, parameters: Mapping) -> None:
-    """Check that a term can be computed, and gives the same in a cell whatever block the cell lies in.
-
-    Raises:
-        UsageError: it cannot, or does not; with the line.
-    """
+    """Check that a term can be computed, and gives the same in a cell whatever block the cell lies in."""
     small = alone(term, scheme)
     rates = rates_of(term, small, parameters, WIDEST)
     where = f"{place_of(term.tendency)}: {term.name}"
@@ -165,9 +151,6 @@ def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, n
         scheme: see `alone`.
         parameters: by the names of terms.
         width: of the halo.
-
-    Raises:
-        UsageError: it fails; with the line.
     """
     drawn, cut = np.random.default_rng(SEED), WIDEST - width
 
@@ -182,11 +165,7 @@ def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, n
 
 
 def rates_on(term: Term, scheme, state, now, grid, params) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`.
-
-    Raises:
-        UsageError: it fails; with the line.
-    """
+    """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`."""
     try:
         with np.errstate(all="ignore"):
             rates = term.tendency(Flow(state, grid, scheme), params, now)
@@ -206,11 +185,7 @@ def told(error: Exception, term: Term) -> str:
 
 
 def recorded(setup: Setup):
-    """The configuration of a Setup with all that was handed over, each with its SHA-256, as a run records it.
-
-    Raises:
-        ConfigError: a field cannot be evaluated.
-    """
+    """The configuration of a Setup with all that was handed over, each with its SHA-256, as a run records it."""
     config, scheme = setup.config, setup.scheme
     own, case, sources = config.own, config.case, dict(config.own._sources)
     terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]

@@ -44,11 +44,7 @@ class Sources(NamedTuple):
 
 
 def merge(sources: Sources, complete: bool = False) -> Config:
-    """The configuration that Sources make together; see `load`.
-
-    Raises:
-        ConfigError: with everything that is wrong at once.
-    """
+    """The configuration that Sources make together; see `load`."""
     layers, case, classes, problems = sources[:4]
     layers = layers[1:] if complete and case is not None else layers
     merged: dict[tuple[str, str], Given] = {}

@@ -61,11 +61,7 @@ def read_file(path: Path, sections: Collection[str]) -> Layer:
 
 
 def text_in(path: Path, longest: int, what: str, more: str = "") -> str:
-    """The text of a file that is to hold `what`, in at most `longest` bytes; `more` says what to do if it is longer.
-
-    Raises:
-        ConfigError: there is none, or no text in it.
-    """
+    """The text of a file that is to hold `what`, in at most `longest` bytes; `more` says what to do if it is longer."""
     if os.path.isdir(path):
         raise ConfigError([f"{path}: is a folder, not a file"])
     if not os.path.exists(path):
@@ -82,13 +78,7 @@ def text_in(path: Path, longest: int, what: str, more: str = "") -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The tables of a TOML text.
-
-    Raises:
-        ValueError: it is not valid, or a line of it has more dots than names of the configuration need; the time that
-            tomllib takes grows with the square of the parts of a name.
-        RecursionError: it is nested too deeply.
-    """
+    """The tables of a TOML text."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
             raise ValueError(f"more than {MOST_DOTS} dots (at line {number}, column 1)")

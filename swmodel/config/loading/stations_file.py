@@ -21,9 +21,6 @@ def stations_in(given: Given) -> Given:
 
     Its first line names the columns, among them name, and lon and lat (or x and y); others are passed over, as are
     empty lines and those that begin with #.
-
-    Raises:
-        ConfigError: there is no such file, or one of its lines is no station; with all of these.
     """
     path = Path(os.path.abspath(given.folder / given.value))
     lines = text_in(path, LONGEST, "list of stations").removeprefix("\ufeff").splitlines()

@@ -50,9 +50,6 @@ class Unchanged:
     Args:
         term: the Term.
         scheme: of the run.
-
-    Raises:
-        UsageError: when called, it computes something else; with the line.
     """
 
     def __init__(self, term: Term, scheme: Scheme):

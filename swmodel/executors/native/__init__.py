@@ -71,11 +71,7 @@ class Built(NamedTuple):
 
 @cache
 def built() -> Built:
-    """The foreign calls of this machine.
-
-    Raises:
-        OSError: there are none, or they cannot be loaded.
-    """
+    """The foreign calls of this machine."""
     calls = ctypes.CDLL(str(LIBRARY))
     words = (ctypes.c_char_p.in_dll(calls, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
     return Built(calls, ctypes.c_long.in_dll(calls, "swmodel_convention").value, *words)

@@ -70,11 +70,7 @@ class Request(NamedTuple):
 
     @property
     def made(self) -> Generated:
-        """The step.
-
-        Raises:
-            UsageError: a term of the user's own cannot be traced, or is too long.
-        """
+        """The step."""
         try:
             return generate(*self)
         except RecursionError:
@@ -109,11 +105,7 @@ def instructions() -> str:
 
 @lru_cache(maxsize=KEPT)
 def function(request: Request) -> int:
-    """The address of a step's function; compiles the step unless that was done before.
-
-    Raises:
-        SetupError: it is not there, and cannot be compiled.
-    """
+    """The address of a step's function; compiles the step unless that was done before."""
     try:
         library = ctypes.CDLL(str(library_of(request)))
     except OSError as error:
@@ -137,11 +129,7 @@ def obstacle(request: Request) -> str:
 
 
 def library_of(request: Request) -> Path:
-    """The library of a step; compiled unless that was done before.
-
-    Raises:
-        SetupError: it is not there, and cannot be compiled.
-    """
+    """The library of a step; compiled unless that was done before."""
     name = request.name(instructions())
     if not runs(instructions()):
         raise SetupError(f"this processor does not have all instructions of {instructions()}: SWMODEL_INSTRUCTIONS")
@@ -193,11 +181,7 @@ def runs(general: str) -> bool:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled steps, made if it is missing.
-
-    Raises:
-        SetupError: others can write into it, or it cannot be made.
-    """
+    """The folder of compiled steps, made if it is missing."""
     folder = os.environ.get("SWMODEL_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "swmodel")
     try:
         folder = Path(folder).expanduser().resolve()  # no link on the way can be turned elsewhere after this
@@ -217,11 +201,7 @@ WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def checked(path: Path) -> Path:
-    """The path, if nobody else can have written it.
-
-    Raises:
-        SetupError: others could have.
-    """
+    """The path, if nobody else can have written it."""
     found = path.stat()
     if found.st_uid not in (os.geteuid(), 0) or found.st_mode & WRITABLE:
         raise SetupError(f"{path} is not used, as other users can write it: chmod go-w, or set SWMODEL_CACHE")
@@ -241,11 +221,7 @@ def one_at_a_time(path: Path):
 
 
 def compiler() -> list[str]:
-    """The C++ compiler, with the options that CXX has after its name.
-
-    Raises:
-        SetupError: there is none.
-    """
+    """The C++ compiler, with the options that CXX has after its name."""
     for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
         if words and (found := shutil.which(words[0])):
             return [found, *words[1:]]
@@ -253,11 +229,7 @@ def compiler() -> list[str]:
 
 
 def compile_into(target: Path, request: Request, march: str) -> None:
-    """Generate a step and compile it.
-
-    Raises:
-        SetupError: there is no compiler, or it fails.
-    """
+    """Generate a step and compile it."""
     program, text = compiler(), request.source
     what = " of the ".join((*reversed(request.derivative), "native step"))
     log.info(f"compiling the {what} of this configuration: once, a few seconds")

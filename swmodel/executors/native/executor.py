@@ -38,12 +38,6 @@ class Native(Compiled):
     Args:
         steps_per_sweep: steps in one pass over memory; None: as many as are fastest.
         threads: see `kernel.Kernel`.
-
-    Raises:
-        ImportError: see `kernel.register`.
-        UsageError: a term of the configuration cannot be traced.
-        SetupError: there is no compiled step, and none can be made; when the first steps are taken.
-        ValueError: `steps_per_sweep` is less than 1, or so many steps reach beyond the neighbouring block.
     """
 
     name = "native"

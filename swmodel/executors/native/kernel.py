@@ -24,11 +24,7 @@ from .trace import MASKS, Tracing, carried, kinds_of, lengths_of, numbers_of, we
 
 
 def register() -> None:
-    """Make the foreign calls known to JAX.
-
-    Raises:
-        ImportError: they were not compiled, or compiled for another version of swmodel or a newer JAX.
-    """
+    """Make the foreign calls known to JAX."""
     if missing := not_built():
         raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
     for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag"):

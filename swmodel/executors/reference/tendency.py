@@ -55,9 +55,6 @@ class Tendency:
         slip: factor of the stress at each boundary corner: 0 free slip, 2 no slip, 0 beside outside water.
         face_thickness: functions of padded h to the thickness on u and on v faces, of FACE_THICKNESS.
         padded, work: for intermediate results, [R+2, C+2] and [R, C].
-
-    Raises:
-        UsageError: the reference does not have a term that is switched on.
     """
 
     def __init__(self, ring):

@@ -109,11 +109,7 @@ class EnsembleFile(RecordFile):
         define_contents(dataset, config)
 
     def write(self, members) -> dict[str, np.ndarray]:
-        """Append a record; returns its diagnostics, [all members] by name.
-
-        Raises:
-            FilesError: this record or one before could not be written, on all processes.
-        """
+        """Append a record; returns its diagnostics, [all members] by name."""
         nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self._file.begin(nbytes + nbytes // 100)
         moments = {name: Moments(self.shape) for name in self.names}

@@ -94,9 +94,6 @@ class Members:
         max_potential_slope: largest acceleration by potentials in all members so far, m s-2.
         boundary_power: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
-
-    Raises:
-        FilesError: the restart file is damaged or does not fit.
     """
 
     def __init__(self, config, restart=None):

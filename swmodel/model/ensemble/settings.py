@@ -48,11 +48,7 @@ def whole(config: Config) -> Config:
 
 
 def check_ensemble(config: Config) -> Config:
-    """The resolved configuration; run.nproc and run.devices distribute the members, and there is no layout.
-
-    Raises:
-        ConfigError: with everything that is wrong at once.
-    """
+    """The resolved configuration; run.nproc and run.devices distribute the members, and there is no layout."""
     config = perturbed(config)
     found = [*distribution(config), *sizes(setup_of(config)), *chosen(config)]
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})

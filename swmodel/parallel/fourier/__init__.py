@@ -66,9 +66,6 @@ class Fourier:
 
     Attributes:
         y, x: the kind of series along each axis, of KINDS.
-
-    Raises:
-        UsageError: there is no such kind, or there are more blocks than lines.
     """
 
     transport: Transport

@@ -160,11 +160,6 @@ def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int =
         layout: blocks in y and x.
         devices: devices of each process, for the sharded transport.
         ensemble: `members`, and the number of `shares` into which they are divided: processes for each block.
-
-    Raises:
-        ImportError: mpi4jax or mpi4py is not installed.
-        SetupError: there are fewer devices, or another number of processes.
-        ValueError: there is no such transport.
     """
     if name not in TRANSPORTS:
         raise ValueError(f"no transport {name}; there are {', '.join(TRANSPORTS)}")
@@ -187,11 +182,7 @@ def of_all_members(
 
 
 def ring(name: str, size: int, devices: int = 1) -> bool:
-    """Whether a shift hands each of `devices` blocks on `size` processes its neighbour's numbers; called by all.
-
-    Raises:
-        Exception: whatever mpi4jax and JAX raise if one is missing, or their versions do not fit together.
-    """
+    """Whether a shift hands each of `devices` blocks on `size` processes its neighbour's numbers; called by all."""
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices)
     own = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]

@@ -30,11 +30,7 @@ def first_process(place: World) -> str | None:
 
 
 def find_first(place: World, address: str | None, seconds: float) -> None:
-    """Wait until the first process answers at HOST:PORT; that process checks that the port is free. JAX would crash.
-
-    Raises:
-        SetupError: the address is missing, wrong or taken, or nobody answers in so many seconds.
-    """
+    """Wait until the first process answers at HOST:PORT; that process checks that the port is free. JAX would crash."""
     host, _, port = (address or "").rpartition(":")
     deadline = time.monotonic() + seconds
     while True:
@@ -55,11 +51,7 @@ def find_first(place: World, address: str | None, seconds: float) -> None:
 
 
 def mpi_world(place: World):
-    """MPI's communicator of all processes, from mpi4py.
-
-    Raises:
-        SetupError: mpi4py is missing, or its MPI is not the one that started the processes.
-    """
+    """MPI's communicator of all processes, from mpi4py."""
     clear_shared_memory()
     try:
         with limited_start():

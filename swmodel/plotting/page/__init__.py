@@ -52,10 +52,6 @@ def view(path, fields=None, output=None) -> Path:
 
     Returns:
         The file written.
-
-    Raises:
-        PlotError: the file or the field does not exist, or there is no record.
-        FilesError: a file is damaged, or the page cannot be written.
     """
     path = Path(path)
     file = records_of(path)
@@ -79,11 +75,7 @@ def view(path, fields=None, output=None) -> Path:
 
 
 def moving(data: netCDF4.Dataset, fields) -> list[str]:
-    """The fields that are asked for, or the usual ones.
-
-    Raises:
-        PlotError: there is no such field, or it has no records.
-    """
+    """The fields that are asked for, or the usual ones."""
     names = list(fields) if fields else usual(data)
     for name in names:
         if not changes(data, name):

@@ -100,11 +100,7 @@ def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row:
 
 
 def survey(setup: Setup) -> Extremes:
-    """The extremes of depth, initial state, coefficients and rates over the whole grid.
-
-    Raises:
-        InputError: an input file cannot be used.
-    """
+    """The extremes of depth, initial state, coefficients and rates over the whole grid."""
     config = setup.config
     found = Extremes(config.physics)
     step = max(1, CELLS // config.grid.nx)

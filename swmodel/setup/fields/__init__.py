@@ -50,9 +50,6 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
     Returns:
         Array that broadcasts to [rows, columns].
-
-    Raises:
-        InputError: a file lacks the variable, or has another shape, other coordinates or units; a mask is not 0 or 1.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies(config, name):
@@ -78,11 +75,7 @@ def unfilled(config, name: str, rows, columns, record: int = 0, field=None, fill
 
 
 def mask(config, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, by a mask; without one by a table of depths: land is where it has no value.
-
-    Raises:
-        InputError: a value is neither; in a table missing ones are 0.
-    """
+    """1 on water, 0 on land, by a mask; without one by a table of depths: land is where it has no value."""
     field = field_of(config, "mask")
     if isinstance(field, Constant) and field_of(config, "depth").tabulated:
         return np.isfinite(unfilled(config, "depth", rows, columns)).astype(np.float64)

@@ -19,11 +19,7 @@ CELLS = 2**17
 
 
 def digest(config: Any, name: str, given: PythonField) -> str:
-    """SHA-256 of a field's values on the whole grid, as hexadecimal digits; in time of its first two records.
-
-    Raises:
-        ConfigError: it cannot be evaluated.
-    """
+    """SHA-256 of a field's values on the whole grid, as hexadecimal digits; in time of its first two records."""
     if given.recorded:
         return given.recorded
     field = field_in_python(config, name, given)

@@ -22,9 +22,6 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None)
     Args:
         what: it is, for messages.
         t: time since the start of the run, s, if it is a function of (at, t).
-
-    Raises:
-        ConfigError: it raises, or returns something else; with the line.
     """
     start = place_of(function)
     if t is not None:
@@ -57,9 +54,6 @@ def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
 
     Args:
         formulas: fields of the kind `kinds.Formula`; one that varies in time is taken at the start.
-
-    Raises:
-        ConfigError: see `evaluated`.
     """
     rows, columns = (np.array(sorted({0, size // 2})) for size in (config.grid.ny, config.grid.nx))
     for formula in formulas:

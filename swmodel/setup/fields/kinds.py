@@ -49,10 +49,6 @@ class FieldSource(Protocol):
             record: its number, in time.
             location: of the points, where it is not that of the field.
             fill: [rows, columns], where a value that a file lacks is the nearest one in it; None: nowhere.
-
-        Raises:
-            ConfigError: a function cannot be evaluated.
-            InputError: a file cannot be read.
         """
 
 
@@ -177,11 +173,7 @@ class InTime(File):
 
     @cached_property
     def records(self) -> series.Records:
-        """Its records, checked except for their values.
-
-        Raises:
-            InputError: a file, or their times, cannot be used.
-        """
+        """Its records, checked except for their values."""
         if self.array is not None:
             return series.records_in(self.array, self.config.time, self.text)
         return series.records_of(self.text, self.row(), self.config.grid, self.config.time)
@@ -204,11 +196,7 @@ class InTime(File):
             return variable.read(rows, columns, fill)
 
     def at(self, step: int) -> tuple[int, Span]:
-        """The last record that is not after the begin of a step, and the Span from it to the next one.
-
-        Raises:
-            InputError: there is none, or none after it.
-        """
+        """The last record that is not after the begin of a step, and the Span from it to the next one."""
         places, dates = whole(self.records.seconds / step_of(self.config)), self.records.dates
         number = int(np.searchsorted(places, step, side="right")) - 1
         date = series.date_after(self.config.time, step * step_of(self.config))

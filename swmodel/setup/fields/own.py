@@ -44,11 +44,7 @@ def case_terms(config) -> list[Term]:
 
 
 def own_terms(config) -> tuple[Term, ...]:
-    """The terms of the user's own: of the case, and those that were handed over.
-
-    Raises:
-        ConfigError: one that is recorded is not there.
-    """
+    """The terms of the user's own: of the case, and those that were handed over."""
     found = (*case_terms(config), *config.own._terms)
     there = {term.name for term in found}
     if missing := [text.split()[0] for text in config.own.terms if text.split()[0] not in there]:

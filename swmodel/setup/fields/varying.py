@@ -20,9 +20,6 @@ def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray
 
     Args:
         of: what gives the coefficient (`kinds.field_of`), where that is known.
-
-    Raises:
-        InputError: one is missing on water, or the record cannot be read.
     """
     of = of or field_of(config, name)
     values = record_where_there(config, name, number, rows, columns, of)
@@ -72,9 +69,6 @@ class Records:
     Args:
         names: of the coefficients.
         dtype: of the fields that are given.
-
-    Raises:
-        InputError: a file cannot be used.
     """
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
@@ -92,9 +86,6 @@ class Records:
 
         Args:
             rows, columns: numbers of neighbours, which go on round the rings.
-
-        Raises:
-            InputError: a record cannot be read, or there is none.
         """
         found, window = {}, window_of(rows, columns)
         for name, of in self.series.items():
@@ -106,11 +97,7 @@ class Records:
         return found
 
     def read_ahead(self, step: int) -> None:
-        """Read what `params` at a step need and is not there, in the Windows that have been asked for.
-
-        Raises:
-            InputError: as `params` will.
-        """
+        """Read what `params` at a step need and is not there, in the Windows that have been asked for."""
         for name, of in self.series.items():
             number, _ = of.at(step)
             for window in self._windows(name):

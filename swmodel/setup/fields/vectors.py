@@ -60,11 +60,7 @@ class Turned(FieldSource):
         return cosine * mine + sine * its if first else cosine * mine - sine * its
 
     def pole_of_both(self) -> tuple[float, float] | None:
-        """The pole about whose axes both are given.
-
-        Raises:
-            InputError: there are two poles, or one of two components that have to be turned is missing.
-        """
+        """The pole about whose axes both are given."""
         there = [each for each in (self.mine, self.other) if not isinstance(each, Constant)]
         poles = {each.pole() for each in there}
         if poles != {self.config.grid.pole} and (len(poles) > 1 or (None not in poles and len(there) == 1)):
@@ -76,11 +72,7 @@ class Turned(FieldSource):
         return poles.pop()
 
     def check_other(self, record: int, pole) -> None:
-        """See that the other component has a record of the same time about the same pole.
-
-        Raises:
-            InputError: it has none.
-        """
+        """See that the other component has a record of the same time about the same pole."""
         mine, other = self.mine, self.other
         if not other.in_time or other.pole(record) != pole or other.date(record) != mine.date(record):
             first, second = VECTORS[self.name]

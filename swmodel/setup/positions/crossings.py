@@ -67,11 +67,7 @@ class Crossings(NamedTuple):
 
 
 def crossings(setup: Setup) -> Crossings | None:
-    """Those of a Setup that was checked; None where it has none.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
+    """Those of a Setup that was checked; None where it has none."""
     config = setup.config
     if not config.output.sections:
         return None
@@ -91,12 +87,7 @@ def crossings(setup: Setup) -> Crossings | None:
 
 
 def section(config, line) -> Section:
-    """The Section of a table [[section]]: a stair from the corner of cells nearest to its start to that at its end.
-
-    Raises:
-        UsageError: an end is outside the domain, there is nothing between them, or no water flows through it.
-        InputError: the file of the mask cannot be read.
-    """
+    """The Section of a table [[section]]: a stair from the corner of cells nearest to its start to that at its end."""
     rows, columns = path_of(config, line)
     what = f'the section "{line.name}"'
     if len(rows) < 2:
@@ -118,10 +109,6 @@ def straight(config, axis: str, at: float, start: float | None = None, end: floa
 
     Args:
         at, start, end: along the axes of the grid, m or degrees; None: the edge of the domain.
-
-    Raises:
-        UsageError: it is outside the domain, has no length, or no water flows through it.
-        InputError: the file of the mask cannot be read.
     """
     across, along_it = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
     what, coasts = f"the section {across.told(at, 6)}", along_it.edges
@@ -154,9 +141,6 @@ def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
 
     Corner (j, i) is at the north and east of cell (j, i). Each stair goes one way in x and one in y. Across the end of
     a ring it has numbers beyond the grid.
-
-    Raises:
-        UsageError: an end is outside the domain.
     """
     what = f'the section "{line.name}"'
     ends = zip(axes(config.grid), *(along_axes(config.grid, *place) for place in (line.start, line.end)), strict=True)
@@ -181,9 +165,6 @@ def way(grid, axis, what: str, start: float, end: float) -> tuple[float, float]:
 
     Where an end is beyond that of a ring, or the pole of the grid is not that of the Earth, it goes the shorter way
     round, and its end may be beyond.
-
-    Raises:
-        UsageError: an end is outside the domain.
     """
     low, high = axis.edges
     if not axis.ring or (low <= start <= high and low <= end <= high and not turned(grid)):
@@ -210,11 +191,7 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> Faces:
 
 
 def problems(config) -> Iterator[str]:
-    """What is wrong with the sections of a configuration, one line each.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
+    """What is wrong with the sections of a configuration, one line each."""
     yield from twice(config, "sections")
     for line in config.output.sections:
         try:

@@ -28,12 +28,7 @@ class Station(NamedTuple):
 
 
 def station(config, place: tuple[float, float], what: str = "the station") -> Station:
-    """The Station, for sea level, at a place in m, or at a longitude and latitude.
-
-    Raises:
-        UsageError: it is outside the domain, or in a cell of land.
-        InputError: the file of the mask cannot be read.
-    """
+    """The Station, for sea level, at a place in m, or at a longitude and latitude."""
     x, y = on_water(config, place, what)
     return Station(x, y, *(part[0] for part in stencils(config, [QUANTITIES.index("eta")], [x], [y])))
 
@@ -100,9 +95,6 @@ def gauges(setup: Setup) -> Gauges | None:
     eta, u and v are interpolated bilinearly between the points around that have a value, as `stencils` says; a
     concentration as eta is. Faces of open sides have a value, too. On a sphere u and v are eastward and northward,
     whatever the axes of the grid are.
-
-    Raises:
-        InputError: a file cannot be read.
     """
     config = setup.config
     if not config.output.stations:
@@ -156,11 +148,7 @@ def distance_of_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def place_of(config, station) -> tuple[float, float]:
-    """x and y of a table [[station]] in m, or its longitude and latitude.
-
-    Raises:
-        UsageError: they are not given.
-    """
+    """x and y of a table [[station]] in m, or its longitude and latitude."""
     keys, unit = positions(config.grid)
     if {key for key in ("lon", "lat", "x", "y") if getattr(station, key) is not None} != set(keys):
         raise UsageError(f'"{station.name}" needs {keys[0]} and {keys[1]}, in {unit}, and no other position')
@@ -168,11 +156,7 @@ def place_of(config, station) -> tuple[float, float]:
 
 
 def located(config, stations) -> list[list[float] | UsageError]:
-    """The same along the axes of the grid, on water, or why they are not: not given, outside, or on land.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
+    """The same along the axes of the grid, on water, or why they are not: not given, outside, or on land."""
     found: list[list[float] | UsageError | None] = []
     for station in stations:
         try:
@@ -187,22 +171,14 @@ def located(config, stations) -> list[list[float] | UsageError]:
 
 
 def require(found: list[float] | UsageError) -> list[float]:
-    """What was found.
-
-    Raises:
-        UsageError: it was not.
-    """
+    """What was found."""
     if isinstance(found, UsageError):
         raise found
     return found
 
 
 def problems(config) -> Iterator[str]:
-    """What is wrong with the gauges of a configuration, one line each.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
+    """What is wrong with the gauges of a configuration, one line each."""
     yield from twice(config, "stations")
     wrong = (at for at in located(config, config.output.stations) if isinstance(at, UsageError))
     yield from (f"output.stations: {error}" for error in wrong)

@@ -28,11 +28,7 @@ def twice(config, key: str) -> Iterator[str]:
 
 
 def inside(axis, what: str, position: float) -> float:
-    """A position on an Axis; longitudes are brought into the domain where they are the same as one there.
-
-    Raises:
-        UsageError: it is outside the domain.
-    """
+    """A position on an Axis; longitudes are brought into the domain where they are the same as one there."""
     (first, last), within = axis.edges, float(axis.within(position))
     if not first <= within <= last:
         raise UsageError(f"{what}: {axis.told(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}")
@@ -40,12 +36,7 @@ def inside(axis, what: str, position: float) -> float:
 
 
 def on_water(config, place: tuple[float, float], what: str) -> list[float]:
-    """A place in m, or a longitude and latitude, along the axes of the grid.
-
-    Raises:
-        UsageError: it is outside, or in a cell of land; with the place of the nearest water.
-        InputError: the file of the mask cannot be read.
-    """
+    """A place in m, or a longitude and latitude, along the axes of the grid."""
     (found,) = all_on_water(config, [place], [what])
     if isinstance(found, UsageError):
         raise found
@@ -53,11 +44,7 @@ def on_water(config, place: tuple[float, float], what: str) -> list[float]:
 
 
 def all_on_water(config, given: Sequence[tuple[float, float]], names: Sequence[str]) -> list[list[float] | UsageError]:
-    """Several places along the axes of the grid, or what `on_water` would raise; the mask is read once for all.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
+    """Several places along the axes of the grid, or what `on_water` would raise; the mask is read once for all."""
     found: list[list[float] | UsageError] = []
     for place, what in zip(given, names, strict=True):
         along = zip(axes(config.grid), along_axes(config.grid, *place), strict=True)
@@ -79,11 +66,7 @@ def all_on_water(config, given: Sequence[tuple[float, float]], names: Sequence[s
 
 
 def on_land(config, place: tuple[float, float], what: str) -> UsageError:
-    """That a place is on land, and where the nearest water is.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
-    """
+    """That a place is on land, and where the nearest water is."""
     keys, unit = positions(config.grid)
     distance, water = nearest_water(config, place)
     here, there = (
@@ -94,12 +77,7 @@ def on_land(config, place: tuple[float, float], what: str) -> UsageError:
 
 
 def nearest_water(config, place: tuple[float, float]) -> tuple[float, tuple[float, float]]:
-    """Distance in m, and place in m or degrees, of the centre of a wet cell that is nearest to a place.
-
-    Raises:
-        UsageError: there is no water.
-        InputError: the file of the mask cannot be read.
-    """
+    """Distance in m, and place in m or degrees, of the centre of a wet cell that is nearest to a place."""
     grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, (0, 0))
     height = max(1, CELLS // grid.nx)
     for first in range(0, grid.ny, height):

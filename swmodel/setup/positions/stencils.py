@@ -57,9 +57,6 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
         quantity: numbers in QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
         with_sides: the current through open sides is known, though not in the state: their faces are not closed.
-
-    Raises:
-        InputError: the file of the mask cannot be read.
     """
     quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     grid, along = config.grid, axes(config.grid)

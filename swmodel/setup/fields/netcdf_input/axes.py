@@ -38,9 +38,6 @@ def arrange(dataset: CFDataset, found, row, grid, place: str) -> Axes:
         row: of VARIABLES, the field that it is read for.
         grid: section of the configuration.
         place: how messages begin.
-
-    Raises:
-        InputError: shape or coordinates are not those of the grid.
     """
     if on_sphere(grid) and (coordinates := both(dataset, found)):
         return between_points(dataset, coordinates, found, row, grid, place)
@@ -89,9 +86,6 @@ def between_points(dataset: CFDataset, coordinates: dict, found, row, grid, plac
 
     Args:
         coordinates: of `both`.
-
-    Raises:
-        InputError: they do not cover the grid, or are not in degrees.
     """
     made = degrees.places(dataset, coordinates, found, grid, row, place)
     if words := made.words():
@@ -130,11 +124,7 @@ def choose(dataset: CFDataset, found, grid, place: str) -> tuple[int, int]:
 
 
 def coordinates_of(dataset: CFDataset, found, dimension: str, other: str, axis: str, place: str) -> list:
-    """The coordinates of y or x of a field, best first: those along its dimension, else those that vary along both.
-
-    Raises:
-        InputError: one of two dimensions varies more along the other one.
-    """
+    """The coordinates of y or x of a field, best first: those along its dimension, else those that vary along both."""
     if coordinates := dataset.along(dimension):
         return coordinates
     coordinates = dataset.across(found, dimension, other, axis)
@@ -155,11 +145,7 @@ def extent(values: np.ndarray) -> float:
 
 
 def agreed(lines: list[Line], place: str) -> Line:
-    """The first of the coordinates along an axis.
-
-    Raises:
-        InputError: one of them rises where another falls.
-    """
+    """The first of the coordinates along an axis."""
     rising, falling = ([line for line in lines if line.direction == sign] for sign in (1.0, -1.0))
     if rising and falling:
         names = f"{rising[0].coordinate.name} rises and {falling[0].coordinate.name} falls"

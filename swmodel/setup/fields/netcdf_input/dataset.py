@@ -141,9 +141,6 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
 
     Args:
         key: how messages begin, as "input.depth: ".
-
-    Raises:
-        InputError: it cannot be read; of the class `error`.
     """
     is_folder = os.path.isdir(path)
     if not is_folder and not os.path.isfile(path):
@@ -175,12 +172,7 @@ def stamp(path: str) -> tuple:
 
 @lru_cache(maxsize=64)
 def kept(path: str, stamp: tuple):
-    """The variables of a file or a store, and what closes it again: it is opened where values are read.
-
-    Raises:
-        ImportError: zarr is not installed.
-        Unreadable: they cannot be read.
-    """
+    """The variables of a file or a store, and what closes it again: it is opened where values are read."""
     import xarray
 
     if os.path.isdir(path):
@@ -230,9 +222,6 @@ def values_of(variable: DataArray, index: tuple = ()) -> np.ndarray:
     """Values of a variable at an index, real numbers in the precision of the file; integers become float64.
 
     NaN where missing, and beyond `valid_range`.
-
-    Raises:
-        Unreadable: the file is damaged there.
     """
     with unreadable():
         values = np.asarray(variable.variable[index].values)

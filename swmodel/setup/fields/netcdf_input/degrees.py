@@ -51,11 +51,7 @@ class Line(NamedTuple):
     place: str
 
     def between(self, wanted: np.ndarray) -> Between:
-        """Where positions lie among those of the file.
-
-        Raises:
-            InputError: they lie beyond it.
-        """
+        """Where positions lie among those of the file."""
         found, covered = located(self.values, wanted, self.turns)
         if not covered.all():
             away, name = wanted[~covered].flat[0], "lon" if self.turns else "lat"
@@ -125,11 +121,7 @@ def position(axis: Axis, numbers: np.ndarray, shift: float) -> np.ndarray:
 
 
 def line_of(dataset: CFDataset, coordinate, dimension: str, axis: str, place: str) -> Line:
-    """The Line of a coordinate along x or y.
-
-    Raises:
-        InputError: it is no coordinate in degrees along one dimension.
-    """
+    """The Line of a coordinate along x or y."""
     place = f"{place}: {coordinate.name}"
     if not in_degrees(coordinate):
         units = coordinate.attrs.get("units")
@@ -177,9 +169,6 @@ def places(dataset: CFDataset, found: dict, field, grid, row, place: str) -> Pla
         found: {"y": (coordinate, its dimension), "x": ...} of the file.
         field: the variable of the file.
         row: of VARIABLES, the field that it is for. A mask is that of the nearest point.
-
-    Raises:
-        InputError: they do not cover the grid, are not in degrees, or are about a pole that the file does not name.
     """
     lines = [line_of(dataset, *found[axis], axis, place) for axis in "yx"]
     pole = None

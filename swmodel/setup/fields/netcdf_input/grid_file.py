@@ -13,11 +13,7 @@ ATTRIBUTE = "swmodel_grid"
 
 
 def keys_in(path: str) -> dict[str, object]:
-    """The keys of [grid] that a file is for.
-
-    Raises:
-        InputError: there is no such file, or it is none of `swmodel grid`.
-    """
+    """The keys of [grid] that a file is for."""
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; `swmodel grid {os.path.basename(path)}` makes one")
     with open_file(path) as dataset:

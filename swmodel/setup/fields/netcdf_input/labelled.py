@@ -23,9 +23,6 @@ def field_in(array, row, grid, place: str) -> GridVariable:
         row: of the table, which says which location and units are wanted.
         grid: section of the configuration.
         place: how messages begin.
-
-    Raises:
-        InputError: shape, coordinates or units are not as wanted.
     """
     dataset = dataset_of(array, place)
     found = dataset.data[place]

@@ -46,11 +46,7 @@ class Line:
 
     @cached_property
     def factor(self) -> float:
-        """Metres in a unit; numbers without units that do not count cells are metres.
-
-        Raises:
-            InputError: the units are others.
-        """
+        """Metres in a unit; numbers without units that do not count cells are metres."""
         if self.units not in LENGTHS and self.units not in SYNONYMS["1"]:
             raise InputError(
                 f'{self.place} is in "{self.units}"{self.between()}; it needs "m", "km" or degrees; {self.asked()}'

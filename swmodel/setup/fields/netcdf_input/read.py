@@ -90,11 +90,7 @@ def runs(numbers: np.ndarray, over: int = 1) -> list[slice]:
 
 @contextmanager
 def opened(text: str, row, grid) -> Iterator[GridVariable]:
-    """The GridVariable that an entry of [input] stands for, checked; its file is open inside `with`.
-
-    Raises:
-        InputError: as `read_field`.
-    """
+    """The GridVariable that an entry of [input] stands for, checked; its file is open inside `with`."""
     source = parse(text)
     with open_file(source.path, f"input.{row.name}: ") as dataset:
         yield on_grid(dataset, source, row, grid)
@@ -112,20 +108,13 @@ def read_field(text: str, row, grid, rows, columns, fill=None) -> np.ndarray:
         grid: section of the configuration.
         rows, columns: numbers within the grid, in any order.
         fill: see `degrees.interpolated`.
-
-    Raises:
-        InputError: the file, the variable, its shape, coordinates, record or units are not as wanted.
     """
     with opened(text, row, grid) as field:
         return field.read(rows, columns, fill)
 
 
 def pole_in(text: str, row, grid) -> tuple[float, float] | None:
-    """The pole about which a variable of a file lies; see `GridVariable.pole`. The file is opened once.
-
-    Raises:
-        InputError: as `read_field`.
-    """
+    """The pole about which a variable of a file lies; see `GridVariable.pole`. The file is opened once."""
     return kept_pole(text, row, grid, parse(text).stamps())
 
 
@@ -151,11 +140,7 @@ def on_grid(dataset: CFDataset, source: Source, row, grid) -> GridVariable:
 
 
 def factor_of(found, row, place: str) -> float:
-    """The factor of a GridVariable.
-
-    Raises:
-        InputError: there are no units, or they are not known.
-    """
+    """The factor of a GridVariable."""
     units, sign = found.attrs.get("units", ""), sign_of(found, row, place)
     if units in SYNONYMS[row.units]:
         return sign

@@ -39,11 +39,7 @@ class Records:
     dates: tuple[str, ...]
 
     def __post_init__(self):
-        """See that times rise; a gap is said in a line.
-
-        Raises:
-            InputError: one is there twice, or before the one in front of it.
-        """
+        """See that times rise; a gap is said in a line."""
         steps, dates = np.diff(self.seconds), self.dates
         if (bad := np.flatnonzero(steps <= 0)).size:
             at = bad[0]
@@ -89,9 +85,6 @@ def records_of(text: str, row, grid, time) -> Records:
     Args:
         row: of VARIABLES, the field that it is read for.
         grid, time: sections of the configuration.
-
-    Raises:
-        InputError: a file cannot be used, or the times do not rise, or are of another calendar.
     """
     return kept(text, row, grid, time, parse(text).stamps())
 
@@ -128,9 +121,6 @@ def records_in(array, time, place: str) -> Records:
 
     Args:
         time: section of the configuration.
-
-    Raises:
-        InputError: the run has no date, or the times do not rise, or are of another calendar.
     """
     dimension, times = times_of(array, place)
     if not time.start:
@@ -155,9 +145,6 @@ def moments(times: Times, time, place: str) -> tuple[np.ndarray, list[str]]:
     Args:
         time: section of the configuration.
         place: how messages begin.
-
-    Raises:
-        InputError: they are of another calendar, or not finite.
     """
     import cftime
 

@@ -75,9 +75,6 @@ def find(dataset: CFDataset, source: Source, row) -> Found:
 
     Args:
         row: of VARIABLES, the field that it is read for.
-
-    Raises:
-        InputError: there is none, or there are several.
     """
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
@@ -108,11 +105,7 @@ def find(dataset: CFDataset, source: Source, row) -> Found:
 
 
 def part_of_tide(amplitude: DataArray, lag: DataArray, place: str, row, sign: int) -> Callable[[Any], np.ndarray]:
-    """The function of an index to the part of a tide that a field is, of amplitude and lag.
-
-    Raises:
-        InputError: it is no part of a tide, or these are not in degrees, or along other dimensions.
-    """
+    """The function of an index to the part of a tide that a field is, of amplitude and lag."""
     part = row.name.rpartition("_")[2]
     both = f"{place}: {amplitude.name},{lag.name}"
     if part not in ("cosine", "sine"):
@@ -126,11 +119,7 @@ def part_of_tide(amplitude: DataArray, lag: DataArray, place: str, row, sign: in
 
 
 def require_layer(found: DataArray, place: str, row) -> None:
-    """See that a field of a layer over a deep one at rest is not sea level, nor the depth of the sea floor.
-
-    Raises:
-        InputError: its standard name says that it is.
-    """
+    """See that a field of a layer over a deep one at rest is not sea level, nor the depth of the sea floor."""
     of_sea = row_of(row.name).standard_name
     if row is REDUCED.get(row.name) and found.attrs.get("standard_name") == of_sea:
         raise InputError(

@@ -13,11 +13,7 @@ FIELDS = {of: of.removesuffix("_") or "eta" for of in OSCILLATING}
 
 
 def constants_in(path: str) -> dict[str, str]:
-    """What of the file gives the parts of the tide, as `[input]` names it behind the file, by their names.
-
-    Raises:
-        InputError: there is no such file, or it has no amplitude and phase of sea level for a tide that may come in.
-    """
+    """What of the file gives the parts of the tide, as `[input]` names it behind the file, by their names."""
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; a run with output.harmonics, as `swmodel run global_m2`, makes one")
     with open_file(path) as dataset:

@@ -24,9 +24,6 @@ def choose(dataset: CFDataset, found, axes: tuple[int, ...], record: str | None,
         axes: their numbers.
         record: None, where there is one record only; a number, also -1 for the last; or a time.
         place: how messages begin.
-
-    Raises:
-        InputError: there are several records and none is chosen, or the one chosen is not there.
     """
     chosen = dict.fromkeys(axes, 0)
     if record is None and all(found.shape[axis] == 1 for axis in axes):
@@ -97,11 +94,7 @@ class Times:
             return None
 
     def nearest(self, record: str, place: str) -> int:
-        """The number of the record with the time that is written.
-
-        Raises:
-            InputError: it is no time, or no record has it.
-        """
+        """The number of the record with the time that is written."""
         import cftime
 
         how = f"write a number from 0 to {self.count - 1}, or -1 for the last"
