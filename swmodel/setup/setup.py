@@ -25,11 +25,9 @@ from .fields.varying import Records
 
 @dataclass(frozen=True)
 class Setup:
-    """What executors, forcing, health, derivatives, ensembles and files know of a run; made once, by `setup_of`.
+    """What executors, forcing, health, derivatives, ensembles and files know of a run; made by `setup_of`.
 
-    Attributes:
-        config: the configuration; its sections are the options, its fields are read by rows and columns.
-        scheme: the terms of the tendency, and how far they reach.
+    `config`: its sections are the options, its fields are read by rows and columns. `scheme`: the terms and their reach.
     """
 
     config: Any

@@ -41,9 +41,7 @@ class Extremes:
     """Least and largest values on water and open faces, and what is wrong.
 
     Attributes:
-        physics: `config.physics` of the run.
-        ranges: {field, rate of `rates_of`, dx or dy of cells: (least, largest)}, SI units; of the mask where there is
-            land, too.
+        ranges: {field, rate of `rates_of`, dx or dy: (least, largest)}, SI units; of the mask where there is land, too.
         problems: {field: line that says where it cannot be used}.
         fastest: the cell with the largest `wave_rate`; None without water.
     """
@@ -63,11 +61,7 @@ class Extremes:
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
     def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int, entry=None) -> None:
-        """Take account of a band's values where `water` is not zero; both broadcast to the band.
-
-        Args:
-            entry: the Variable, whose limits are checked; None for a rate.
-        """
+        """Add a band's values where `water` is not zero, within the limits of `entry`, a Variable; None for a rate."""
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
         if not selected.size:
@@ -166,11 +160,8 @@ def rates_of(terms, values: dict, dx, dy) -> dict:
     """Rates of gravity waves with advection, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
 
     Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
-    speed and the largest thickness together would forbid the published time step.
-
-    Args:
-        values: h, the sizes of u and v, gravity, coefficients and built fields; NumPy or JAX.
-        dx, dy: lengths of the cells, m, that broadcast to the values.
+    speed and the largest thickness together would forbid the published time step. `values`: h, the sizes of u and v,
+    gravity, coefficients and built fields.
     """
     h = values["h"]
     xp = h.__array_namespace__()

@@ -33,7 +33,7 @@ class Side(NamedTuple):
         rows, columns: of both, [2] and [cells] or the other way round.
         open: whether there is water in both.
         flows: names of the transport and the current through it.
-        low: which of the two has the number of the face between them: the one in the west or the south.
+        low: which of the two, the one in the west or the south, has the number of the face between them.
         in_rows: whether both are rows.
     """
 

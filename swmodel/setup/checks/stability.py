@@ -39,12 +39,7 @@ TOLERANCE = 1e-6
 
 
 def polynomial(z, time) -> list:
-    """Coefficients, from the highest power, of the polynomial whose roots amplify the solutions in one step.
-
-    Args:
-        z: lambda dt, complex array.
-        time: section of the configuration: `stepper`, `ab2_epsilon`, `robert_asselin`.
-    """
+    """Coefficients, highest power first, of the polynomial whose roots amplify solutions in one step; z = lambda dt."""
     e, a = time.ab2_epsilon, time.robert_asselin
     return {
         "ab2": [1, -1 - (1.5 + e) * z, (0.5 + e) * z],

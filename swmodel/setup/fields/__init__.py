@@ -40,16 +40,13 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
-    height of land in a file of depths; on water both stay, which the check of the configuration reports. Without a
-    mask, cells where the file of depths has no value are land. One that varies in time is zero here, as
-    its values come from records (`varying`).
+    height of land in a file of depths. On water both stay, and the check of the configuration reports them. Without a
+    mask, cells where the file of depths has no value are land. A field that varies in time is zero here: its values
+    come from records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
         rows, columns: integer sequences; numbers beyond the grid continue on its other side.
-
-    Returns:
-        Array that broadcasts to [rows, columns].
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies(config, name):
@@ -65,10 +62,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 def unfilled(config, name: str, rows, columns, record: int = 0, field=None, fill=None) -> np.ndarray:
     """Values of a field along the axes of the grid, wrapped round the rings; NaN where there are none.
 
-    Args:
-        record: its number, of a field in time.
-        field: what gives it, where that is known.
-        fill: see `kinds.FieldSource`.
+    `record`, `fill`: see `kinds.FieldSource`. `field`: what gives it, where that is known.
     """
     grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
     return along_axes(config, name, field).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
@@ -150,10 +144,9 @@ def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
-    """1 where outside water has to be known: on the faces through which it comes in, or at centres beside them.
+    """1 on the faces through which outside water comes in, or at centres beside them, else 0; float64 [rows, columns].
 
-    These are between an outermost cell and the next one that are both water, but for corners of two open sides; float64
-    [rows, columns].
+    These faces lie between an outermost cell and the next one, both water, except at corners of two open sides.
     """
     grid, found = config.grid, np.zeros((len(rows), len(columns)))
     for side in config.open_sides.sides:
@@ -198,8 +191,7 @@ def within(config, rows, columns, margin: int) -> np.ndarray:
 def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
     """1 on the outside water of open sides in the west and the east; of those in the south and the north.
 
-    Returns:
-        Two arrays [rows, columns], or [1, 1] where no side of these is open; float64.
+    Each is [rows, columns], or [1, 1] where no side of these is open; float64.
     """
     grid, sides = config.grid, config.open_sides.sides
     rows, columns = np.asarray(rows), np.asarray(columns)

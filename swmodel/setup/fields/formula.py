@@ -17,12 +17,7 @@ ROUND_OFF = 1e-9
 
 
 def evaluated(function: Callable, at: Points, what: str, t: float | None = None) -> np.ndarray:
-    """Values of function(at), float64, that broadcast to the points `at`.
-
-    Args:
-        what: it is, for messages.
-        t: time since the start of the run, s, if it is a function of (at, t).
-    """
+    """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points."""
     start = place_of(function)
     if t is not None:
         function, what = partial(function, t=t), f"{what} at t = {t:g} s"
@@ -48,12 +43,9 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None)
 
 
 def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
-    """Functions whose values at a point depend on the other points that are asked for with it, one line each.
+    """Formulas whose values at a point depend on the other points that are evaluated with it, one line each.
 
     Random numbers drawn one after the other, or a mean over the points, do: each block would have another field.
-
-    Args:
-        formulas: fields of the kind `kinds.Formula`; one that varies in time is taken at the start.
     """
     rows, columns = (np.array(sorted({0, size // 2})) for size in (config.grid.ny, config.grid.nx))
     for formula in formulas:

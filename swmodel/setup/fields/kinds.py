@@ -82,11 +82,7 @@ class Constant(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class Formula(FieldSource):
-    """A function of the Points; in time also of t, s since the start of the run: a record each `forcing.every`.
-
-    Attributes:
-        what: it is, for messages.
-    """
+    """A function of the Points; in time also of t, s since the start of the run: a record each `forcing.every`."""
 
     config: Any
     name: str
@@ -161,12 +157,7 @@ class File(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class InTime(File):
-    """A variable with dates, in files or in a DataArray.
-
-    Attributes:
-        text: the entry of [input]; of a DataArray what it is.
-        array: the DataArray; None: files.
-    """
+    """A variable with dates: `text` is the entry of [input], or names the DataArray `array`; None: files."""
 
     array: Any = None
     in_time = True

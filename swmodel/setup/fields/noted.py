@@ -21,12 +21,7 @@ CELLS = 2**17
 
 
 def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
-    """What is noted after a step, as JSON; "" without such records.
-
-    Args:
-        varying: names of the coefficients that vary.
-        checksum: of a coefficient's record of a number; see `checksum_of`.
-    """
+    """The varying coefficients' records that are in use after a step, as JSON; "" without such records."""
     found = {}
     for name in varying:
         if getattr(config.input, name, ""):
@@ -68,12 +63,7 @@ def checksum_of_whole(config, name: str, number: int, of) -> int:
 
 
 def checksum_of(values: np.ndarray, rows, columns, nx: int) -> int:
-    """The sum over cells of a hash of value and place, modulo 2^64: parts of a grid add up to the whole.
-
-    Args:
-        values: [rows, columns], in the precision of the run.
-        nx: columns of the grid.
-    """
+    """The sum over cells of a hash of value and place, modulo 2^64: parts of a grid of nx columns add up."""
     places = np.asarray(rows)[:, None].astype(np.uint64) * np.uint64(nx) + np.asarray(columns).astype(np.uint64)
     bits = np.ascontiguousarray(values + 0.0).view(f"u{values.dtype.itemsize}").astype(np.uint64)
     return int(mixed(bits ^ mixed(places)).sum(dtype=np.uint64))

@@ -15,11 +15,7 @@ from .kinds import Formula, PythonField, field_of
 
 
 def with_own(config, fields, terms, sources: Mapping[str, PythonField], objects, parameters: Mapping | None = None):
-    """The configuration with what was handed over: texts that are recorded, and what they stand for.
-
-    Args:
-        parameters: vectors by the names of terms; None: those that the configuration has.
-    """
+    """The configuration with what Python gave: texts that are recorded, and what they stand for."""
     own = type(config.own)(fields=tuple(fields), terms=tuple(terms), calls=config.own.calls)
     own._sources, own._terms = dict(sources), tuple(objects)
     own._parameters = dict(config.own._parameters if parameters is None else parameters)

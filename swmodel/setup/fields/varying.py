@@ -14,13 +14,7 @@ from .kinds import InputError, field_of
 
 
 def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
-    """Values of a record of a coefficient in rows and columns, wrapped round the rings, [rows, columns] float64.
-
-    Those that are missing on land are zero.
-
-    Args:
-        of: what gives the coefficient (`kinds.field_of`), where that is known.
-    """
+    """Values of a coefficient's record in rows and columns, wrapped round the rings, float64; zero on missing land."""
     of = of or field_of(config, name)
     values = record_where_there(config, name, number, rows, columns, of)
     if not np.isfinite(values).all():
@@ -61,14 +55,10 @@ def window_of(rows, columns) -> Window:
 
 
 class Records:
-    """The records of the coefficients that vary, as a run goes through them: each is read once.
+    """The records of the coefficients `names` that vary, as a run goes through them: each is read once.
 
     Those that a step lies between are kept, in all Windows that have been asked for, and those that are read ahead.
     A Window that lies within another one is taken from that, and read with it.
-
-    Args:
-        names: of the coefficients.
-        dtype: of the fields that are given.
     """
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
@@ -82,11 +72,7 @@ class Records:
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """The params of these coefficients that hold from a step on, by name.
-
-        Args:
-            rows, columns: numbers of neighbours, which go on round the rings.
-        """
+        """The params of these coefficients that hold from a step on; row and column numbers go on round the rings."""
         found, window = {}, window_of(rows, columns)
         for name, of in self.series.items():
             number, span = of.at(step)

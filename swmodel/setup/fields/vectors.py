@@ -28,14 +28,11 @@ VECTORS = {
 
 @dataclass(frozen=True, eq=False)
 class Turned(FieldSource):
-    """A component along the axes of the grid, of a vector with components along those of another pole, perhaps.
+    """A component along the axes of the grid of a vector that may have components about another pole.
 
-    Functions and files on true longitudes and latitudes have eastward and northward components; tables those along the
-    axes of the grid; files about a pole those along the axes about that.
-
-    Attributes:
-        name: of the component.
-        mine, other: what gives both, as it is given; a Constant counts as zero.
+    Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have those
+    along the axes of the grid, files about a pole those about that. `mine`, `other`: what gives both; a Constant counts
+    as zero.
     """
 
     config: Any

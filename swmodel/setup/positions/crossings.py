@@ -42,7 +42,6 @@ class Crossings(NamedTuple):
     """The sections of a run, `output.sections`, and what is read of the state for them.
 
     Attributes:
-        names: [n].
         ends: both ends of each, at corners of cells, [n, 4].
         lengths: of each of the faces, of all sections, m.
         cuts: where those of the next section begin, [n - 1].
@@ -56,10 +55,9 @@ class Crossings(NamedTuple):
     points: Points
 
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
-        """{"transport": sum over faces of length times velocity times the mean thickness of both sides, m3 s-1}.
+        """{"transport": sum over faces of length, velocity and mean thickness, multiplied, m3 s-1} [k, n].
 
-        Args:
-            raw: what the points had at k times, [k, 3 faces]; the transports are [k, n], float64.
+        `raw`: what the points had at k times, [k, 3 faces].
         """
         velocity, near, far = np.split(raw.astype(np.float64), 3, axis=1)
         through = self.lengths * velocity * (0.5 * (near + far))
@@ -105,10 +103,8 @@ def section(config, line) -> Section:
 def straight(config, axis: str, at: float, start: float | None = None, end: float | None = None) -> Section:
     """The Section along the faces nearest to `at` on an axis, from `start` to `end` on the other one.
 
-    Of the faces at both ends a part counts. Flow along the axis is positive.
-
-    Args:
-        at, start, end: along the axes of the grid, m or degrees; None: the edge of the domain.
+    Positions are in m or degrees; None: the edge of the domain. Of the faces at both ends a part counts. Flow along the
+    axis is positive.
     """
     across, along_it = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
     what, coasts = f"the section {across.told(at, 6)}", along_it.edges

@@ -50,12 +50,11 @@ class Gauges(NamedTuple):
     """Positions with the points around them.
 
     Attributes:
-        names: [n].
         places: x and y in m, or longitude and latitude, [2, n].
         depth: resting depth there, m, interpolated as eta is, [n].
         distance: of the nearest centre of a wet cell, m, [n].
         points: what is read of the state: for each of the `of` four for each gauge.
-        of: {name of a series: its prognostic fields}, of a concentration content and thickness.
+        of: {name of a series: its prognostic fields}; a concentration has content and thickness.
         weights: {name of a series: bilinear weights [n, 4]}.
         resting: depths at the four centres around, in the precision of the run, [n, 4].
         turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None where that is zero.

@@ -82,11 +82,7 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
 
 
 def of_sides(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-    """1 on the faces of open sides among points of a velocity, [n, 4]; others 0.
-
-    Args:
-        here, beyond: wetness of the cell of each face, and of the one across it.
-    """
+    """1 on faces of open sides among points of a velocity, [n, 4], between wet cells `here` and `beyond`; others 0."""
     north, east = ACROSS[name]
     outside = neighbourhoods(config, rows, columns, lambda *at: fields.outside(*at)[north])
     near, far = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))
@@ -110,11 +106,7 @@ def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet) -> np.ndarray:
-    """Wetness (1 or 0) of the 3 x 3 cells north-east of and with each given one, [n, 3, 3], in bands of rows.
-
-    Args:
-        function: of the configuration, rows and columns, to other values than wetness.
-    """
+    """Wetness (1 or 0), or `function`, of the 3 x 3 cells north-east of and with each one, [n, 3, 3]."""
     found = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)

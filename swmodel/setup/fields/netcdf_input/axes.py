@@ -22,7 +22,7 @@ class Axes(NamedTuple):
     Attributes:
         numbers: of its axes of y and x.
         turned: whether each runs from north to south, from east to west.
-        along: on a sphere, where the points of the grid lie among those of the file; None without.
+        along: on a sphere, where the points of the grid lie among those of the file; else None.
     """
 
     numbers: tuple[int, int]
@@ -31,14 +31,7 @@ class Axes(NamedTuple):
 
 
 def arrange(dataset: CFDataset, found, row, grid, place: str) -> Axes:
-    """The Axes of a variable; what is not plain is said in a line, once.
-
-    Args:
-        dataset, found: the file, and the variable in it, a DataArray.
-        row: of VARIABLES, the field that it is read for.
-        grid: section of the configuration.
-        place: how messages begin.
-    """
+    """The Axes of the variable `found` of a file for the field `row`; one line says what is not plain."""
     if on_sphere(grid) and (coordinates := both(dataset, found)):
         return between_points(dataset, coordinates, found, row, grid, place)
     numbers = choose(dataset, found, grid, place)
@@ -82,11 +75,7 @@ def both(dataset: CFDataset, found) -> dict:
 
 
 def between_points(dataset: CFDataset, coordinates: dict, found, row, grid, place: str) -> Axes:
-    """The Axes of a variable on a sphere; what is interpolated is said in a line, once.
-
-    Args:
-        coordinates: of `both`.
-    """
+    """The Axes of a variable on a sphere; one line says what is interpolated."""
     made = degrees.places(dataset, coordinates, found, grid, row, place)
     if words := made.words():
         of_tide = row.name.endswith(("_cosine", "_sine"))  # six of each constituent, all alike

@@ -52,13 +52,7 @@ class Unreadable(OSError):
 
 
 class CFDataset(NamedTuple):
-    """Variables and their kinds.
-
-    Attributes:
-        data: the Dataset, whose values are read when they are used.
-        kinds: {name of a variable: x, y, z or t} of those that are coordinates.
-        place: what messages call it.
-    """
+    """Variables of a Dataset, read when they are used, and the kind x, y, z or t of each coordinate by its name."""
 
     data: Dataset
     kinds: dict[str, str]
@@ -137,11 +131,7 @@ def kind_of(name: str, attributes) -> str:
 
 @contextmanager
 def open_file(path: str, key: str = "", error: type[InputError] = InputError) -> Iterator[CFDataset]:
-    """The variables of a file or a store, which is open inside `with`, by one thread at a time.
-
-    Args:
-        key: how messages begin, as "input.depth: ".
-    """
+    """The variables of a file or a store, open inside `with`, by one thread at a time; messages begin with `key`."""
     is_folder = os.path.isdir(path)
     if not is_folder and not os.path.isfile(path):
         raise error(f"{key}there is no file {path}")
@@ -219,10 +209,7 @@ def unreadable() -> Iterator[None]:
 
 
 def values_of(variable: DataArray, index: tuple = ()) -> np.ndarray:
-    """Values of a variable at an index, real numbers in the precision of the file; integers become float64.
-
-    NaN where missing, and beyond `valid_range`.
-    """
+    """Values of a variable at an index, in the precision of the file, integers as float64; NaN beyond `valid_range`."""
     with unreadable():
         values = np.asarray(variable.variable[index].values)
     values = values if values.dtype.kind == "f" else values.astype(np.float64)

@@ -25,8 +25,7 @@ class Between(NamedTuple):
     """For points of the grid the two positions of the file that each lies between, and how far it is from the first.
 
     Attributes:
-        first, second: numbers in the file; the same where the point lies on one, or beyond the last by half a step or
-            less.
+        first, second: numbers in the file; the same where the point lies on one, or up to half a step beyond the last.
         part: of the step between them.
     """
 
@@ -36,13 +35,9 @@ class Between(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Positions of a file along one axis.
+    """Positions of a file along one axis: rising `values`, degrees, and their numbers in the file, `order`.
 
-    Attributes:
-        values: that rise, degrees.
-        order: their numbers in the file.
-        turns: whether they are longitudes, of which those a full circle apart are the same.
-        place: how messages begin.
+    `turns`: whether they are longitudes, of which those a full circle apart are the same.
     """
 
     values: np.ndarray
@@ -63,14 +58,9 @@ class Line(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the points of a field of the grid lie in a file.
+    """Where the points of a field of the grid lie in a file with coordinates y and x about `pole`; None: the Earth's.
 
-    Attributes:
-        y, x: the coordinates of the file.
-        grid: section of the configuration.
-        location: of the field.
-        pole: about which the positions of the file are; None: that of the Earth.
-        nearest: whether each takes the value of the nearest point of the file.
+    `nearest`: whether each point takes the value of the nearest one in the file.
     """
 
     y: Line
@@ -163,12 +153,9 @@ def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Betwee
 
 
 def places(dataset: CFDataset, found: dict, field, grid, row, place: str) -> Places:
-    """The Places of a variable of a file.
+    """The Places of a variable of a file for the field `row`; a mask is that of the nearest point.
 
-    Args:
-        found: {"y": (coordinate, its dimension), "x": ...} of the file.
-        field: the variable of the file.
-        row: of VARIABLES, the field that it is for. A mask is that of the nearest point.
+    `found` is {"y": (coordinate, its dimension), "x": ...} of the file.
     """
     lines = [line_of(dataset, *found[axis], axis, place) for axis in "yx"]
     pole = None
@@ -187,7 +174,7 @@ def places(dataset: CFDataset, found: dict, field, grid, row, place: str) -> Pla
 def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
     """Values in rows and columns of the grid.
 
-    A value that is missing has no weight; where those that are have less than half of it, the result is missing too.
+    A missing value has no weight. Where values that are there have less than half of the weight, the result is missing.
 
     Args:
         read: function of row and column numbers of the file to their values [rows, columns], NaN where missing.
@@ -219,14 +206,9 @@ def reach_of(places: Places) -> float:
 
 
 def nearest(read, places: Places, rows: np.ndarray, columns: np.ndarray, wanted: np.ndarray):
-    """The nearest values of the file that are there, for some points, and how far they are, degrees of arc.
+    """The nearest values of the file that are there, for the points `wanted`, and how far they are, degrees of arc.
 
-    Args:
-        read: see `interpolated`.
-        wanted: [rows, columns], the points.
-
-    Returns:
-        Two arrays [points]: NaN and infinity where there is no value within `reach_of`.
+    Two arrays [points]: NaN and infinity where there is no value within `reach_of`.
     """
     shape, most = (len(rows), len(columns)), reach_of(places)
     x, y = (np.broadcast_to(each, shape)[wanted] for each in places.positions(rows, columns))

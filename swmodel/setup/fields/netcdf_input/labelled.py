@@ -15,14 +15,9 @@ SINCE = "seconds since 1970-01-01"
 
 
 def field_in(array, row, grid, place: str) -> GridVariable:
-    """The GridVariable that a DataArray is.
+    """The GridVariable that a DataArray is, at the location and in the units of `row`.
 
     Units are compared where it has any: arithmetic of xarray leaves them out.
-
-    Args:
-        row: of the table, which says which location and units are wanted.
-        grid: section of the configuration.
-        place: how messages begin.
     """
     dataset = dataset_of(array, place)
     found = dataset.data[place]

@@ -80,12 +80,7 @@ def times_in(dataset: CFDataset, found) -> Times | None:
 
 
 def records_of(text: str, row, grid, time) -> Records:
-    """The Records that an entry stands for, checked but for their values.
-
-    Args:
-        row: of VARIABLES, the field that it is read for.
-        grid, time: sections of the configuration.
-    """
+    """The Records that an entry stands for, checked except for their values."""
     return kept(text, row, grid, time, parse(text).stamps())
 
 
@@ -117,11 +112,7 @@ def kept(text: str, row, grid, time, stamps) -> Records:
 
 
 def records_in(array, time, place: str) -> Records:
-    """The Records of a DataArray in time, each a `field_in`.
-
-    Args:
-        time: section of the configuration.
-    """
+    """The Records of a DataArray in time, each a `field_in`."""
     dimension, times = times_of(array, place)
     if not time.start:
         raise InputError(without_start(place, times))
@@ -140,12 +131,7 @@ def without_start(place: str, times: Times | None) -> str:
 
 
 def moments(times: Times, time, place: str) -> tuple[np.ndarray, list[str]]:
-    """When records are: s since the start of the run, and dates in words.
-
-    Args:
-        time: section of the configuration.
-        place: how messages begin.
-    """
+    """When records are: s since the start of the run, and dates in words."""
     import cftime
 
     if not alike(times.calendar, time.calendar):

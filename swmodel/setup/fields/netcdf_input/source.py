@@ -71,11 +71,7 @@ class Found(NamedTuple):
 
 
 def find(dataset: CFDataset, source: Source, row) -> Found:
-    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
-
-    Args:
-        row: of VARIABLES, the field that it is read for.
-    """
+    """The variable that is named, or the only one with the standard name of the field, else of its name without one."""
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
     if wanted := source.name or ("" if row.standard_name else row.name):

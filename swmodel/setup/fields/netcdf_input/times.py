@@ -20,10 +20,7 @@ NEAR = 1.0
 def choose(dataset: CFDataset, found, axes: tuple[int, ...], record: str | None, place: str) -> dict[int, int]:
     """{axis: index} of the axes of a variable that are not those of the grid, of which one may have several elements.
 
-    Args:
-        axes: their numbers.
-        record: None, where there is one record only; a number, also -1 for the last; or a time.
-        place: how messages begin.
+    `record` is None where there is one record only; a number, also -1 for the last; or a time.
     """
     chosen = dict.fromkeys(axes, 0)
     if record is None and all(found.shape[axis] == 1 for axis in axes):
