@@ -27,7 +27,7 @@ from .fields.varying import Records
 class Setup:
     """What executors, forcing, health, derivatives, ensembles and files know of a run; made by `setup_of`.
 
-    `config`: its sections are the options, its fields are read by rows and columns. `scheme`: the terms and their reach.
+    `config`: its sections are the options, fields are read by rows and columns. `scheme`: the terms and their reach.
     """
 
     config: Any
