@@ -11,9 +11,9 @@ from swmodel import cases, errors, load
 from swmodel.config import Config, ConfigError, to_toml
 from swmodel.config.loading.sources import LONGEST_FILE, MOST_DOTS
 from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
+from swmodel.ocean.table import FORCING, WRITABLE
 
-MEANS = "h, u, v, eta, sea_level, zeta, q, speed, transport_x, transport_y, streamfunction, velocity_potential"
-FIELDS = MEANS + ", wind_x, wind_y, u10, v10, air_pressure"
+MEANS, FIELDS = (", ".join(names) for names in (WRITABLE, (*WRITABLE, *FORCING)))
 
 
 def problems(source="jet", overrides=(), environ=None):
