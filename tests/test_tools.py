@@ -16,7 +16,7 @@ WORDS = {
     "global_m2": [],
     "notebooks": ["a.ipynb"],
     "pictures": ["rest"],
-    "relief": [str(ROOT / "swmodel" / "cli" / "relief" / "relief.nc")],
+    "relief": [str(ROOT / "swmodel" / "files" / "relief" / "relief.nc")],
 }
 #: Those that write where they are told alone, or into their folder of results.
 OTHERS = {"exactness", "record", "twins"}
