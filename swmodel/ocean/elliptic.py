@@ -103,8 +103,8 @@ def require_rectangle(what: str, blocks, transport) -> None:
         what: the beginning of the message.
         blocks: (State, Grid of Patches, shape) of each block of this process.
 
-        Raises:
-            UsageError: there is land, or the grid is on a sphere.
+    Raises:
+        UsageError: there is land, or the grid is on a sphere.
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} of grids whose cells are all of one size, and this one is on a sphere")

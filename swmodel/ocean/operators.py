@@ -54,8 +54,8 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
         inputs: Patches at one location of the C-grid.
         reach: cells that the function sees on each side.
 
-        Returns:
-            `outputs` Patches at the location of the inputs.
+    Returns:
+        `outputs` Patches at the location of the inputs.
 
     Raises:
         ValueError: the function returns no vector.

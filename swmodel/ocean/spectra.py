@@ -95,11 +95,11 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
         names: those of the quantities, of `squares.SQUARES`; None: all.
         rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes are computed.
 
-        Returns:
-            {name: array}, the same on every process. The density of a quantity is its name + along, for each of ALONG,
-            in units of the quantity times m; its change by a part is its name + "_by_" + part + along, the same per
-            second. Its name + "_flux" is the flux by the current through the upper edge of each ring to larger
-            wavenumbers, in units of the quantity per second.
+    Returns:
+        {name: array}, the same on every process. The density of a quantity is its name + along, for each of ALONG,
+        in units of the quantity times m; its change by a part is its name + "_by_" + part + along, the same per
+        second. Its name + "_flux" is the flux by the current through the upper edge of each ring to larger
+        wavenumbers, in units of the quantity per second.
     """
     require_rectangle("spectra are", blocks, sea.transport)
     scale = scale_of(blocks, gravity, sea)

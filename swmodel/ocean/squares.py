@@ -4,11 +4,11 @@ The squares of these fields add up to each quantity; H is the mean resting depth
 
     kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
     potential_energy  sqrt(g / 2H) eta at centres
-        enstrophy         zeta / sqrt(2) at the corners within the sea, not on walls
-        dye_variance      c of the tracer dye at centres: the square of its mean is the part of wavenumber zero
+    enstrophy         zeta / sqrt(2) at the corners within the sea, not on walls
+    dye_variance      c of the tracer dye at centres: the square of its mean is the part of wavenumber zero
 
-    So kinetic and potential energy are those of the layer, per mass of the layer at rest, and their sum is the `energy`
-    of diagnostics.nc. With u in place of sqrt(h^x) u this would hold only for uniform thickness.
+So kinetic and potential energy are those of the layer, per mass of the layer at rest, and their sum is the `energy`
+of diagnostics.nc. With u in place of sqrt(h^x) u this would hold only for uniform thickness.
 
 Reference: docs/numerics.md, "Spectra".
 """
