@@ -77,8 +77,8 @@ def serial(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("executor", "transports"),
-    [(XLA, [MPI, DEVICES]), (NATIVE, [DEVICES, [*PROCESSES, "--layout", "4x1"], MPI])],
-    ids=["mpi, devices, in xla", "devices, processes of devices, mpi"],
+    [(NATIVE, [DEVICES, MPI]), (XLA, [MPI, DEVICES]), (NATIVE, [MPI, [*PROCESSES, "--layout", "4x1"], DEVICES])],
+    ids=["devices, mpi", "mpi, devices, in xla", "mpi, processes of devices, devices"],
 )
 def test_each_transport_goes_on_from_another_and_leaves_the_files_of_one_process(
     executor, transports, serial, tmp_path
