@@ -15,16 +15,8 @@ from swmodel.parallel.transport.serial import Serial
 
 #: Checks in the order in which they run: the last one compiles steps as users do.
 CHECKS = (
-    "background",
-    "derivatives",
-    "fourier",
-    "gradient_bits",
-    "gradient_bits_single",
-    "gradients",
-    "parameters",
-    "spectral",
-    "steps_per_sweep",
-    "bits_native",
+    *("background", "derivatives", "fourier", "gradient_bits", "gradient_bits_single", "gradients", "parameters"),
+    *("spectral", "steps_per_sweep", "bits_native"),
 )
 
 
@@ -53,18 +45,7 @@ def of_check(name):
     return results
 
 
-(
-    background,
-    derivatives,
-    fourier,
-    gradient_bits,
-    gradient_bits_single,
-    gradients,
-    parameters,
-    spectral,
-    steps_per_sweep,
-    bits_native,
-) = map(of_check, CHECKS)
+globals().update({name: of_check(name) for name in CHECKS})
 
 
 def close(ours, theirs, tolerance):

@@ -111,15 +111,8 @@ def test_weather_is_known_again_by_any_number_of_processes_and_other_weather_is_
 TIDE = [
     *("rest", "-s", "grid.kind=latlon", "-s", "grid.south=-60", "-s", "grid.north=60", "-s", "grid.periodic_x=true"),
     *("-s", "grid.nx=24", "-s", "grid.ny=12", "-s", "physics.depth=4000", "-s", "time.start=2012-03-01", "-s"),
-    *(
-        "tide.constituents=M2,K1",
-        "-s",
-        "output.harmonics=M2,M4",
-        "-s",
-        "output.harmonics_fields=eta,u",
-        "-s",
-        "time.dt=900",
-    ),
+    *("tide.constituents=M2,K1", "-s", "output.harmonics=M2,M4", "-s", "output.harmonics_fields=eta,u"),
+    *("-s", "time.dt=900"),
     *("-s", "run.dtype=float64", "-s", "time.stepper=rk3", "--executor", "native", "--quiet"),
 ]
 
