@@ -9,6 +9,7 @@ import netCDF4
 import numpy as np
 import pytest
 from conftest import ROOT
+from support.restarts import assert_same_data
 
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
@@ -42,14 +43,6 @@ def swmodel(*arguments, under=(), code=0):
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr
     return done.stderr
-
-
-def assert_same_data(path, other):
-    with netCDF4.Dataset(path) as ours, netCDF4.Dataset(other) as theirs:
-        assert ours.variables.keys() == theirs.variables.keys()
-        for name in theirs.variables:
-            mine, truth = (np.ma.getdata(file[name][...]) for file in (ours, theirs))
-            assert mine.tobytes() == truth.tobytes(), name
 
 
 @pytest.fixture(scope="module")
