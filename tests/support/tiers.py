@@ -80,9 +80,7 @@ NIGHT = {
     "files/test_restart.py": ("a_restart_is_invisible", "a_run_in_pieces", "when_restart_files"),
     "files/test_restart_files.py": ("a_file_that_crashes", "a_journal_of_a_killed", "members_are_the_same"),
     "files/test_samples.py": ("the_files_satisfy", "within_the_loop"),
-    "files/test_spectra.py": (
-        *("a_budget", "one_record", "the_command_writes", "the_files_satisfy", "those_of_the_output"),
-    ),
+    "files/test_spectra.py": (*("a_budget", "one_record", "the_command_writes", "the_files_satisfy"),),
     "gradients/test_gradients.py": ("a_number_for", "an_observer_may", "derivatives_are_exact", "what_is_kept"),
     "gradients/test_gradients_memory.py": ("a_process_holds", "what_is_observed_counts"),
     "gradients/test_native.py": (),
