@@ -16,13 +16,14 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
-from .record import STAGGER, Map, in_degrees, inside, open_sides, pole_in, read_map
+from .record import Map, map_of, open_sides, read_map
 
 #: Fields of the grid that a state needs around it.
 STATIC = {"mask", "depth", "f"}
 
-#: SGRID's names of the locations.
-LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
+#: SGRID's names of the locations, and the dimensions of fields there.
+LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
+LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
 
 
 def derivable(data: netCDF4.Dataset) -> list[str]:
@@ -47,28 +48,24 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
 
-    physics, grid = physics_of(data), grid_of(configuration(data))
+    config = configuration(data)
+    physics, grid = known(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    face_thickness = configuration(data).get("scheme", {}).get("face_thickness", "centred")
-    (made,) = derive([name], blocks, physics, face_thickness, invert)
+    (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert)
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 
-def physics_of(data: netCDF4.Dataset) -> Physics:
-    """The constants of the run, without those of a later version."""
-    given = configuration(data)["physics"]
-    return Physics(
-        **{name: value for name, value in given.items() if name in Physics.model_fields.keys() - {"tracers"}}
-    )
-
-
 def grid_of(config: dict) -> GridOptions:
-    """The grid of a configuration {section: {key: value}}, without keys of a later version."""
-    given = {name: value for name, value in config["grid"].items() if name in GridOptions.model_fields}
-    return GridOptions(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    ).sized()
+    """The grid of a configuration {section: {key: value}}."""
+    return known(GridOptions, config["grid"]).sized()
+
+
+def known(options: type, given: dict):
+    """A section of the configuration, without keys of a later version; the tracers are not needed."""
+    names = options.model_fields.keys() - {"tracers"}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return options(**{name: value for name, value in values.items() if name in names})
 
 
 def require(data: netCDF4.Dataset, name: str) -> None:
@@ -100,21 +97,11 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
     """The Map of a Patch that covers the grid, with the name and units of a `variable.Variable`; masked on land."""
     from ..ocean.masks import water_around
 
-    shape, location = data["mask"].shape, LOCATIONS[entry.location]
-    east, north = STAGGER[location]
+    shape = data["mask"].shape
     dry = water_around(water_of(data)[0])[entry.location].on(shape) == 0
-    found = Map(
-        name=entry.name,
-        long_name=entry.long_name + number_of(data, member),
-        units=entry.units,
-        values=np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape))),
-        x=np.ma.filled(data["x_f" if east else "x_c"][:], np.nan).astype(float),
-        y=np.ma.filled(data["y_f" if north else "y_c"][:], np.nan).astype(float),
-        location=location,
-        degrees=in_degrees(data, "x_c"),
-        pole=pole_in(data),
-    )
-    return inside(data, found)
+    values = np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
+    place = LOCATIONS[entry.location]
+    return map_of(data, entry.name, entry.long_name + number_of(data, member), entry.units, values, *place)
 
 
 def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
@@ -163,9 +150,7 @@ def water_of(data: netCDF4.Dataset) -> list:
 
 def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
     """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
-    grid = configuration(data)["grid"]
-    for axis, letter in enumerate("yx"):
-        widths = [(0, 0), (0, 0)]
-        widths[axis] = (1, beyond)
-        values = np.pad(values, widths, mode="wrap" if grid[f"periodic_{letter}"] else "constant")
+    across = [configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
+    for ring, widths in zip(across, (((1, beyond), (0, 0)), ((0, 0), (1, beyond))), strict=True):
+        values = np.pad(values, widths, mode="wrap" if ring else "constant")
     return values

@@ -26,7 +26,7 @@ from ..ocean.coordinates import axes, on_sphere
 from .dataset import data_file, field_names, integrals, long_name_and_units, look, opened, seconds, warn_of
 from .derived import grid_of
 from .record import length_unit
-from .style import clock
+from .titles import clock
 
 #: Longer lines are wrapped.
 WIDTH = 120

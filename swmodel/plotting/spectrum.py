@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from ..ocean.squares import VARIANCE, quantities_in, square_of
 from . import style
 from .dataset import PlotError, find_record, seconds
-from .titles import titles
+from .titles import clock, titles
 
 COLUMNS = 2
 COLOURS = ("#1f4e79", "#c1582d", "#3f7f4f", "#7d5a9e", "#b08d2e", "#5b8fa8", "#a23b5a", "#6b6b6b")
@@ -81,7 +81,7 @@ def caption(data: netCDF4.Dataset, record: int) -> str:
     words = titles(data)(record)
     if "time_bounds" not in data.variables:
         return words
-    first, last = (style.clock(seconds(data))(time) for time in data["time_bounds"][record])
+    first, last = (clock(seconds(data))(time) for time in data["time_bounds"][record])
     return f"{words.split(',')[0]}, mean of {first} to {last}"
 
 

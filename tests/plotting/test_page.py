@@ -15,7 +15,7 @@ from support.small_run import make_run
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, view
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.page import fields, maps
+from swmodel.plotting.page import fields
 from swmodel.plotting.shown import read
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -61,9 +61,9 @@ def test_averages_over_blocks_keep_the_sum_and_leave_land_out(shape):
 def test_a_page_that_would_be_too_large_leaves_records_out_and_says_so(run, monkeypatch):
     with open_data(run / "output.nc") as data:
         shape = data["eta"].shape
-        monkeypatch.setattr("swmodel.plotting.page.MOST_BYTES", 2 * shape[1] * shape[2])
-        monkeypatch.setattr("swmodel.plotting.page.MOST_CELLS", -(-max(shape[1:]) // 2))
-        found = maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
+        monkeypatch.setattr("swmodel.plotting.page.fields.MOST_BYTES", 2 * shape[1] * shape[2])
+        monkeypatch.setattr("swmodel.plotting.page.fields.MOST_CELLS", -(-max(shape[1:]) // 2))
+        found = fields.maps(data, ["eta", "u", "v", "h", "zeta", "q", "speed", "sea_level", "eta_mean"])
     assert found["fields"][0]["averaged"] == 2
     assert found["times"][0] == 0.0
     assert len(found["titles"]) == len(found["times"]) == shape[0] - found["left_out"] < shape[0]
@@ -73,7 +73,7 @@ def test_a_page_that_would_be_too_large_leaves_records_out_and_says_so(run, monk
 def test_the_last_record_is_there_whatever_is_left_out(run, monkeypatch):
     with netCDF4.Dataset(run / "output.nc") as data:
         last = float(data["time"][-1])
-    monkeypatch.setattr("swmodel.plotting.page.MOST_BYTES", 1)
+    monkeypatch.setattr("swmodel.plotting.page.fields.MOST_BYTES", 1)
     assert content_of(view(run, ["eta"]))["times"] == [0.0, last]
 
 

@@ -34,7 +34,7 @@ def lines_of(figure):
 
 def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, tmp_path):
     with open_data(folder / "stations.nc") as data:
-        found = lines_of(series.draw(data, "station", "v"))
+        found = lines_of(series.draw_places(data, "station", "v"))
         values = data["v"][:].data
     assert [title for title, _ in found] == [
         "Côte: x = 20 km, y = 20 km, 100 m deep",
@@ -51,7 +51,7 @@ def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, t
 def test_of_many_gauges_the_first_are_drawn_and_others_by_name(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(series, "DRAWN", 1)
     with open_data(folder / "stations.nc") as data:
-        figure, named = series.draw(data, "station", "eta"), series.draw(data, "station", "eta", ["b"])
+        figure, named = series.draw_places(data, "station", "eta"), series.draw_places(data, "station", "eta", ["b"])
         assert [title for title, _ in lines_of(figure)][0].startswith("Côte:")
         assert [title for title, _ in lines_of(named)][0].startswith("b:")
         assert len(figure.axes) == len(named.axes) == 1
@@ -70,7 +70,7 @@ def test_of_many_gauges_the_first_are_drawn_and_others_by_name(folder, tmp_path,
 
 def test_transports_are_shown_in_sverdrup(folder, tmp_path):
     with open_data(folder / "sections.nc") as data:
-        figure = series.draw(data, "section", "transport")
+        figure = series.draw_places(data, "section", "transport")
         ((title, drawn),) = lines_of(figure)
         np.testing.assert_allclose(drawn, data["transport"][:, 0] * 1e-6, rtol=1e-12)
     assert title == "cut: x = 32.5 km, y = -2.5 km to x = 32.5 km, y = 37.5 km"
