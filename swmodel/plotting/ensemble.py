@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from . import style
 from .dataset import PlotError, field_names, find_record, seconds
 from .overlays import NOTHING, Over
-from .panels import LINE, add_map, name_axes, name_panel, wrapped
+from .panels import LINE, add_map, name_panel, wrapped
 from .record import read_map
 from .scale import OF_RECORD, Scale, looks
 from .titles import case_of, time_unit, titles
@@ -39,46 +39,41 @@ def picture(
     figure = Figure(figsize=(2 * (WIDTH + 1.1), height + BELOW), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[height, BELOW])
     for number, (axes, panel, look) in enumerate(zip(above.subplots(1, 2), maps, shown, strict=True)):
-        add_map(axes, panel, look)
-        name_axes(axes, panel, left=number == 0, bottom=True)
-        name_panel(axes, look.label, WIDTH)
+        add_map(axes, panel, look, WIDTH)
+        axes.tick_params(labelleft=number == 0)
+        axes.yaxis.label.set_visible(number == 0)
     case, members = case_of(data), f"{data.dimensions['realization'].size} members"
     words = ", ".join(filter(None, (case, members, titles(data)(record).removeprefix(f"{case}, "))))
     above.suptitle(words, x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
     left, right = below.subplots(1, 2)
-    draw_energy(left, np.ma.filled(data["energy"][:].astype(float), np.nan), times)
-    draw_growth(right, data[field + "_spread_rms"], data[field].long_name, times)
+    size, unit = time_unit(float(times[-1]))
+    draw_energy(left, times / size, np.ma.filled(data["energy"][:].astype(float), np.nan))
+    draw_growth(right, times / size, data[field + "_spread_rms"], data[field].long_name)
+    for axes in (left, right):
+        axes.set_xlabel(f"time ({unit})")
+        axes.margins(x=0.01)
+        axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
-def draw_energy(axes, values: np.ndarray, times: np.ndarray) -> None:
+def draw_energy(axes, times: np.ndarray, values: np.ndarray) -> None:
     """The energy [time, member] of all members as thin lines, of the control and their mean as thick ones."""
     exponent = style.power_of_ten(float(np.nanmax(np.abs(values))))
-    values, days = values * 10.0**-exponent, times / time_unit(float(times[-1]))[0]
-    marker = "." if times.size == 1 else ""
+    values, marker = values * 10.0**-exponent, "." if times.size == 1 else ""
     mean, spread = values.mean(axis=1), values.std(axis=1, ddof=1)
-    axes.fill_between(days, mean - spread, mean + spread, color="0.88", lw=0, label="mean ± spread")
-    axes.plot(days, values[:, 1:], color=OTHERS, lw=0.6, marker=marker)
+    axes.fill_between(times, mean - spread, mean + spread, color="0.88", lw=0, label="mean ± spread")
+    axes.plot(times, values[:, 1:], color=OTHERS, lw=0.6, marker=marker)
     axes.plot([], [], color=OTHERS, lw=0.6, label="members")
-    axes.plot(days, values[:, 0], color=CONTROL, lw=1.2, marker=marker, label="control")
-    axes.plot(days, mean, color=MEAN, lw=1.2, ls=(0, (4, 1.5)), marker=marker, label="mean")
-    name_series(axes, times, style.label("Energy", "J", exponent))
+    axes.plot(times, values[:, 0], color=CONTROL, lw=1.2, marker=marker, label="control")
+    axes.plot(times, mean, color=MEAN, lw=1.2, ls=(0, (4, 1.5)), marker=marker, label="mean")
+    name_panel(axes, style.label("Energy", "J", exponent), WIDTH)
     axes.legend(frameon=False, fontsize=7)
 
 
-def draw_growth(axes, spread, long_name: str, times: np.ndarray) -> None:
+def draw_growth(axes, times: np.ndarray, spread, long_name: str) -> None:
     """The root mean square over the domain of the spread of a field."""
     values = np.ma.filled(spread[:], np.nan)
     exponent = style.power_of_ten(float(np.nanmax(values)))
-    days, marker = times / time_unit(float(times[-1]))[0], "." if times.size == 1 else ""
-    axes.plot(days, values * 10.0**-exponent, color=MEAN, lw=1.2, marker=marker)
+    axes.plot(times, values * 10.0**-exponent, color=MEAN, lw=1.2, marker="." if times.size == 1 else "")
     axes.set_ylim(bottom=0)
-    name_series(axes, times, style.label(f"{long_name}, spread, rms", spread.units, exponent))
-
-
-def name_series(axes, times: np.ndarray, label: str) -> None:
-    """Write the name and units of what is drawn above the panel, those of time below."""
-    name_panel(axes, label, WIDTH)
-    axes.set_xlabel(f"time ({time_unit(float(times[-1]))[1]})")
-    axes.margins(x=0.01)
-    axes.spines[["top", "right"]].set_visible(False)
+    name_panel(axes, style.label(f"{long_name}, spread, rms", spread.units, exponent), WIDTH)

@@ -45,30 +45,26 @@ def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[
     Args:
         caption: lines of text above all panels.
     """
-    first = panels[0]
-    add = add_line if is_slim(first) else add_map
+    add = add_line if is_slim(panels[0]) else add_map
     columns, width, height = table(panels)
-    rows = -(-len(panels) // columns)
+    rows, shows = -(-len(panels) // columns), []
     figure = Figure(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
     figure.suptitle("\n".join(" " * caption), **CAPTION)  # room for it
-    shows = []
     for number, (panel, look) in enumerate(zip(panels, looks, strict=True)):
         axes = figure.add_subplot(rows, columns, number + 1)
-        shows.append(add(axes, panel, look))
-        name_panel(axes, look.label, width)
-        name_axes(axes, panel, number % columns == 0, number + columns >= len(panels), maps=add is add_map)
-    fit(figure, np.array([width, height]), np.array([columns, rows]))
-
-    def named(show: Show, axes) -> Show:
-        def update(panel: Map, look: style.Look) -> None:
-            show(panel, look)
-            name_panel(axes, look.label, width)
-
-        return update
-
-    axes = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
-    return figure, [named(*each) for each in zip(shows, axes, strict=True)]
+        shows.append(add(axes, panel, look, width))
+        left, bottom = add is add_line or number % columns == 0, number + columns >= len(panels)
+        axes.tick_params(labelleft=left, labelbottom=bottom)
+        axes.xaxis.label.set_visible(bottom)
+        axes.yaxis.label.set_visible(left)
+    for _ in range(2):  # to the size with which the panels have theirs
+        figure.draw_without_rendering()
+        lacking = np.array([width, height]) - figure.axes[0].get_window_extent().size / figure.dpi
+        figure.set_size_inches(figure.get_size_inches() + lacking * (columns, rows))
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure, shows
 
 
 def is_slim(panel: Map) -> bool:
@@ -86,20 +82,6 @@ def table(panels: list[Map]) -> tuple[int, float, float]:
     if count == 1 and aspect >= 0.7:
         width = min(4.4, 5.2 / aspect)
     return columns, width, width * aspect
-
-
-def fit(figure: Figure, wanted: np.ndarray, counts: np.ndarray) -> None:
-    """Lay a figure out for good, in the size in which each panel has the `wanted` inches.
-
-    Args:
-        counts: panels in a row and in a column.
-    """
-    for _ in range(2):
-        figure.draw_without_rendering()
-        found = figure.axes[0].get_window_extent().size / figure.dpi
-        figure.set_size_inches(figure.get_size_inches() + counts * (wanted - found))
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
 
 
 def write_caption(figure: Figure, text: str):
@@ -123,39 +105,27 @@ def name_panel(axes, label: str, width: float) -> None:
     axes.set_title(wrapped(label, width + 0.5), loc="left", fontsize=8.5, pad=3.5)
 
 
-def name_axes(axes, panel: Map, left: bool, bottom: bool, maps: bool = True) -> None:
-    """Draw few ticks, and write names with units at the axes on the outside; both axes of `maps` are positions."""
-    west, east, south, north = panel.domain
-    earth = panel.degrees and panel.pole is None
-    for axis, span, most, letters in ((axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")):
-        steps = OF_DEGREES if panel.degrees and span >= WIDE and maps else STEPS
-        axis.set_major_locator(MaxNLocator(most, steps=steps))
-        if earth and maps:
-            axis.set_major_formatter(FuncFormatter(lambda at, _, letters=letters: degrees(round(at, 9), letters)))
-    if maps:
-        across, up = panel.names if earth else (f"{name} ({panel.unit[1]})" for name in panel.names)
-        axes.set(xlabel=across, ylabel=up)
-    axes.tick_params(labelleft=left, labelbottom=bottom)
-    axes.xaxis.label.set_visible(bottom)
-    axes.yaxis.label.set_visible(left)
-
-
-def add_map(axes, panel: Map, look: style.Look) -> Show:
-    """Draw a map and its colour bar."""
+def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
+    """Draw a map with its names, a few ticks and a colour bar, in a panel of so many inches."""
     image = draw_image(axes, panel, look)
-    add_bar(axes, image, look)
-
-    def show(panel: Map, look: style.Look) -> None:
-        image.set(data=cells(panel, look), clim=look.limits, cmap=look.colormap)
-
-    return show
-
-
-def add_bar(axes, image, look: style.Look) -> None:
-    """Draw a colour bar at the right of a map."""
     bar = axes.figure.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30)
     bar.outline.set_linewidth(0.4)
     bar.locator = MaxNLocator(6, steps=STEPS)
+    west, east, south, north = panel.domain
+    earth = panel.degrees and panel.pole is None
+    for axis, span, most, letters in ((axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")):
+        axis.set_major_locator(MaxNLocator(most, steps=OF_DEGREES if panel.degrees and span >= WIDE else STEPS))
+        if earth:
+            axis.set_major_formatter(FuncFormatter(lambda at, _, letters=letters: degrees(round(at, 9), letters)))
+    across, up = panel.names if earth else (f"{name} ({panel.unit[1]})" for name in panel.names)
+    axes.set(xlabel=across, ylabel=up)
+
+    def show(panel: Map, look: style.Look) -> None:
+        image.set(data=cells(panel, look), clim=look.limits, cmap=look.colormap)
+        name_panel(axes, look.label, width)
+
+    show(panel, look)
+    return show
 
 
 def draw_image(axes, panel: Map, look: style.Look):
@@ -164,10 +134,8 @@ def draw_image(axes, panel: Map, look: style.Look):
     scale, _ = panel.unit
     (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
     edges = west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2
-    image = axes.imshow(
-        cells(panel, look), look.colormap, origin="lower", extent=np.array(edges) / scale, aspect="auto"
-    )
-    image.set_clim(*look.limits)
+    image = axes.imshow(cells(panel, look), origin="lower", extent=np.array(edges) / scale, aspect="auto")
+    image.set(clim=look.limits, cmap=look.colormap)
     if panel.degrees:
         draw_coasts(axes, panel)
     if panel.pole is not None:
@@ -210,13 +178,15 @@ def cells(panel: Map, look: style.Look) -> np.ma.MaskedArray:
     return np.ma.concatenate([values[:half_y], values], axis=0)
 
 
-def add_line(axes, panel: Map, look: style.Look) -> Show:
+def add_line(axes, panel: Map, look: style.Look, width: float) -> Show:
     """Draw the middle row of a map as a line, or the middle column if there are fewer columns than rows."""
     along = int(panel.values.shape[1] < panel.values.shape[0])
     positions = (panel.x, panel.y)[along]
     scale, unit = (1.0, "degrees") if panel.degrees else length_unit(float(np.ptp(positions)))
     (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE, linewidth=1.2)
     axes.margins(x=0)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel(f"{panel.names[along]} ({unit})")
 
@@ -225,6 +195,7 @@ def add_line(axes, panel: Map, look: style.Look) -> Show:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
         values = look.scaled(panel)
         line.set_ydata(values[:, values.shape[1] // 2] if along else values[values.shape[0] // 2])
+        name_panel(axes, look.label, width)
 
     show(panel, look)
     return show

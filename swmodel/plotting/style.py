@@ -37,29 +37,12 @@ LINE = "#1f4e79"
 #: A light rim that makes lines readable on dark colours.
 EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
-RC = {
-    "font.family": "sans-serif",
-    "font.size": 8.5,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.formatter.limits": (-4, 5),
-    "axes.formatter.use_mathtext": True,
-    "axes.formatter.useoffset": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-}
-
+#: The fonts and lines of all figures, for `matplotlib.rc_context`.
+RC = {"font.family": "sans-serif", "font.size": 8.5, "pdf.fonttype": 42, "svg.fonttype": "none", "savefig.dpi": 200}
+RC |= dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK)
+RC |= dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6)
+RC |= {f"{axis}tick.{key}": value for axis in "xy" for key, value in (("major.size", 2.5), ("labelsize", 8))}
+RC |= {"axes.formatter.limits": (-4, 5), "axes.formatter.use_mathtext": True, "axes.formatter.useoffset": False}
 
 #: Relative difference of values that are equal but for rounding in single precision.
 SAME = 1e-6

@@ -6,7 +6,6 @@ import shutil
 import pytest
 from support.small_run import make_run
 
-from swmodel.plotting import PlotError
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.info import describe_results, duration
 
@@ -62,10 +61,6 @@ def test_options_that_differ_from_the_case_are_listed(finished):
     assert "gravity" not in text
 
 
-def test_an_option_that_the_case_has_empty_is_called_none(finished):
-    assert "output.means = eta (the case has none)" in describe_results(finished)
-
-
 def test_input_files_and_whatever_else_the_case_leaves_empty_are_listed(tmp_path):
     """What the model decided for itself, such as the executor, is not."""
     folder = make_run(tmp_path / "first")
@@ -99,26 +94,6 @@ def test_a_run_that_has_not_ended_says_so(finished):
     (finished / "output.nc").unlink()
     assert lines(finished)["state"] == "not finished (no status.json)"
     assert lines(finished)["case"] == "jet"
-
-
-def test_a_run_that_failed_tells_its_exit_code(finished):
-    status = json.loads((finished / "status.json").read_text())
-    (finished / "status.json").write_text(json.dumps(status | {"state": "failed", "exit_code": 4}))
-    assert lines(finished)["state"] == "failed (exit code 4)"
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("missing", "there is no file or folder {path}"),
-        ("", "{path} holds no output.nc: it is not the folder of a run, or nothing was written yet"),
-    ],
-)
-def test_what_is_no_run_is_an_error(tmp_path, name, message):
-    path = tmp_path / name
-    with pytest.raises(PlotError) as error:
-        describe_results(path)
-    assert str(error.value) == message.format(path=path)
 
 
 @pytest.mark.parametrize(

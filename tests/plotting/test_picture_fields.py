@@ -12,7 +12,7 @@ from support.restarts import resealed
 
 import swmodel
 from swmodel.ocean.derived import DERIVED, POTENTIALS
-from swmodel.plotting import Over, PlotError, derived, maps, shown
+from swmodel.plotting import Over, PlotError, derived, maps
 from swmodel.plotting.dataset import open_data
 
 NY, NX = 7, 9
@@ -147,11 +147,6 @@ def test_sea_level_is_not_computed_where_a_file_does_not_say_what_eta_is(file, t
         assert set(derived.derivable(data)) == {"zeta"}
         with pytest.raises(PlotError, match="which does not say whether gravity is reduced"):
             derived.read(data, "sea_level")
-
-
-def test_the_default_picture_is_the_same_with_fields_that_are_not_stored(file, tmp_path):
-    with open_data(without(file, tmp_path, "zeta")) as data:
-        assert shown.chosen(data, None) == ["zeta", "eta"]
 
 
 def test_arrows_are_the_means_of_the_velocities_on_both_sides_of_a_cell(file):
