@@ -44,10 +44,8 @@ def picture(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Fig
     if not names + arrivals:
         raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
     maps = [read_map(data, name, record) for name in names or arrivals]
-    if scale.ends == (None, None):
-        drawn = [style.look([each], (None, top(each))) for each in maps]
-    else:
-        drawn = looks(data, maps, record, None, scale)
+    own = [style.look([each], (None, top(each))) for each in maps]
+    drawn = own if scale.ends == (None, None) else looks(data, maps, record, None, scale)
     timed = names and arrivals
     figure, _ = panels.draw(maps, drawn, 2 if timed else 1)
     axes, caption = [each for each in figure.axes if each.images], titles(data)(record)

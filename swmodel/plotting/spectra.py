@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import matplotlib as mpl
@@ -98,13 +99,10 @@ def see_that_free(target: Path) -> None:
     """Make sure that only a file of spectra computed from a file is replaced."""
     if not target.exists():
         return
-    try:
-        with netCDF4.Dataset(target) as made:
-            ours = SIGN in made.ncattrs()
-    except OSError:
-        ours = False
-    if not ours:
-        raise PlotError(f"{target} is another file, which is not replaced; give another name with --output")
+    with suppress(OSError), netCDF4.Dataset(target) as made:
+        if SIGN in made.ncattrs():
+            return
+    raise PlotError(f"{target} is another file, which is not replaced; give another name with --output")
 
 
 def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
