@@ -21,7 +21,7 @@ NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mp
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make check      run the tests that need neither MPI nor long compilation, for the minute between two edits"
-	@echo "make test       set up and run the tests of every promise of docs/trust.md (a quarter of an hour on two cores)"
+	@echo "make test       set up and run the tests of every promise of docs/trust.md"
 	@echo "make test-all   run the other tests: faults, kills and resumes, random input, packaging, notebooks, documentation"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
 	@echo "make pictures   run every case and notebook, and keep their pictures (some minutes)"

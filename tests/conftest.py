@@ -40,6 +40,12 @@ with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; proce
     jax.devices()
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Folders of which nothing is selected are not looked into."""
+    folder = collection_path.is_dir() and ROOT in collection_path.parents and collection_path.relative_to(ROOT)
+    return (folder and tiers.passed_over(f"{folder}/".removeprefix("tests/"), config.option.markexpr)) or None
+
+
 def pytest_collection_modifyitems(items):
     """Mark each test with its tier."""
     for item in items:

@@ -7,6 +7,7 @@ import graphlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,41 +84,43 @@ def level(name: str) -> int:
     return next(LEVEL[prefix] for prefix in enclosing(name) if prefix in LEVEL)
 
 
-MODULES = dict(read(path) for path in sorted((ROOT / "swmodel").rglob("*.py")))
-del MODULES[""]  # the public names, imported from their modules when they are used
+@cache
+def modules() -> dict[str, set[str]]:
+    """What each module of swmodel imports; the public names are imported from their modules when they are used."""
+    return {name: names for name, names in map(read, sorted((ROOT / "swmodel").rglob("*.py"))) if name}
 
 
 def below(name: str) -> set[str]:
     """The modules of swmodel that a module imports."""
-    inside = [within(full) for full in MODULES[name] if full.startswith("swmodel.")]
-    return {next(prefix for prefix in enclosing(full) if prefix in MODULES) for full in inside} - {name}
+    inside = [within(full) for full in modules()[name] if full.startswith("swmodel.")]
+    return {next(prefix for prefix in enclosing(full) if prefix in modules()) for full in inside} - {name}
 
 
 def test_every_module_has_a_room():
-    assert [name for name in MODULES if not set(enclosing(name)) & LEVEL.keys()] == []
+    assert [name for name in modules() if not set(enclosing(name)) & LEVEL.keys()] == []
 
 
 def test_imports_go_down_the_rooms():
-    upwards = [f"{name} imports {other}" for name in MODULES for other in below(name) if level(other) > level(name)]
+    upwards = [f"{name} imports {other}" for name in modules() for other in below(name) if level(other) > level(name)]
     assert upwards == []
 
 
 @pytest.mark.parametrize("room", ["setup", "executors", "model.health", "model.forcing", "parallel", "ocean"])
 def test_these_rooms_know_of_a_configuration_what_a_setup_holds(room):
     knowing = {
-        name for name in MODULES if room in enclosing(name) and any("config" in enclosing(o) for o in below(name))
+        name for name in modules() if room in enclosing(name) and any("config" in enclosing(o) for o in below(name))
     }
     assert not knowing
 
 
 def test_imports_make_no_ring():
-    graphlib.TopologicalSorter({name: below(name) for name in MODULES}).prepare()
+    graphlib.TopologicalSorter({name: below(name) for name in modules()}).prepare()
 
 
 @pytest.mark.parametrize("library", DOORS)
 def test_each_library_has_its_doors(library):
     doors = DOORS[library].split()
-    users = {name for name, imported in MODULES.items() if any(full.split(".")[0] == library for full in imported)}
+    users = {name for name, imported in modules().items() if any(full.split(".")[0] == library for full in imported)}
     others = {name for name in users if not set(enclosing(name)) & set(doors)}
     assert not others, f"{library} is imported by {sorted(others)}"
 
@@ -127,8 +130,8 @@ def test_the_reference_shares_no_code_with_the_dynamics():
     shared |= {"ocean.state.Carry", "ocean.state.State"}
     shared |= {"setup.fields.field_of", "setup.fields.varies", "setup.fields.varying.record"}
     shared |= {"ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"}
-    reference = {name for name in MODULES if "executors.reference" in enclosing(name)}
-    used = {within(full) for name in reference for full in MODULES[name] if full.startswith("swmodel.")}
+    reference = {name for name in modules() if "executors.reference" in enclosing(name)}
+    used = {within(full) for name in reference for full in modules()[name] if full.startswith("swmodel.")}
     assert {full for full in used if "executors.reference" not in enclosing(full)} == shared
 
 

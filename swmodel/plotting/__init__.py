@@ -2,14 +2,12 @@
 
 from .animation import animate
 from .dataset import PlotError
-from .diagnostics import plot_diagnostics
-from .maps import plot
+from .maps import plot, plot_grid
 from .maxima import plot_maxima
 from .overlays import Over
 from .page import view
-from .relief import plot_grid
 from .scale import Scale
-from .series import plot_sections, plot_stations
+from .series import plot_diagnostics, plot_sections, plot_stations
 from .spectra import spectra
 
 __all__ = [

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
 import netCDF4
-from matplotlib.animation import FFMpegWriter, PillowWriter
+from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
+from matplotlib.figure import Figure
 
 from . import style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
@@ -21,6 +22,8 @@ from .panels import draw, write_caption
 from .scale import OF_RUN, Scale, look_of_film
 from .shown import changes, chosen, read
 from .titles import titles
+
+log = logging.getLogger(__name__)
 
 #: Dots per inch: a frame is some 1100 pixels wide.
 DPI = 160
@@ -59,57 +62,54 @@ def animate(
         find_record(data, 0)
         target, writer = writer_for(Path(output or default_output(file, name, ".mp4", member)), fps)
         with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}), written(target) as temporary:
-            film(data, name, member, scale, over, Camera(writer, temporary))
+            figure, show = film(data, name, member, scale, over)
+            take_frames(writer, temporary, figure, show, seconds(data).size)
     return target
 
 
-class Camera:
-    """Writes frames of a figure into a file."""
-
-    def __init__(self, writer, file: Path):
-        self.writer, self.file = writer, file
-
-    @contextmanager
-    def filming(self, figure) -> Iterator:
-        """A context with a function that adds a frame."""
-        log = logging.getLogger(FFMpegWriter.__module__)
-        level = log.level
-        log.setLevel(logging.CRITICAL)
-        try:
-            self.writer.setup(figure, str(self.file), DPI)
-            try:
-                yield self.writer.grab_frame
-            except OSError:  # ffmpeg has ended: its exit code says why
-                self.writer.finish()
-                raise
-            except BaseException:
-                with suppress(Exception):
-                    self.writer.finish()
-                raise
-            self.writer.finish()
-        finally:
-            log.setLevel(level)
-
-
-def film(data: netCDF4.Dataset, name: str, member: int | None, scale: Scale, over: Over, camera: Camera) -> None:
-    """Draw a frame of each record; records are read one by one, first for the colours, then for the frames."""
+def film(data: netCDF4.Dataset, name: str, member, scale: Scale, over: Over) -> tuple[Figure, Callable[[int], None]]:
+    """The figure of a film, and a function that shows a record; all records are read once before, for the colours."""
     records = range(seconds(data).size)
-    shown = look_of_film(data, name, member, scale)
+    look = look_of_film(data, name, member, scale)
     if scale.range == "record":
-        shown = replace(shown, extend="both")
-    figure, (show,) = draw([read(data, name, 0, member)], [shown], 1 + len(over))
+        look = replace(look, extend="both")
+    figure, (draw_map,) = draw([read(data, name, 0, member)], [look], 1 + len(over))
     title, caption = titles(data), write_caption(figure, "")
     overlay = over.draw(data, figure, 0, member, records)
-    with camera.filming(figure) as take:
-        for record in records:
-            field = read(data, name, record, member)
-            show(field, style.look([field], scale.ends) if scale.range == "record" else shown)
-            overlay(record)
-            caption.set_text(title(record))
-            take()
+
+    def show(record: int) -> None:
+        field = read(data, name, record, member)
+        draw_map(field, style.look([field], scale.ends) if scale.range == "record" else look)
+        overlay(record)
+        caption.set_text(title(record))
+
+    return figure, show
 
 
-def writer_for(target: Path, fps: float):
+def take_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: Callable, count: int) -> None:
+    """Write each record as a frame; matplotlib's own words about ffmpeg are kept quiet."""
+    words = logging.getLogger(FFMpegWriter.__module__)
+    level = words.level
+    words.setLevel(logging.CRITICAL)
+    try:
+        writer.setup(figure, str(file), DPI)
+        try:
+            for record in range(count):
+                show(record)
+                writer.grab_frame()
+        except OSError:  # ffmpeg has ended: its exit code says why
+            writer.finish()
+            raise
+        except BaseException:
+            with suppress(Exception):
+                writer.finish()
+            raise
+        writer.finish()
+    finally:
+        words.setLevel(level)
+
+
+def writer_for(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
     """The file to write, and matplotlib's writer for it."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
@@ -117,9 +117,7 @@ def writer_for(target: Path, fps: float):
         raise PlotError(f"fps must be positive, not {fps}")
     if target.suffix == ".mp4" and ffmpeg() is None:
         target = target.with_suffix(".gif")
-        logging.getLogger(__name__).warning(
-            "no ffmpeg for MP4, writing %s (pip install imageio-ffmpeg brings it)", target
-        )
+        log.warning("no ffmpeg for MP4, writing %s (pip install imageio-ffmpeg brings it)", target)
     if target.suffix == ".gif":
         return target, PillowWriter(fps=fps)
     return target, FFMpegWriter(fps=fps, codec="h264", extra_args=["-crf", "18"])
@@ -127,8 +125,7 @@ def writer_for(target: Path, fps: float):
 
 def ffmpeg() -> str | None:
     """Path of the system's ffmpeg, or else of that in the package imageio-ffmpeg; None: there is none."""
-    found = shutil.which("ffmpeg")
-    if found:
+    if found := shutil.which("ffmpeg"):
         return found
     try:
         import imageio_ffmpeg

@@ -33,14 +33,16 @@ class PlotError(ValueError):
 def data_file(path, *names: str) -> Path:
     """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder."""
     path, names = Path(path), names or (OUTPUT, ENSEMBLE)
-    if path.is_dir():
-        found = [path / name for name in names if os.path.lexists(path / name)]
-        if not found:
-            raise PlotError(f"{path} holds no {names[0]}: {instead(path)}")
-        return found[0]
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
-    return path
+    if not path.is_dir():
+        return path
+    found = [path / name for name in names if os.path.lexists(path / name)]
+    if not found:
+        others = [words for name, words in OTHERS.items() if (path / name).is_file()]
+        words = [*others, "it is not the folder of a run, or nothing was written yet"][0]
+        raise PlotError(f"{path} holds no {names[0]}: {words.format(path=path)}")
+    return found[0]
 
 
 #: Folders that hold something else, recognised by a file; the first match counts.
@@ -53,12 +55,6 @@ OTHERS = {
     "check.json": "it holds a check of derivatives, which has no picture; `{path}/check.json` has its numbers",
     "results.json": "it holds measurements, which `swmodel bench report {path}` draws",
 }
-
-
-def instead(path: Path) -> str:
-    """What a folder holds instead, and what to do with it, in words."""
-    found = next((words for name, words in OTHERS.items() if (path / name).is_file()), None)
-    return (found or "it is not the folder of a run, or nothing was written yet").format(path=path)
 
 
 def open_data(path: Path) -> netCDF4.Dataset:
@@ -92,22 +88,20 @@ def opened(path) -> netCDF4.Dataset:
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
     """The values of a field in a record, or of a field without time, verified; empty if there is no record."""
-    variable = data[name]
+    variable, row, expected = data[name], data.variables.get(checksums.VARIABLE), None
     moves = variable.dimensions[0] == "time"
     if moves and not len(variable):
         return np.ma.empty(0)
     record = record % len(variable) if moves else None
+    if not moves:
+        expected = getattr(variable, checksums.ATTRIBUTE, None)
+    elif name in (names := getattr(row, checksums.COLUMNS, "").split()):
+        expected = row[record][names.index(name)]
     try:
         values = variable[record] if moves else variable[...]
-    except (OSError, RuntimeError) as error:
-        raise FilesError(f"{data.filepath()}: damaged: {guard.damaged_part(name, record)}") from error
-    if moves:
-        row = data.variables.get(checksums.VARIABLE)
-        names = getattr(row, checksums.COLUMNS, "").split()
-        expected = row[record][names.index(name)] if name in names else None
-    else:
-        expected = getattr(variable, checksums.ATTRIBUTE, None)
-    if expected is not None and checksums.crc(np.ma.getdata(values)) != expected:
+    except (OSError, RuntimeError):
+        values = None
+    if values is None or (expected is not None and checksums.crc(np.ma.getdata(values)) != expected):
         raise FilesError(f"{data.filepath()}: damaged: {guard.damaged_part(name, record)}")
     return values
 
@@ -127,19 +121,12 @@ def tracers_of(data: netCDF4.Dataset) -> list[str]:
 
 def field_names(data: netCDF4.Dataset) -> list[str]:
     """The variables on the grid: those whose last two dimensions are y and x."""
-    return [name for name, v in data.variables.items() if v.ndim >= 2 and is_axis(v, -2, "y") and is_axis(v, -1, "x")]
-
-
-def is_axis(variable, place: int, letter: str) -> bool:
-    return variable.dimensions[place].startswith(f"{letter}_")
+    axes = {name: tuple(dimension[:2] for dimension in v.dimensions[-2:]) for name, v in data.variables.items()}
+    return [name for name, last in axes.items() if last == ("y_", "x_")]
 
 
 def find_field(data: netCDF4.Dataset, name: str, computed: Sequence[str] = ()) -> netCDF4.Variable:
-    """The field called `name`.
-
-    Args:
-        computed: names of fields that the file does not hold, which a message may suggest, too.
-    """
+    """The field called `name`; a message may suggest fields that are `computed`, too."""
     names = field_names(data)
     if name not in names:
         raise PlotError(f'no field "{name}" in {data.filepath()}; {suggest(name, [*names, *computed])}')

@@ -16,74 +16,78 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
-from .record import STAGGER, Map, in_degrees, inside, open_sides, pole_in, read_map
+from .record import Map, map_of, open_sides, read_map
 
-#: Fields of the grid that a state needs around it.
-STATIC = {"mask", "depth", "f"}
+#: SGRID's names of the locations, and the dimensions of fields there.
+LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
+LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
 
-#: SGRID's names of the locations.
-LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
+
+def is_run(data: netCDF4.Dataset) -> bool:
+    """Whether a file has the grid and the configuration with which fields can be computed."""
+    return {"mask", "depth", "f"} <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
+
+
+def held_in(data: netCDF4.Dataset) -> set[str]:
+    """The fields that a file of a run has, and the thickness if it follows from sea level and depth."""
+    names = set(field_names(data))
+    return names | ({"h"} if "eta" in names else set())
 
 
 def derivable(data: netCDF4.Dataset) -> list[str]:
     """Names of the fields that the file lacks and that can be computed from those it holds."""
-    names = set(field_names(data))
-    if not names >= STATIC or not {"grid", "physics"} <= set(configuration(data)):
+    if not is_run(data):
         return []
-    held = names | ({"h"} if "eta" in names else set())
-    unknown = names if "reduced_gravity" in configuration(data)["physics"] else names | {"sea_level"}
-    if open_sides(data) or not np.all(values_of(data, "mask")):
-        unknown = unknown | set(POTENTIALS)
-    return [name for name, row in DERIVED.items() if name not in unknown and held.issuperset(row.sources)]
+    excluded = set(field_names(data))
+    excluded |= set() if "reduced_gravity" in configuration(data)["physics"] else {"sea_level"}
+    excluded |= set(POTENTIALS) if open_sides(data) or not np.all(values_of(data, "mask")) else set()
+    held = held_in(data)
+    return [name for name, row in DERIVED.items() if name not in excluded and held.issuperset(row.sources)]
+
+
+def require(data: netCDF4.Dataset, name: str) -> None:
+    """Make sure that there is a field."""
+    computed = derivable(data)
+    if name not in DERIVED or name in field_names(data) or name in computed:
+        if name not in computed:
+            find_field(data, name, computed)
+        return
+    sources = DERIVED[name].sources
+    why = f", nor {' and '.join(filter(None, [', '.join(sources[:-1]), sources[-1]]))} of a run to compute it from"
+    if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
+        why = ", which does not say whether gravity is reduced"
+    elif name in POTENTIALS and {"mask", *sources} <= set(field_names(data)):
+        why = ": it is of seas without land, and there is some"
+    raise PlotError(f'no field "{name}" in {data.filepath()}{why}')
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
     """One record of a field, computed if the file lacks it; see `record.read_map`."""
-    if name in field_names(data) or name not in derivable(data):
-        require(data, name)
+    require(data, name)
+    if name in field_names(data):
         return read_map(data, name, record, member)
     from ..ocean.elliptic import inverse
     from ..ocean.evaluation import derive
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
 
-    physics, grid = physics_of(data), grid_of(configuration(data))
+    config = configuration(data)
+    physics, grid = known(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    face_thickness = configuration(data).get("scheme", {}).get("face_thickness", "centred")
-    (made,) = derive([name], blocks, physics, face_thickness, invert)
+    (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert)
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 
-def physics_of(data: netCDF4.Dataset) -> Physics:
-    """The constants of the run, without those of a later version."""
-    given = configuration(data)["physics"]
-    return Physics(
-        **{name: value for name, value in given.items() if name in Physics.model_fields.keys() - {"tracers"}}
-    )
-
-
 def grid_of(config: dict) -> GridOptions:
-    """The grid of a configuration {section: {key: value}}, without keys of a later version."""
-    given = {name: value for name, value in config["grid"].items() if name in GridOptions.model_fields}
-    return GridOptions(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    ).sized()
+    """The grid of a configuration {section: {key: value}}."""
+    return known(GridOptions, config["grid"]).sized()
 
 
-def require(data: netCDF4.Dataset, name: str) -> None:
-    """Make sure that there is a field."""
-    computed = derivable(data)
-    if name in DERIVED and name not in field_names(data) and name not in computed:
-        if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
-            raise PlotError(f'no field "{name}" in {data.filepath()}, which does not say whether gravity is reduced')
-        sources = DERIVED[name].sources
-        if name in POTENTIALS and {"mask", *sources} <= set(field_names(data)):
-            raise PlotError(f'no field "{name}" in {data.filepath()}: it is of seas without land, and there is some')
-        words = " and ".join([", ".join(sources[:-1]), sources[-1]]).removeprefix(" and ")
-        raise PlotError(f'no field "{name}" in {data.filepath()}, nor {words} of a run to compute it from')
-    if name not in computed:
-        find_field(data, name, computed)
+def known(options: type, given: dict):
+    """A section of the configuration, without keys of a later version and without tracers."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return options(**{name: values[name] for name in values.keys() & options.model_fields.keys() - {"tracers"}})
 
 
 def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:
@@ -100,50 +104,36 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
     """The Map of a Patch that covers the grid, with the name and units of a `variable.Variable`; masked on land."""
     from ..ocean.masks import water_around
 
-    shape, location = data["mask"].shape, LOCATIONS[entry.location]
-    east, north = STAGGER[location]
+    shape = data["mask"].shape
     dry = water_around(water_of(data)[0])[entry.location].on(shape) == 0
-    found = Map(
-        name=entry.name,
-        long_name=entry.long_name + number_of(data, member),
-        units=entry.units,
-        values=np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape))),
-        x=np.ma.filled(data["x_f" if east else "x_c"][:], np.nan).astype(float),
-        y=np.ma.filled(data["y_f" if north else "y_c"][:], np.nan).astype(float),
-        location=location,
-        degrees=in_degrees(data, "x_c"),
-        pole=pole_in(data),
-    )
-    return inside(data, found)
+    values = np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
+    place = LOCATIONS[entry.location]
+    return map_of(data, entry.name, entry.long_name + number_of(data, member), entry.units, values, *place)
 
 
 def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
-    """The state with a row of neighbours around it, zero for fields that the file lacks; and the Grid; in Patches.
-
-    If the file lacks the thickness, it follows from sea level and depth.
-    """
+    """The state with a row of neighbours around it, zero for fields that the file lacks; and the Grid; in Patches."""
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
     from ..ocean.masks import masks
     from ..ocean.patch import Patch
 
-    names, physics = field_names(data), configuration(data)["physics"]
+    names, config = field_names(data), configuration(data)
     kind = next(data[name].dtype for name in ("u", "h", "eta", "v") if name in names)
 
     def field(name):
-        return np.ma.filled(stored(data, name, record, member), 0).astype(kind)
+        return np.ma.filled(stored(data, name, record, member), 0).astype(kind) if name in names else 0 * depth
 
-    depth = field("depth")
-    h = field("h") if "h" in names else field("eta") + depth if "eta" in names else np.zeros_like(depth)
-    u, v = (field(name) if name in names else np.zeros_like(depth) for name in ("u", "v"))
+    depth = np.ma.filled(values_of(data, "depth"), 0).astype(kind)
+    h = field("eta") + depth if "h" not in names and "eta" in names else field("h")
     wet, *outside = water_of(data)
-    static = {name: mask.astype(kind) for name, mask in masks(wet, physics["slip"], outside).items()}
+    static = {name: mask.astype(kind) for name, mask in masks(wet, config["physics"]["slip"], outside).items()}
     static |= {f"open_{face}": static[f"open_{face}"] + static[f"side_{face}"] for face in "uv"}
     static = {name: Patch(values, (-1, -1)) for name, values in static.items()}
     static |= {"f": Patch(field("f"), (0, 0)), "depth": Patch(depth, (0, 0))}
-    lengths = metrics(grid_of(configuration(data)), range(-1, len(depth) + 1))
-    grid = Grid(**static, **{name: as_patches(in_precision(places, kind), 1) for name, places in lengths.items()})
-    return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, u, v))), grid
+    lengths = in_precision(metrics(grid_of(config), range(-1, len(depth) + 1)), kind)
+    grid = Grid(**static, **{name: as_patches(places, 1) for name, places in lengths.items()})
+    return State(*(Patch(surround(data, values, 1), (-1, -1)) for values in (h, field("u"), field("v")))), grid
 
 
 def water_of(data: netCDF4.Dataset) -> list:
@@ -163,9 +153,7 @@ def water_of(data: netCDF4.Dataset) -> list:
 
 def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
     """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
-    grid = configuration(data)["grid"]
-    for axis, letter in enumerate("yx"):
-        widths = [(0, 0), (0, 0)]
-        widths[axis] = (1, beyond)
-        values = np.pad(values, widths, mode="wrap" if grid[f"periodic_{letter}"] else "constant")
+    across = [configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
+    for ring, widths in zip(across, (((1, beyond), (0, 0)), ((0, 0), (1, beyond))), strict=True):
+        values = np.pad(values, widths, mode="wrap" if ring else "constant")
     return values

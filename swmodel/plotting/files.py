@@ -18,38 +18,25 @@ def written(target: Path) -> Iterator[Path]:
     """A context with the name under which to write a file; its end renames the file."""
     place = target.resolve()
     temporary = place.with_name(f"{place.stem}.writing{place.suffix}")
+    if not place.parent.is_dir():
+        raise PlotError(f"cannot write {target}: there is no folder {target.parent}")
     try:
-        if not place.parent.is_dir():
-            raise PlotError(f"cannot write {target}: there is no folder {target.parent}")
         temporary.touch()
         yield temporary
         temporary.replace(place)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise FilesError(f"{target} cannot be written: {reason(error)}") from None
-    finally:
-        forget(temporary)
-
-
-def forget(temporary: Path) -> None:
-    """Remove what is left of a file, if possible."""
-    with suppress(OSError):
-        temporary.unlink(missing_ok=True)
-
-
-def reason(error: Exception) -> str:
-    """Why a file could not be written, in a few words; for ffmpeg its last line."""
-    if isinstance(error, subprocess.CalledProcessError):
+    except subprocess.CalledProcessError as error:
         lines = (error.stderr or "").strip().splitlines() or [f"exit code {error.returncode}"]
-        return f"ffmpeg: {lines[-1].rpartition('] ')[2].rstrip('.')}"
-    return error.strerror or str(error)
+        reason = lines[-1].rpartition("] ")[2].rstrip(".")
+        raise FilesError(f"{target} cannot be written: ffmpeg: {reason}") from None
+    except OSError as error:
+        raise FilesError(f"{target} cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def save(figure: Figure, output) -> Path:
-    """Write a figure.
-
-    Returns:
-        The file written: a PNG if the name has no ending.
-    """
+    """Write a figure; returns the file written, a PNG if the name has no ending."""
     output = Path(output) if Path(output).suffix else Path(f"{output}.png")
     with written(output) as temporary:
         try:

@@ -26,35 +26,31 @@ from ..ocean.coordinates import axes, on_sphere
 from .dataset import data_file, field_names, integrals, long_name_and_units, look, opened, seconds, warn_of
 from .derived import grid_of
 from .record import length_unit
-from .style import clock
+from .titles import clock
 
 #: Longer lines are wrapped.
 WIDTH = 120
 
 
 def describe_results(path) -> str:
-    """What a run was, how it ended, what its files hold, and how well it conserved mass and energy, as text.
-
-    Args:
-        path: run folder or NetCDF file.
-    """
+    """What a run folder or a file holds: how the run ended, its fields, how well it conserved mass and energy."""
     path = Path(path)
     file = records_of(path)
     restarts = examine(path, file)
     summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
     for name, text in facts(path, file, restarts):
         summary.add_row(name, text)
-    parts = [str(path), "", summary]
+    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, no_color=True)
+    console.print(path, "", summary, sep="\n")
     if file:
         with opened(file) as data:
-            parts += ["", field_table(data)]
-    return as_lines(parts)
+            console.print("", field_table(data), sep="\n")
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
 
 def examine(path: Path, file: Path | None) -> dict[Path, dict]:
     """What is found in the restart files; the same process examines all other files that will be read."""
-    files = [file] if file else []
-    files += [path / DIAGNOSTICS] if path.is_dir() and os.path.lexists(path / DIAGNOSTICS) else []
+    files = [each for each in (file, path / DIAGNOSTICS) if each and os.path.lexists(each)]
     restarts = candidates(path)
     found = guard.facts([*map(look, files), *map(job, restarts)])
     for each, one in zip(files, found, strict=False):
@@ -64,16 +60,8 @@ def examine(path: Path, file: Path | None) -> dict[Path, dict]:
 
 def records_of(path: Path) -> Path | None:
     """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet."""
-    started = path.is_dir() and (path / CONFIG).is_file()
-    return None if started and not any(os.path.lexists(path / name) for name in (OUTPUT, ENSEMBLE)) else data_file(path)
-
-
-def as_lines(parts: list) -> str:
-    """Texts and tables below each other, without colours or spaces at the ends of lines."""
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, no_color=True)
-    for part in parts:
-        console.print(part)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+    written = any(os.path.lexists(path / name) for name in (OUTPUT, ENSEMBLE))
+    return None if (path / CONFIG).is_file() and not written else data_file(path)
 
 
 def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
@@ -85,7 +73,6 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator
         yield from as_written(written, config_facts(config))
     if file:
         with opened(file) as data:
-            yield from member_facts(data)
             yield from record_facts(data)
     if (path / DIAGNOSTICS).is_file():
         with opened(path / DIAGNOSTICS) as data:
@@ -97,17 +84,15 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator
 
 def read_config(path: Path) -> dict:
     """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none."""
+    where = path / CONFIG if path.is_dir() else path
     try:
         if path.is_dir():
-            text = (path / CONFIG).read_text(encoding="utf-8") if os.path.lexists(path / CONFIG) else ""
-        else:
-            with opened(path) as data:
-                text = getattr(data, "configuration", "")
-        return tomllib.loads(text)
+            return tomllib.loads(where.read_text(encoding="utf-8")) if os.path.lexists(where) else {}
+        with opened(path) as data:
+            return tomllib.loads(getattr(data, "configuration", ""))
     except OSError as error:
-        raise FilesError(f"{path / CONFIG} cannot be read: {error.strerror}") from None
+        raise FilesError(f"{where} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        where = path / CONFIG if path.is_dir() else path
         raise FilesError(f"the configuration in {where} is not TOML: {error}") from None
 
 
@@ -158,7 +143,10 @@ def size_of(grid) -> str:
 
 
 def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
-    """How many records there are, and their times."""
+    """How many members an ensemble has, and which have fields; how many records there are, and their times."""
+    if "realization" in data.dimensions:
+        count, with_fields = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
+        yield "members", f"{count}, with fields of {with_fields}; seed {data.seed}"
     times = seconds(data)
     if times.size == 0:
         yield "records", "none"
@@ -166,13 +154,6 @@ def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
     now = clock(times)
     span = now(times[0]) if times.size == 1 else f"{now(times[0]).split()[0]} to {now(times[-1])}"
     yield "records", f"{times.size}, model time {span}"
-
-
-def member_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
-    """How many members an ensemble has, and which have fields."""
-    if "realization" in data.dimensions:
-        count, written = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
-        yield "members", f"{count}, with fields of {written}; seed {data.seed}"
 
 
 def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
@@ -188,11 +169,11 @@ def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
     """The restart files, the newest first, and whether they are intact."""
     heading = "restarts"
     for restart, found in restarts.items():
-        size = restart.lstat().st_size
-        when = ""
+        words = [f"{restart.lstat().st_size / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
-            when = f"step {found['step']}, day {found['seconds'] / 86400:.4g}, written {found['written']}, "
-        yield heading, f"{restart.name}: {when}{size / 1e6:.3g} MB, {found.get('problem', 'intact')}"
+            day, when = found["seconds"] / 86400, found["written"]
+            words = [f"step {found['step']}", f"day {day:.4g}", f"written {when}", *words]
+        yield heading, f"{restart.name}: {', '.join(words)}"
         heading = ""
 
 
@@ -232,17 +213,11 @@ def duration(wall_seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def along_wavenumbers(data: netCDF4.Dataset) -> list[str]:
-    """The variables of a file of spectra."""
-    return [name for name, v in data.variables.items() if v.ndim == 2 and v.dimensions[1].startswith("wavenumber")]
-
-
 def field_table(data: netCDF4.Dataset) -> Table:
-    """The fields with their units, dimensions and description."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("field", "units", "dimensions", ""):
-        table.add_column(heading)
-    for name in [*field_names(data), *along_wavenumbers(data)]:
+    """The fields, or the spectra, with their units, dimensions and description."""
+    table = Table("field", "units", "dimensions", "", box=None, padding=(0, 2, 0, 0))
+    spectra = [name for name, v in data.variables.items() if v.ndim == 2 and v.dimensions[1].startswith("wavenumber")]
+    for name in [*field_names(data), *spectra]:
         long_name, units = long_name_and_units(data[name])
         table.add_row(name, units, " ".join(data[name].dimensions), long_name)
     return table

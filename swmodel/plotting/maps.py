@@ -1,4 +1,4 @@
-"""Maps of the fields of a run: one panel for each field, all of the same record."""
+"""Maps of a run, one panel for each field, all of the same record; and of a grid."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import netCDF4
+import numpy as np
 from matplotlib.figure import Figure
 
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
@@ -16,11 +17,15 @@ from .dataset import PlotError, data_file, find_record, open_data, seconds
 from .files import default_output, save
 from .overlays import NOTHING, Over
 from .panels import draw, write_caption
+from .record import read_map
 from .scale import OF_RECORD, Scale, looks
 from .shown import changes, chosen, read
 from .titles import case_of, titles
 
 log = logging.getLogger(__name__)
+
+#: The colour of marks on cells of a grid that were closed.
+MARK = "#d7301f"
 
 
 def plot(
@@ -50,6 +55,7 @@ def plot(
     file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
     target = output or default_output(file, fields, member=member)
     with open_data(file) as data, mpl.rc_context(style.RC):
+        whole = fields is None and member is None
         if "wavenumber" in data.dimensions:
             if fields or member is not None or over or scale != OF_RECORD:
                 raise PlotError(f"{file} holds spectra, whose picture has no fields, members, colours or arrows")
@@ -58,11 +64,11 @@ def plot(
             figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
         elif "constituent" in data.dimensions and member is None:
             figure = tides.picture(data, fields and chosen(data, fields), scale, over)
-        elif fields is None and member is None and "iteration" in data.dimensions:
+        elif whole and "iteration" in data.dimensions:
             if over or scale != OF_RECORD:
                 raise PlotError(f"the picture of an assimilation has colours of its own; name a field of {file}")
             figure, target = assimilation.picture(data), output or file.with_name(assimilation.PICTURE)
-        elif fields is None and member is None and "realization" in data.dimensions:
+        elif whole and "realization" in data.dimensions:
             figure = ensemble.picture(data, record, time, scale, over)
         else:
             figure = picture(data, chosen(data, fields), record, time, member, scale, over)
@@ -86,8 +92,20 @@ def picture(
         record = find_record(data, record, time)
         caption = titles(data)(record)
     panels = [read(data, name, record, member) for name in names]
-    count = seconds(data).size if scale.range == "run" else 0
     figure, _ = draw(panels, looks(data, panels, record, member, scale), 1 + len(over))
     write_caption(figure, caption)
-    over.draw(data, figure, record, member, range(count) if count else [record])
+    over.draw(data, figure, record, member, range(seconds(data).size) if scale.range == "run" else [record])
     return figure
+
+
+def plot_grid(file) -> Path:
+    """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
+    file = Path(file)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        depth, closed = read_map(data, "depth"), read_map(data, "closed")
+        figure, _ = draw([depth], [style.look([depth])])
+        rows, columns = np.nonzero(np.ma.filled(closed.values, 0))
+        figure.axes[0].scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
+        marks = f"; {rows.size} cells that became land in red" if rows.size else ""
+        write_caption(figure, f"{file.name}{marks}")
+        return save(figure, file.with_suffix(".png"))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from . import panels, style
@@ -20,10 +19,6 @@ from .shown import read, read_all
 #: Number of arrows along the longer side of a map; length of the arrow of a strong current, in distances between
 #: arrows.
 ARROWS, LENGTH = 28, 1.1
-
-#: A light rim that makes arrows and lines readable on dark colours.
-EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
-
 #: Most lines of equal value.
 LINES = 15
 
@@ -59,120 +54,105 @@ class Over:
         maps = [axes for axes in figure.axes if axes.images]
         if self and not maps:
             raise PlotError("arrows and contours are drawn over maps, and this channel is drawn as a line")
-        places = (panels.TOP + number * panels.LINE for number in range(above, above + len(self)))
-        made = []
-        if self.arrows:
-            speed = style.look(read_all(data, ["speed"], records, [member]))
-            made.append(Arrows(maps, current(data, record, member), speed, next(places)))
-        if self.contours:
-            values = style.look(read_all(data, [self.contours], records, [member]))
-            made.append(Contours(maps, read(data, self.contours, record, member), values, next(places)))
+        updates = []
+        for kind, name in ((draw_arrows, "speed" * self.arrows), (draw_lines, self.contours)):
+            if name:
+                look = style.look(read_all(data, [name], records, [member]))
+                updates.append(kind(maps, data, name, member, look, panels.TOP + (above + len(updates)) * panels.LINE))
 
         def update(record: int) -> None:
-            if self.arrows:
-                made[0].update(*current(data, record, member))
-            if self.contours:
-                made[-1].update(read(data, self.contours, record, member))
+            for each in updates:
+                each(record)
 
+        update(record)
         return update
 
 
 NOTHING = Over()
 
 
-class Arrows:
+def draw_arrows(maps: Sequence, data, name: str, member, speed: style.Look, inches: float) -> Callable[[int], None]:
     """Arrows of the current at the centres of every n-th row and column, with a key to their length.
 
     Args:
-        maps: axes of maps of the whole domain.
         speed: the look of the speed: its upper end has the longest arrows.
         inches: distance of the key from the top of the figure.
+
+    Returns:
+        A function that shows the current of a record.
     """
+    u = read(data, name, 0, member)
+    cells, (unit, _) = max(u.values.shape), u.unit
+    every = max(1, round(cells / ARROWS))
+    some = slice(every // 2, None, every)
+    figure, box = maps[0].figure, maps[0].get_position()
+    width, height = figure.get_size_inches()
+    strong = speed.limits[1] * 10.0**speed.exponent
+    per_inch = strong * cells / (LENGTH * every * max(box.width * width, box.height * height))
+    look = {"angles": "uv" if u.degrees else "xy", "scale_units": "inches", "scale": per_inch, "units": "inches"}
+    look |= {"width": 0.012, "color": style.INK, "path_effects": style.EDGE}
+    look |= {"headwidth": 4, "headlength": 4.5, "headaxislength": 4}
+    still = np.zeros_like(u.values[some, some])
+    quivers = [axes.quiver(u.x[some] / unit, u.y[some] / unit, still, still, **look) for axes in maps]
+    size = nice(strong)
+    maps[0].quiverkey(
+        quivers[0],
+        box.x0 + size / per_inch / width,
+        1 - inches / height,
+        size,
+        f"current of {size:g} {style.units_of(u.units)}",
+        labelpos="E",
+        coordinates="figure",
+        labelcolor=style.QUIET,
+        fontproperties={"size": style.CAPTION},
+    )
 
-    def __init__(self, maps: Sequence, of: tuple[Map, Map], speed: style.Look, inches: float):
-        u, _ = of
-        cells = max(u.values.shape)
-        self.every = max(1, round(cells / ARROWS))
-        unit, _ = u.unit
-        x, y = (positions[self.every // 2 :: self.every] / unit for positions in (u.x, u.y))
-        figure, box = maps[0].figure, maps[0].get_position()
-        width, height = figure.get_size_inches()
-        strong = speed.limits[1] * 10.0**speed.exponent
-        per_inch = strong * cells / (LENGTH * self.every * max(box.width * width, box.height * height))
-        look = {
-            "angles": "uv" if u.degrees else "xy",
-            "scale_units": "inches",
-            "scale": per_inch,
-            "units": "inches",
-            "width": 0.012,
-        }
-        look |= {"color": style.INK, "path_effects": EDGE, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
-        self.quivers = [axes.quiver(x, y, *self.thinned(*of), **look) for axes in maps]
-        size = nice(strong)
-        self.key = maps[0].quiverkey(
-            self.quivers[0],
-            box.x0 + size / per_inch / width,
-            1 - inches / height,
-            size,
-            f"current of {size:g} {style.units_of(u.units)}",
-            labelpos="E",
-            coordinates="figure",
-            labelcolor=style.QUIET,
-            fontproperties={"size": style.CAPTION},
-        )
+    def update(record: int) -> None:
+        u, v = current(data, record, member)
+        for quiver in quivers:
+            quiver.set_UVC(u.values[some, some], v.values[some, some])
 
-    def thinned(self, u: Map, v: Map) -> tuple[np.ma.MaskedArray, np.ma.MaskedArray]:
-        """The components that are shown."""
-        some = slice(self.every // 2, None, self.every)
-        return u.values[some, some], v.values[some, some]
-
-    def update(self, u: Map, v: Map) -> None:
-        """Show another current."""
-        for quiver in self.quivers:
-            quiver.set_UVC(*self.thinned(u, v))
+    return update
 
 
-class Contours:
+def draw_lines(maps: Sequence, data, name: str, member, look: style.Look, inches: float) -> Callable[[int], None]:
     """Lines of equal value, dashed below zero, with text that names the field and the interval.
 
     Args:
-        maps: axes of maps of the whole domain.
         look: the look of the field; the lines are at round values between its limits.
         inches: distance of the text from the top of the figure.
+
+    Returns:
+        A function that shows a record of the field.
     """
+    levels = MaxNLocator(LINES, steps=[1, 2, 2.5, 5, 10]).tick_values(*look.limits)
+    figure, left = maps[0].figure, maps[0].get_position().x0
+    words = figure.text(left, 1 - inches / figure.get_figheight(), "", color=style.QUIET, fontsize=style.CAPTION)
+    words.set_verticalalignment("center")
+    drawn: list = []
 
-    def __init__(self, maps: Sequence, field: Map, look: style.Look, inches: float):
-        self.maps, self.look, self.drawn = maps, look, []
-        self.levels = MaxNLocator(LINES, steps=[1, 2, 2.5, 5, 10]).tick_values(*look.limits)
-        self.update(field)
-        figure, left = maps[0].figure, maps[0].get_position().x0
-        factor = f" × 10{style.superscript(str(look.exponent))}" if look.exponent else ""
-        step = f"{self.levels[1] - self.levels[0]:g}{factor} {style.units_of(field.units)}".rstrip()
-        words = f"lines: {field.long_name}, every {step}"
-        dashed = f"{words}; dashed below zero"
-        fits = len(dashed) <= panels.LETTERS * (1 - left) * figure.get_figwidth()
-        self.words = figure.text(
-            left,
-            1 - inches / figure.get_figheight(),
-            dashed if self.levels[0] < 0 and fits else words,
-            color=style.QUIET,
-            fontsize=style.CAPTION,
-            va="center",
-        )
+    def update(record: int) -> None:
+        field = read(data, name, record, member)
+        while drawn:
+            drawn.pop().remove()
+        words.set_text(text_of(field, levels[1] - levels[0], look.exponent))
+        if levels[0] < 0 and len(words.get_text()) + 19 <= panels.LETTERS * (1 - left) * figure.get_figwidth():
+            words.set_text(f"{words.get_text()}; dashed below zero")
+        values = look.scaled(field)
+        inside = levels[(levels > np.ma.min(values)) & (levels < np.ma.max(values))] if values.count() else levels[:0]
+        if inside.size:
+            place, pens = (field.x / field.unit[0], field.y / field.unit[0]), np.where(inside == 0, 1.1, 0.6)
+            drawn.extend(axes.contour(*place, values, inside, colors=style.INK, linewidths=pens) for axes in maps)
+        for lines in drawn:
+            lines.set_path_effects(style.EDGE)
 
-    def update(self, field: Map) -> None:
-        """Show another record of the field."""
-        for lines in self.drawn:
-            lines.remove()
-        unit, _ = field.unit
-        values = self.look.scaled(field)
-        low, high = (values.min(), values.max()) if values.count() else (0.0, 0.0)
-        inside = self.levels[(self.levels > low) & (self.levels < high)]
-        look = {"levels": inside, "colors": style.INK, "linewidths": np.where(inside == 0, 1.1, 0.6)}
-        place = field.x / unit, field.y / unit
-        self.drawn = [axes.contour(*place, values, **look) for axes in self.maps] if inside.size else []
-        for lines in self.drawn:
-            lines.set_path_effects(EDGE)
+    return update
+
+
+def text_of(field: Map, step: float, exponent: int) -> str:
+    """The name of the field and the interval of its lines."""
+    factor = f" × 10{style.superscript(str(exponent))}" if exponent else ""
+    return f"lines: {field.long_name}, every {step:g}{factor} {style.units_of(field.units)}".rstrip()
 
 
 def nice(size: float) -> float:

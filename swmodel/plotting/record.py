@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import netCDF4
 import numpy as np
@@ -21,8 +21,7 @@ class Map:
 
     Attributes:
         name, units: as in the file.
-        long_name: as in the file; for a mean over time with "mean" before it; for a member of an ensemble with its
-            number.
+        long_name: as in the file, after "mean" for a mean over time; before the number of a member of an ensemble.
         values: [y, x], masked on land.
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
@@ -44,13 +43,8 @@ class Map:
     def domain(self) -> tuple[float, float, float, float]:
         """West, east, south and north edge of the domain. East faces, north faces and corners end on its edge."""
         (dx, dy), (east, north) = self.spacing, STAGGER[self.location]
-        half_x, half_y = 0.5 * dx, 0.5 * dy
-        return (
-            self.x[0] - half_x - east * half_x,
-            self.x[-1] + half_x - east * half_x,
-            self.y[0] - half_y - north * half_y,
-            self.y[-1] + half_y - north * half_y,
-        )
+        x, y = self.x - east * dx / 2, self.y - north * dy / 2
+        return x[0] - dx / 2, x[-1] + dx / 2, y[0] - dy / 2, y[-1] + dy / 2
 
     @property
     def spacing(self) -> tuple[float, float]:
@@ -90,6 +84,12 @@ def length_unit(span: float) -> tuple[float, str]:
     return (1e3, "km") if span >= 5e3 else (1.0, "m")
 
 
+def degrees(angle: float, letters: str) -> str:
+    """A longitude or latitude in words; `letters` stand for positive and negative ones."""
+    angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
+    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle else "0°"
+
+
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0) -> Map:
     """One record of a field, or a field without time; of several members that with the number, else the first.
 
@@ -100,43 +100,40 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)
-    found = Map(
-        name=name,
-        long_name=mean + long_name + of_member,
-        units=units,
-        values=np.ma.masked_invalid(values),
-        x=x,
-        y=y,
-        location=getattr(variable, "location", "face"),
-        degrees=in_degrees(data, variable.dimensions[-1]),
-        pole=pole_in(data),
-    )
-    return inside(data, found)
+    place = getattr(variable, "location", "face"), variable.dimensions[-2:]
+    return map_of(data, name, mean + long_name + of_member, units, values, *place)
 
 
-def inside(data: netCDF4.Dataset, found: Map) -> Map:
-    """The map without the water outside open sides, where a run has no values."""
+def map_of(data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, along) -> Map:
+    """The Map of values [y, x] on the grid of a file, without the water outside open sides: a run has no values there.
+
+    Args:
+        along: the dimensions of y and x.
+    """
     sides = open_sides(data)
     rows, columns = (
         slice(1 if low in sides else 0, -1 if high in sides else None)
         for low, high in (("south", "north"), ("west", "east"))
     )
-    return replace(found, values=found.values[rows, columns], x=found.x[columns], y=found.y[rows])
+    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in along)
+    poles = [
+        (float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude))
+        for variable in data.variables.values()
+        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude"
+    ]
+    return Map(
+        name,
+        long_name,
+        units,
+        np.ma.masked_invalid(values)[rows, columns],
+        x[columns],
+        y[rows],
+        location,
+        degrees=getattr(data[along[1]], "units", "").startswith("degree"),
+        pole=poles[0] if poles else None,
+    )
 
 
 def open_sides(data: netCDF4.Dataset) -> Sequence[str]:
     """The open sides of the run of a file."""
     return configuration(data).get("open_sides", {}).get("sides", ())
-
-
-def pole_in(data: netCDF4.Dataset) -> tuple[float, float] | None:
-    """Longitude and latitude of the grid's own north pole; None if it has none."""
-    for variable in data.variables.values():
-        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
-            return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
-    return None
-
-
-def in_degrees(data: netCDF4.Dataset, dimension: str) -> bool:
-    """Whether positions along a dimension are longitudes or latitudes."""
-    return getattr(data[dimension], "units", "").startswith("degree")

@@ -1,8 +1,9 @@
-"""Series at the gauges of a run, and through its sections: a panel for each over one time axis."""
+"""Curves over time, a panel for each: of the whole domain, at the gauges of a run, and through its sections."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import matplotlib as mpl
@@ -12,19 +13,58 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..errors import suggest
-from ..files.run_folder import SECTIONS, STATIONS
+from ..files.run_folder import DIAGNOSTICS, SECTIONS, STATIONS
+from ..ocean.table import INFLOW
 from . import style
-from .dataset import PlotError, data_file, open_data, seconds
-from .degrees import degrees
-from .diagnostics import LINE
+from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_data, seconds
 from .files import default_output, save
-from .titles import case_of
+from .record import degrees
+from .titles import case_of, time_unit
+
+#: Values and label of a curve.
+Curve = tuple[np.ndarray, str]
 
 #: Most panels in a single column, more are put in two; and most of a picture, the first ones of more places.
 MOST, DRAWN = 8, 40
-
-#: Factor to the unit in which quantities are shown, and its name, if it differs from that in the file.
+#: Factor to the unit in which places show a quantity, and its name, if it differs from that in the file.
 SHOWN = {"m3 s-1": (1e-6, "Sv")}
+
+
+def plot_diagnostics(path, output=None) -> Path:
+    """Draw mass, energy, extremes and the like over time into a picture beside their file.
+
+    Args:
+        path: run folder, or the file of the time series.
+        output: picture to write (PNG, PDF or SVG by its name); None: diagnostics.png beside the data.
+    """
+    file = data_file(path, DIAGNOSTICS)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        times, both = seconds(data), zip_longest(integrals(data), numbers(data))  # the left and the right column
+        names = [name for pair in both for name in pair if name]
+        if not names or times.size == 0:
+            raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREMES)}")
+        figure = draw_curves(times, [of_domain(data[name]) for name in names], case_of(data), columns=2)
+        return save(figure, output or file.with_suffix(".png"))
+
+
+def of_domain(variable) -> Curve:
+    """The curve of a series of the whole domain.
+
+    Sums are shown as relative changes since the start, unless a change is as large as the first value.
+    """
+    values = np.ma.filled(variable[:].astype(float), np.nan)
+    long_name, units = getattr(variable, "long_name", variable.name.replace("_", " ")), getattr(variable, "units", "1")
+    a_sum = variable.name not in EXTREMES and not variable.name.startswith(INFLOW)
+    if a_sum and np.nanmax(np.abs(values - values[0])) < abs(values[0]):
+        values, units = (values - values[0]) / abs(values[0]), "1"
+        long_name = f"relative change of {variable.name.replace('_', ' ')}"
+    return scaled(values, long_name, units)
+
+
+def scaled(values: np.ndarray, long_name: str, units: str) -> Curve:
+    """The values in a power of ten that suits them."""
+    exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
+    return values * 10.0**-exponent, style.label(long_name, units, exponent)
 
 
 def plot_stations(path, field: str | None = None, output=None, names: Sequence[str] = ()) -> Path:
@@ -36,16 +76,16 @@ def plot_stations(path, field: str | None = None, output=None, names: Sequence[s
         output: picture to write (PNG, PDF or SVG by its name); None: stations.png beside the data.
         names: of gauges.
     """
-    return plot_series(data_file(path, STATIONS), "station", field or "eta", output, names)
+    return plot_places(data_file(path, STATIONS), "station", field or "eta", output, names)
 
 
 def plot_sections(path, output=None) -> Path:
     """Draw the transports through all sections of a run, as `plot_stations`."""
-    return plot_series(data_file(path, SECTIONS), "section", "transport", output)
+    return plot_places(data_file(path, SECTIONS), "section", "transport", output)
 
 
-def plot_series(file: Path, dimension: str, field: str, output, wanted: Sequence[str] = ()) -> Path:
-    """See `plot_stations`; `dimension` is the name of the places' dimension."""
+def plot_places(file: Path, dimension: str, field: str, output, wanted: Sequence[str] = ()) -> Path:
+    """Draw the series of the places along a dimension: see `plot_stations`."""
     with open_data(file) as data, mpl.rc_context(style.RC):
         if dimension not in data.dimensions:
             raise PlotError(f"{file} has no series of any {dimension}")
@@ -54,8 +94,21 @@ def plot_series(file: Path, dimension: str, field: str, output, wanted: Sequence
             raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
         if not len(data.dimensions["time"]):
             raise PlotError(f"{file} holds no value yet")
-        figure = draw(data, dimension, field, wanted)
+        figure = draw_places(data, dimension, field, wanted)
         return save(figure, output or default_output(file, field if field not in ("eta", "transport") else None))
+
+
+def draw_places(data: netCDF4.Dataset, dimension: str, field: str, wanted: Sequence[str] = ()) -> Figure:
+    """The figure: one panel for each place that is `chosen`, its name and position above it."""
+    shown, total = chosen(data, dimension, wanted), len(data.dimensions[dimension])
+    values, label = scaled(*at_places(data[field], shown))
+    others = ": --station NAME draws others" if dimension == "station" else ""
+    part = f"{len(shown)} of {total} {dimension}s{others}" if len(shown) < total else ""
+    caption = ", ".join(filter(None, (case_of(data), part)))
+    curves = [*zip(values.T, place_titles(data, dimension, shown), strict=True)]
+    figure = draw_curves(seconds(data), curves, caption, 1 if len(shown) <= MOST else 2, down=True)
+    figure.supylabel(label, fontsize=8)
+    return figure
 
 
 def chosen(data: netCDF4.Dataset, dimension: str, wanted: Sequence[str] = ()) -> list[int]:
@@ -69,67 +122,60 @@ def chosen(data: netCDF4.Dataset, dimension: str, wanted: Sequence[str] = ()) ->
     return [known[name] for name in wanted] or list(range(len(known)))[:DRAWN]
 
 
-def draw(data: netCDF4.Dataset, dimension: str, field: str, wanted: Sequence[str] = ()) -> Figure:
-    """The figure: one panel for each place that is `chosen`, its name and position above it."""
-    shown = chosen(data, dimension, wanted)
-    times = seconds(data)
-    values, label = scaled(data[field], data[field][:, shown])
-    size, unit_of_time = style.time_unit(float(times[-1]))
-    count = values.shape[1]
-    columns = 1 if count <= MOST else 2
-    rows = -(-count // columns)
-    figure = Figure(figsize=(7.2, 0.8 + (1.9 if count == 1 else 1.25) * rows), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
-    figure.suptitle(caption(data, dimension, shown), x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
-    figure.supylabel(label, fontsize=8)
-    panels = figure.subplots(rows, columns, sharex=True, squeeze=False).T.flat
-    for number, (axes, title) in enumerate(zip(panels, titles(data, dimension, shown), strict=False)):
-        axes.plot(times / size, values[:, number], color=LINE, linewidth=1.0)
-        axes.set_title(title, loc="left", fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.margins(x=0.01)
-        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
-        axes.yaxis.set_major_locator(MaxNLocator(4))
-        axes.tick_params(labelbottom=number % rows == rows - 1 or number == count - 1)
-        if number % rows == rows - 1:
-            axes.set_xlabel(f"time ({unit_of_time})")
-    for axes in list(figure.axes)[count:]:
-        axes.remove()
-    return figure
-
-
-def caption(data: netCDF4.Dataset, dimension: str, shown: list[int]) -> str:
-    """The case, and how many of all places are shown where that is a part."""
-    total = len(data.dimensions[dimension])
-    others = ": --station NAME draws others" if dimension == "station" else ""
-    part = f"{len(shown)} of {total} {dimension}s{others}" if len(shown) < total else ""
-    return ", ".join(filter(None, (case_of(data), part)))
-
-
-def scaled(variable, values) -> tuple[np.ndarray, str]:
-    """Values of a variable in a suitable unit and power of ten, and their label."""
+def at_places(variable, shown: list[int]) -> tuple[np.ndarray, str, str]:
+    """Values [time, place] of a variable at places, its long name, and the unit of the values."""
     factor, unit = SHOWN.get(variable.units, (1.0, variable.units))
-    values = np.ma.filled(np.ma.asarray(values, dtype=float), np.nan) * factor
-    exponent = style.power_of_ten(float(np.nanmax(np.abs(values), initial=0.0)))
-    return values * 10.0**-exponent, style.label(variable.long_name, unit, exponent)
+    values = np.ma.filled(np.ma.asarray(variable[:, shown], dtype=float), np.nan) * factor
+    return values, variable.long_name, unit
 
 
-def titles(data: netCDF4.Dataset, dimension: str, shown: list[int]) -> list[str]:
+def place_titles(data: netCDF4.Dataset, dimension: str, shown: list[int]) -> list[str]:
     """Name and position of each place that is shown; for a station also the depth."""
     names = np.atleast_1d(data[f"{dimension}_name"][:])[shown]
     if dimension == "section":
-        ends = [places(data, f"{end}_", shown) for end in ("start", "end")]
+        ends = [positions(data, f"{end}_", shown) for end in ("start", "end")]
         return [f"{name}: {start} to {end}" for name, start, end in zip(names, *ends, strict=True)]
-    deep = (f"{depth:.0f} m deep" if depth >= 10 else f"{depth:.2g} m deep" for depth in data["depth"][shown])
-    return [
-        f"{name}: {place}, {words}" for name, place, words in zip(names, places(data, "", shown), deep, strict=True)
-    ]
+    deep = [f"{depth:.0f}" if depth >= 10 else f"{depth:.2g}" for depth in data["depth"][shown]]
+    return [f"{n}: {place}, {d} m deep" for n, place, d in zip(names, positions(data, "", shown), deep, strict=True)]
 
 
-def places(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]:
+def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]:
     """Positions of places that are shown, in words, from the coordinates whose names begin so."""
-    if f"{before}lon" in data.variables:
-        pairs = zip(data[f"{before}lon"][shown], data[f"{before}lat"][shown], strict=True)
+    earth = f"{before}lon" in data.variables
+    pairs = zip(*(data[before + axis][shown] for axis in (("lon", "lat") if earth else "xy")), strict=True)
+    if earth:
         return [f"{degrees(lon, 'EW')} {degrees(lat, 'NS')}" for lon, lat in pairs]
-    pairs = zip(data[f"{before}x"][shown], data[f"{before}y"][shown], strict=True)
     return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
+
+
+def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, columns: int, down: bool = False) -> Figure:
+    """A figure of one panel for each curve, over the same time axis; labels are above the panels.
+
+    Args:
+        down: whether to fill one column after another, and not one row after another.
+    """
+    rows, first = -(-len(curves) // columns), None
+    size, unit = time_unit(float(times[-1]))
+    figure = caption_figure(7.2, 0.7 + (1.9 if len(curves) == 1 else 1.4) * rows, caption)
+    for number, (values, title) in enumerate(curves):
+        column, row = divmod(number, rows) if down else divmod(number, columns)[::-1]
+        axes = figure.add_subplot(rows, columns, row * columns + column + 1, sharex=first)
+        first = first or axes
+        axes.plot(times / size, values, color=style.LINE, linewidth=1.1, marker="." if times.size == 1 else "")
+        axes.set_title(title, loc="left", fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.01)
+        axes.xaxis.set_major_locator(MaxNLocator(5 if columns > 1 else 8, steps=[1, 2, 2.5, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        lowest = row == rows - 1 or number + (1 if down else columns) >= len(curves)
+        axes.tick_params(labelbottom=lowest)
+        axes.set_xlabel(f"time ({unit})" if lowest else "")
+    return figure
+
+
+def caption_figure(width: float, height: float, caption: str) -> Figure:
+    """A figure that lays itself out, with words at its top left."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
+    figure.suptitle(caption, x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
+    return figure

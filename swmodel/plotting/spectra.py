@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import matplotlib as mpl
@@ -35,7 +36,6 @@ log = logging.getLogger(__name__)
 
 #: The ending of the name of a file of spectra, after that of the run's file.
 SUFFIX = "-spectra.nc"
-
 #: The attribute by which a file of spectra is recognised.
 SIGN = "spectra_of"
 #: Fraction of the largest change of a quantity below which another change is rounding.
@@ -99,13 +99,10 @@ def see_that_free(target: Path) -> None:
     """Make sure that only a file of spectra computed from a file is replaced."""
     if not target.exists():
         return
-    try:
-        with netCDF4.Dataset(target) as made:
-            ours = SIGN in made.ncattrs()
-    except OSError:
-        ours = False
-    if not ours:
-        raise PlotError(f"{target} is another file, which is not replaced; give another name with --output")
+    with suppress(OSError), netCDF4.Dataset(target) as made:
+        if SIGN in made.ncattrs():
+            return
+    raise PlotError(f"{target} is another file, which is not replaced; give another name with --output")
 
 
 def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
@@ -115,9 +112,9 @@ def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     squares = squares_of([name + CONTENT for name in tracers_of(data)])
     if unknown := [name for name in names if name not in squares]:
         raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(squares)}")
-    if not set(field_names(data)) >= derived.STATIC or not {"grid", "physics"} <= set(configuration(data)):
+    if not derived.is_run(data):
         raise PlotError(f"{data.filepath()} is no file of a run: spectra need its grid and its configuration")
-    held = set(field_names(data)) | ({"h"} if "eta" in field_names(data) else set())
+    held = derived.held_in(data)
     lacking = {name: [source for source in squares[name].sources if source not in held] for name in names or squares}
     found = [name for name, missing in lacking.items() if not missing]
     if (names and len(found) < len(names)) or not found:
@@ -133,23 +130,20 @@ def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: 
 
     grid, gravity = derived.grid_of(configuration(data)), configuration(data)["physics"]["gravity"]
     sea, shape = Sea(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
-    if not budget:
-        state, static = derived.padded(data, record, None)
-        state = with_contents(data, state, record)
-        return measure([(state, static, shape)], gravity, sea, names)
-    state, static, rates = with_rates(data, record)
-    return measure([(state, static, shape)], gravity, sea, names, [rates])
+    state, static, *rates = with_rates(data, record) if budget else with_contents(data, record)
+    return measure([(state, static, shape)], gravity, sea, names, rates)
 
 
-def with_contents(data: netCDF4.Dataset, state, record: int):
-    """The State with the contents of the water column of the tracers whose concentrations are in the file."""
+def with_contents(data: netCDF4.Dataset, record: int) -> tuple:
+    """State and Grid of a record, with the water column's contents of the tracers that are in the file."""
     from ..ocean.patch import Patch
     from ..ocean.state import state_type
 
+    state, static = derived.padded(data, record, None)
     names = [name for name in tracers_of(data) if name in field_names(data)]
     filled = [np.ma.filled(stored(data, name, record, None), 0) for name in names]
     contents = [Patch(derived.surround(data, c, 1), (-1, -1)) * state.h for c in filled]
-    return state_type((*state._fields, *(name + CONTENT for name in names)))(*state, *contents)
+    return state_type((*state._fields, *(name + CONTENT for name in names)))(*state, *contents), static
 
 
 def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
@@ -169,15 +163,12 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
     if missing := [name for name in needed if name not in held]:
         raise PlotError(f"{data.filepath()} holds no {' and no '.join(missing)}: a budget needs all of a state")
     fields = [np.ma.filled(stored(data, name, record, None), 0).astype(np.float64) for name in needed]
-    static = as_patches(setup.grid(whole, margin), margin)
+    static, params = (as_patches(each, margin) for each in setup.static(whole, margin))
     if needed[0] == "eta":
         fields[0] = fields[0] + static.depth.on(whole.shape)
     fields[3:] = [concentration * fields[0] for concentration in fields[3:]]
-    around = [np.pad(field, width, mode="wrap") for field in fields]
-    state = scheme.state(*(Patch(field, (-width, -width)) for field in around))
-    params = as_patches(setup.params(whole, margin), margin)
-    now = Instant(np.int32(data["step"][record]))
-    return state, static, budget(state, now, static, params, scheme)
+    state = scheme.state(*(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in fields))
+    return state, static, budget(state, Instant(np.int32(data["step"][record])), static, params, scheme)
 
 
 def acting(found: list[dict], names: Sequence[str]) -> dict[str, list[str]]:
@@ -198,12 +189,11 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
     Args:
         found: {name of a spectrum: density} of each record.
     """
-    grid = derived.grid_of(configuration(data))
     made.setncatts({name: data.getncattr(name) for name in data.ncattrs() if name in PROVENANCE})
     made.setncattr(SIGN, Path(data.filepath()).name)
     made.history = "\n".join([*getattr(data, "history", "").splitlines(), history_line(command_line)])
     define_time(made, {name: data["time"].getncattr(name) for name in ("units", "calendar")}, bounds=mean)
-    define_wavenumbers(made, grid)
+    define_wavenumbers(made, derived.grid_of(configuration(data)))
     define_spectra(made, names, acting(found, names), **({"cell_methods": "time: mean"} if mean else {}))
     times, steps = seconds(data), np.ma.filled(data["step"][:], 0)
     if mean:
@@ -212,5 +202,5 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
         records = records[-1:]
     for place, (record, spectra) in enumerate(zip(records, found, strict=True)):
         made["time"][place], made["step"][place] = times[record], steps[record]
-        for name in (name for name in made.variables if name in spectra):
+        for name in made.variables.keys() & spectra.keys():
             made[name][place] = spectra[name]

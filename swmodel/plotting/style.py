@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import cmocean
 import numpy as np
+from matplotlib.patheffects import withStroke
 
 from ..ocean.table import VARIABLES
 from .dataset import PlotError
@@ -31,87 +32,40 @@ FAR = 0.25
 LAND = "0.78"
 INK = "0.15"
 QUIET = "0.45"
+#: The colour of single curves.
+LINE = "#1f4e79"
+#: A light rim that makes lines readable on dark colours.
+EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
-RC = {
-    "font.family": "sans-serif",
-    "font.size": 8.5,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.formatter.limits": (-4, 5),
-    "axes.formatter.use_mathtext": True,
-    "axes.formatter.useoffset": False,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-}
-
+#: The fonts and lines of all figures, for `matplotlib.rc_context`.
+RC = {"font.family": "sans-serif", "font.size": 8.5, "pdf.fonttype": 42, "svg.fonttype": "none", "savefig.dpi": 200}
+RC |= dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK)
+RC |= dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6)
+RC |= {f"{axis}tick.{key}": value for axis in "xy" for key, value in (("major.size", 2.5), ("labelsize", 8))}
+RC |= {"axes.formatter.limits": (-4, 5), "axes.formatter.use_mathtext": True, "axes.formatter.useoffset": False}
 
 #: Relative difference of values that are equal but for rounding in single precision.
 SAME = 1e-6
 
 
-@dataclass(frozen=True)
-class Span:
-    """The numbers for the limits of colours, of one field or several: all are finite.
+def spans(field: np.ma.MaskedArray) -> np.ndarray:
+    """The ends of the colours that suit a field of each kind of USUAL, and its extremes; [4, 2].
 
-    Attributes:
-        least, most: the extremes.
-        low, high: the extremes, or percentiles where a few values lie far beyond them.
-        size: the upper end of the sizes, for a field that is shown symmetric about zero.
-        top: the upper end for a field that is shown from zero on.
+    Percentiles stand for extremes where a few values lie far beyond the others.
     """
+    values = field.compressed() if field.count() else np.zeros(1)
+    low, high = np.percentile(values, (CLIPPED, 100 - CLIPPED))
+    least, most, margin = values.min(), values.max(), FAR * (high - low)
+    size = min(max(-least, most), (1 + FAR) * np.percentile(np.abs(values), 100 - CLIPPED))
+    positive = 0, min(most, (1 + FAR) * high)
+    return np.array([(-size, size), positive, (max(least, low - margin), min(most, high + margin)), (least, most)])
 
-    least: float
-    most: float
-    low: float
-    high: float
-    size: float
-    top: float
 
-    @classmethod
-    def of(cls, field: np.ma.MaskedArray) -> Span:
-        """The Span of a field; of zero for a field without values."""
-        values = field.compressed() if field.count() else np.zeros(1)
-        low, high = np.percentile(values, (CLIPPED, 100 - CLIPPED))
-        size = np.percentile(np.abs(values), 100 - CLIPPED)
-        least, most, margin = float(values.min()), float(values.max()), FAR * (high - low)
-        return cls(
-            least=least,
-            most=most,
-            low=max(least, low - margin),
-            high=min(most, high + margin),
-            size=min(max(-least, most), (1 + FAR) * size),
-            top=min(most, (1 + FAR) * high),
-        )
-
-    def __or__(self, other: Span | None) -> Span:
-        """The span of both."""
-        if other is None:
-            return self
-        lower = {name: min(getattr(self, name), getattr(other, name)) for name in ("least", "low")}
-        upper = {name: max(getattr(self, name), getattr(other, name)) for name in ("most", "high", "size", "top")}
-        return Span(**lower, **upper)
-
-    def limits(self, kind: str) -> tuple[float, float]:
-        """Values at the ends of the colours: about zero, from zero on, or both ends unchanged; never equal."""
-        positive = kind == "positive"
-        if kind == "signed":
-            bound = self.size or 1.0
-            return -bound, bound
-        low, high = (0.0, self.top) if positive else (self.low, self.high)
-        if high - low > SAME * max(abs(low), abs(high)):
-            return low, high
-        return low if positive else low - 1.0, low + 1.0
+def apart(kind: str, low: float, high: float) -> tuple[float, float]:
+    """Both ends of the colours; other ones if they are equal but for rounding."""
+    if high - low > SAME * max(abs(low), abs(high)):
+        return low, high
+    return (0.0 if kind == "positive" else low - 1.0), low + 1.0
 
 
 @dataclass(frozen=True)
@@ -140,18 +94,21 @@ class Look:
 def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None, None)) -> Look:
     """A look for all given fields, named after the first; they are read one by one, and none is kept.
 
-    Limits of derivatives (d_...) are symmetric about zero. The limits enclose those that each field would have.
+    The limits enclose those that each field would have alone.
 
     Args:
         ends: the values at the lower and upper end of the colours; None: chosen for the fields.
     """
-    first, names, span = None, set(), None
+    first, names, lower, upper = None, set(), np.inf, -np.inf
     for field in fields:
         first = first or field
         names.add(field.name.removesuffix("_mean"))
-        span = Span.of(field.values) | span
-    kind = kind_of(names, span)
-    low, high = (given if end is None else end for given, end in zip(span.limits(kind), ends, strict=True))
+        span = spans(field.values)
+        lower, upper = np.minimum(lower, span[:, 0]), np.maximum(upper, span[:, 1])
+    kind = kind_of(names, lower[-1], upper[-1])
+    place = list(USUAL).index(kind)
+    usual = apart(kind, float(lower[place]), float(upper[place]))
+    low, high = (given if end is None else end for given, end in zip(usual, ends, strict=True))
     if not low < high:
         raise PlotError(f"the lower end of the colours, {low:g}, is not below the upper one, {high:g}")
     exponent = power_of_ten(max(abs(low), abs(high)))
@@ -160,19 +117,19 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
         colormap=colours(names, kind, low, high),
         limits=(low * scale, high * scale),
         exponent=exponent,
-        extend=("neither", "min", "max", "both")[(span.least < low) + 2 * (span.most > high)],
+        extend=("neither", "min", "max", "both")[int((lower[-1] < low) + 2 * (upper[-1] > high))],
         label=label(first.long_name, first.units, exponent),
     )
 
 
-def kind_of(names: set[str], span: Span) -> str:
+def kind_of(names: set[str], least: float, most: float) -> str:
     """The kind of fields, a key of USUAL: by the table of variables; for unknown fields by their values."""
     rows = {name: VARIABLES.get(name) for name in names}
     if any(name.startswith("d_") or (row and row.signed) for name, row in rows.items()):
         return "signed"
     if all(name.endswith("_spread") or (row and row.least == 0 and not row.above) for name, row in rows.items()):
         return "positive"
-    return "signed" if span.least < 0 < span.most else "other"
+    return "signed" if least < 0 < most else "other"
 
 
 def colours(names: set[str], kind: str, low: float, high: float):
@@ -207,31 +164,3 @@ def units_of(units: str) -> str:
 
 def superscript(number: str) -> str:
     return number.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
-def time_unit(span: float) -> tuple[float, str]:
-    """A suitable unit for a time axis of this length: seconds in it, and its name."""
-    for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
-        if span >= size:
-            return size, name
-    return 1.0, "seconds"
-
-
-def clock(times: np.ndarray, exact: float = np.inf):
-    """A function that writes model time (s) in a suitable unit for all `times`, with enough digits to distinguish them.
-
-    Args:
-        exact: largest distance from a time that is written as a whole number, s.
-    """
-    size, unit = time_unit(float(np.nanmax(times)))
-    written = np.unique(np.asarray(times) / size)
-    step = np.min(np.diff(written), initial=max(1.0, written[-1]))
-    digits = next((d for d in range(3) if np.all(np.abs(written - np.round(written, d)) < 0.05 * step)), 3)
-    while np.any(np.abs(written - np.round(written))[np.round(written, digits) % 1 == 0] * size > exact):
-        digits += 1
-
-    def write(time: float) -> str:
-        number = f"{time / size:.{digits}f}"
-        return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
-
-    return write

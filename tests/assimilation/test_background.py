@@ -109,26 +109,6 @@ def test_the_transpose_is_that_of_jax_and_fits(ring):
             np.testing.assert_allclose(theirs[name], back[name], rtol=1e-12, atol=1e-13)
 
 
-def test_it_is_linear_in_every_direction_jax_knows():
-    background = case()
-    w, d = background.noise(1, 0), background.noise(1, 1)
-    apply = jax.jit(background.apply)
-    image, tangent = jax.jvp(apply, (w,), (d,))
-    many = jax.vmap(apply)(jax.tree.map(lambda a, b: jnp.stack([a, b]), w, d))
-    for name, field in apply(d).items():
-        np.testing.assert_allclose(tangent[name], field, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(many[name][1], field, rtol=1e-12, atol=1e-14)
-        np.testing.assert_allclose(many[name][0], image[name], rtol=1e-12, atol=1e-14)
-
-    def cost(w):
-        return 0.5 * sum(jnp.sum(x**2) for x in background.apply(w).values())
-
-    gradient = jax.jit(jax.grad(cost))(w)
-    truth = jax.jit(background.transpose)(apply(w))
-    for name, field in truth.items():
-        np.testing.assert_allclose(gradient[name], field, rtol=1e-11, atol=1e-13)
-
-
 def test_the_minimum_is_the_best_linear_estimate():
     """With sea level and currents observed in cells, 4D-Var without steps is B Hᵀ (H B Hᵀ + R)^-1 d."""
     background, error = case(controls=CURRENTS), 0.05
@@ -172,13 +152,6 @@ def test_land_and_closed_faces_stay_as_they_are():
         margin = (mask.shape[0] - NY) // 2
         open_ = mask[margin : margin + NY, margin : margin + NX] != 0
         assert np.all((np.asarray(dx[name]) != 0) == open_), name
-
-
-def test_numbers_are_sigma_times_the_noise():
-    background = case(controls={"gravity": (0.02, None), "viscosity": (3.0, None)}, balanced=False)
-    w = background.noise(5, 2)
-    assert {name: x.shape for name, x in w.items()} == {"gravity": (), "viscosity": ()}
-    np.testing.assert_allclose(background.draw(5, 2)["viscosity"], 3.0 * w["viscosity"], rtol=1e-15)
 
 
 def test_members_of_an_ensemble_have_the_covariance_asked_for():

@@ -38,12 +38,6 @@ def test_other_seeds_names_and_members_are_independent(other):
     assert abs((a * b).mean()) < 4 / np.sqrt(a.size)
 
 
-def test_neighbouring_cells_are_independent():
-    a = white_noise(1, "eta", 0, block(0, (1, 1), 300, 400))
-    for shift in ((0, 1), (1, 0), (1, 1)):
-        assert abs((a * np.roll(a, shift, (0, 1))).mean()) < 4 / np.sqrt(a.size)
-
-
 def test_seeds_and_members_do_not_run_together():
     """Seed 1 with member 12 is not seed 11 with member 2, and a name cannot stand for a member."""
     numbers = [white_number(*key) for key in ((1, "a", 12), (11, "a", 2), (1, "2 a", 1), (112, "a", 0), (1, "a", 1))]

@@ -210,12 +210,6 @@ def test_report_and_compare_from_the_command_line(tmp_path):
     assert (missing.exit_code, "nowhere.json" in missing.stderr) == (5, True)
 
 
-@pytest.mark.parametrize("sweep", ["strong", "weak", "sizes"])
-def test_other_sweeps_have_a_figure(tmp_path, sweep):
-    draw([make_record(sweep, cores=2, times={1: 0.2, 2: 0.1}, noise=NOISE)], tmp_path)
-    assert {path.name for path in tmp_path.iterdir() if path.stat().st_size > 5000} == {f"{sweep}.png", f"{sweep}.pdf"}
-
-
 def test_busy_is_what_programs_and_the_host_take_of_the_cores_that_are_ours():
     text = "cpu  700 0 500 9000 10 20 30 40\ncpu0 100 10 200 4000 5 6 7 8\ncpu1 600 20 300 5000 5 14 23 32\ncpu10 9 9"
     assert busy_ticks(text, {0}) == 100 + 10 + 200 + 8
@@ -229,8 +223,7 @@ def test_our_own_time_does_not_count_as_that_of_others(busy, own, expected):
 
 
 @pytest.mark.parametrize(
-    ("taken", "words"),
-    [((0.0, 0.3, 0.01), ""), ((0.0, 0.3, 0.4), "do not quote"), ((0.0, None, 0.0), "not on record")],
+    ("taken", "words"), [((0.0, 0.3, 0.01), ""), ((0.0, 0.3, 0.4), "do not quote"), ((0.0, None, 0.0), "not on record")]
 )
 def test_a_row_of_which_most_samples_were_disturbed_is_not_to_be_quoted(taken, words):
     record = make_record(times={1: 0.1}, noise=(1.0, 1.0, 1.0))

@@ -34,20 +34,6 @@ def test_error_is_of_second_order(wave):
     assert order(*errors) == pytest.approx(2, abs=0.15)
 
 
-@pytest.mark.parametrize(
-    ("wave", "overrides", "accuracy"),
-    [("kelvin", {}, 1e-3), ("kelvin", {"physics.gravity": 1.0, "physics.beta": 1.14e-10}, 1e-3), ("rossby", {}, 0.02)],
-)
-def test_speed(wave, overrides, accuracy):
-    simulation, (exact, _, _) = quarter(wave, 2, overrides)
-    config = simulation.config
-    along = np.exp(-2j * np.pi * whole(config).x / (config.grid.nx * config.grid.dx))
-    shape = np.abs(exact).max(axis=1, keepdims=True)
-    ahead = np.angle((exact * shape * along).sum() / (simulation.field("eta") * shape * along).sum())
-
-    assert ahead / (equatorial.frequency(config) * simulation.time) == pytest.approx(0, abs=accuracy)
-
-
 def test_kelvin_wave_travels_at_the_wave_speed():
     config = swmodel.load("equatorial", environ={})
     k = 2 * np.pi / (config.grid.nx * config.grid.dx)

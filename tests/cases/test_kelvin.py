@@ -40,16 +40,3 @@ def test_error_is_of_second_order(hemisphere):
     assert order(*current) == pytest.approx(2, abs=0.1)
     assert across[1] < 1e-3
     assert order(*across) > 1.8
-
-
-@pytest.mark.parametrize("hemisphere", [NORTH, SOUTH], ids=["north", "south"])
-def test_speed_and_decay_offshore(hemisphere):
-    simulation = run(4, hemisphere, 1)
-    config, at = simulation.config, whole(simulation.config)
-    k = 2 * np.pi / at.length_x
-    wave = (simulation.field("eta") * np.exp(-1j * k * at.x)).sum(axis=1)
-    delay = -np.angle(wave[0] * np.exp(1j * k * kelvin.speed(config) * simulation.time))
-    decay = -np.polyfit(at.y[:, 0], np.log(np.abs(wave)), 1)[0]
-
-    assert delay / (k * kelvin.speed(config) * simulation.time) == pytest.approx(0, abs=0.002)
-    assert decay == pytest.approx(abs(config.physics.f0 / kelvin.speed(config)), rel=0.005)

@@ -63,12 +63,6 @@ def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, me
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
 
 
-def test_all_errors_come_at_once(swmodel):
-    result = swmodel("run jet --nproc 0 --dtype float46 -s grid.dx=-1 -s grid.nz=3")
-    assert result.exit_code == 2
-    assert len(result.stderr.splitlines()) == 4
-
-
 def test_the_largest_time_step_is_named(swmodel):
     result = swmodel("run jet -s grid.nx=24 -s grid.ny=12 -s time.dt=1000")
     assert result.exit_code == 2

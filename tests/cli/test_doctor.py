@@ -43,11 +43,7 @@ def run_report(
         ({}, "", Finding("exchange", "mpiexec printed nothing", several.START, True)),
         (WELL, "no answer after 5 s", Finding("exchange", "no answer after 5 s", several.REBUILD, True)),
         (WELL | {"exchanged": False}, "", Finding("exchange", "wrong values received", several.REBUILD, True)),
-        (
-            WELL | {"size": 1},
-            "",
-            Finding("exchange", "2 processes started, MPI knows of 1", several.TWO_MPIS, True),
-        ),
+        (WELL | {"size": 1}, "", Finding("exchange", "2 processes started, MPI knows of 1", several.TWO_MPIS, True)),
         (
             {"vendor": "MPICH", "mpi4py": [MPICH]},
             "undefined symbol",

@@ -63,7 +63,7 @@ def refused_or_resolved(*source):
     return isinstance(config, Config)
 
 
-@profile(500)
+@profile(200)
 @given(tables(), st.sampled_from(["file", "overrides", "environment"]))
 def test_any_configuration_is_complete_or_refused_with_reasons(folder, found, how):
     name = found["case"]["name"]

@@ -151,30 +151,6 @@ def test_a_wall_is_a_row_of_land(flux, slip):
         assert not theirs[:, -1].any()
 
 
-@pytest.mark.parametrize("ring", RINGS)
-@pytest.mark.parametrize("slip", ["free", "no"])
-@pytest.mark.parametrize("flux", FLUXES)
-def test_x_and_y_are_alike(ring, slip, flux):
-    """Mirrored on y = x, with f of the other sign, every term gives the mirrored tendency."""
-    rng = np.random.default_rng(6)
-    fields, state = everything(rng), random_state(rng)
-    options = {
-        "scheme": {"vorticity_flux": flux},
-        "sponge": {"rate": 0.3, "width": 2.0, "sides": ("west", "south")},
-    }
-    physics = EVERYTHING | {"slip": slip}
-    dh, du, dv = build(fields, grid=ring, physics=physics, **options).tendency(state)
-
-    mirrored = {name: field.T for name, field in fields.items()}
-    mirrored["wind_x"], mirrored["wind_y"] = fields["wind_y"].T, fields["wind_x"].T
-    grid = {"ny": NX, "nx": NY, "dy": 0.9, "dx": 0.7}
-    grid |= {"periodic_y": ring["periodic_x"], "periodic_x": ring["periodic_y"]}
-    reference = build(mirrored, grid=grid, physics=physics | {"f0": -physics["f0"]}, **options)
-    other = reference.tendency(State(state.h.T, state.v.T, state.u.T))
-    for ours, theirs in zip((dh, du, dv), (other.h.T, other.v.T, other.u.T), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13 * np.abs(ours).max())
-
-
 @pytest.mark.parametrize("flux", FLUXES)
 def test_the_ring_has_no_seam(flux):
     rng = np.random.default_rng(7)

@@ -45,29 +45,6 @@ def test_inertial_oscillation(flux):
     np.testing.assert_allclose(state.h, 100, rtol=1e-15)
 
 
-DRAG = {
-    "linear": ({"linear_drag": 0.03}, 0.0, lambda t: (np.exp(-0.03 * t), np.exp(-0.03 * t))),
-    "quadratic": ({"quadratic_drag": 2.0}, 0.0, lambda t: (1 / (1 + 0.02 * 5 * t), 1 / (1 + 0.02 * 5 * t))),
-    "wind": (
-        {"linear_drag": 0.03, "density": 1000.0},
-        2.0,
-        lambda t: (np.exp(-0.03 * t) + 2 / (1e5 * 0.03 * 3) * (1 - np.exp(-0.03 * t)), np.exp(-0.03 * t)),
-    ),
-}
-
-
-@pytest.mark.parametrize("law", DRAG)
-def test_drag_laws(law):
-    """(3, 4) m/s over 100 m: e^{-rt}; 1/(1 + C |u| t/h); with wind + tau/(rho H r) (1 - e^{-rt})."""
-    physics, wind, answer = DRAG[law]
-    grid, time = {"periodic_y": True}, {"stepper": "rk4"}
-    reference = build({"wind_x": np.full((NY, NX), wind)}, grid=grid, physics=physics, time=time)
-    state = reference.advance(reference.start(uniform(3.0, 4.0)), 50, 0.1).state
-    decay_u, decay_v = answer(5.0)
-    np.testing.assert_allclose(state.u, 3 * decay_u, rtol=1e-9)
-    np.testing.assert_allclose(state.v, 4 * decay_v, rtol=1e-9)
-
-
 @pytest.mark.parametrize("along", ["u", "v"])
 def test_linear_drag_as_a_field_is_averaged_to_the_faces(along):
     rng = np.random.default_rng(10)

@@ -2,7 +2,6 @@
 
 import errno
 import itertools
-import os
 import re
 import shutil
 import signal
@@ -10,195 +9,23 @@ import subprocess
 import sys
 import time
 from datetime import datetime
-from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 
-import h5py
 import netCDF4
 import numpy as np
 import pytest
+from support.journal_story import KINDS, STATES, Disk, begin, go_on, opened, steps_in, story, write
 
-from swmodel.config import load
 from swmodel.errors import FilesError
 from swmodel.files import journal
-from swmodel.files.integrity.examine import examine
 from swmodel.files.journal import recover
-from swmodel.files.output import Diagnostics, Output, metadata
-from swmodel.model.resolve import resolve
-from swmodel.ocean.diagnostics import QUANTITIES
-from swmodel.parallel.decomposition import block
-
-NY, NX = 6, 8
-#: The kinds of files: the smallest, for which every moment is tried, and for what the model writes every so many.
-KINDS = {"small": 1, "output": 12}
-
-#: Records of the file after each of the actions of `story`: three are written, one is dropped, two more are written.
-STATES = ((), (0,), (0, 1), (0, 1, 2), (0, 1), (0, 1, 5), (0, 1, 5, 6))
-
-
-@cache
-def config():
-    return resolve(load("jet", {"grid.nx": NX, "grid.ny": NY, "output.fields": ["h", "u"], "output.means": ["eta"]}))
-
-
-def serial():
-    from swmodel.parallel.transport.serial import Serial
-
-    return Serial(block(0, (1, 1), NY, NX))
-
-
-def opened(kind, path, keep=None):
-    if kind == "small":
-        return Small(path, keep)
-    make = Output if kind == "output" else Diagnostics
-    return make(path, config(), serial(), keep=keep)
-
-
-class Small:
-    """A file of records of HDF5 alone, written through the journal."""
-
-    def __init__(self, path, keep=None):
-        if keep is None:
-            journal.remove(path)
-            with h5py.File(path, "w") as file:
-                for name, shape, kind in (("step", (), "i8"), ("time", (), "f8"), ("h", (NY, NX), "f4")):
-                    file.create_dataset(name, (0, *shape), kind, maxshape=(None, *shape), chunks=(1, *shape))
-        self.journal = journal.JournaledFile(path)
-        self.file = h5py.File(self.journal, "r+")
-        try:
-            for data in self.file.values():
-                data.resize(sum(map(keep, self.file["step"][:])) if keep else 0, axis=0)
-            self.flush()
-        except OSError:
-            self.__exit__(OSError)
-            raise
-
-    def write(self, step):
-        for name, value in {"time": step, "h": noise("h", step), "step": step}.items():
-            self.file[name].resize(len(self.file[name]) + 1, axis=0)
-            self.file[name][-1] = value
-
-    def flush(self):
-        self.file.flush()
-        self.journal.commit()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *error):
-        self.file.close()
-        try:
-            if kind is None:
-                self.journal.commit()
-        finally:
-            self.journal.close()
-
-
-def number(name, step):
-    return float(np.random.default_rng([step, *name.encode()]).standard_normal())
-
-
-def write(file, step):
-    if isinstance(file, Small):
-        file.write(step)
-    elif isinstance(file, Diagnostics):
-        file.write(step, float(step), {name: number(name, step) for name in QUANTITIES})
-    else:
-        fields = {name: noise(name, step) for name in ("h", "u")}
-        file.write(step, float(step), fields | {"eta_mean": noise("eta_mean", step)})
-
-
-def noise(name, step):
-    return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
-
-
-#: {bytes of a file: the steps of its records}: what was looked at once holds the same where it is found again.
-SEEN = {}
+from swmodel.files.output import metadata
 
 
 @pytest.fixture(autouse=True)
 def one_moment(monkeypatch):
     """The clock of the history stands still, so that what is done twice leaves the same bytes."""
     monkeypatch.setattr(metadata, "datetime", SimpleNamespace(now=lambda zone: datetime(2000, 1, 1, tzinfo=zone)))
-
-
-def steps_in(path):
-    """The steps of the records in a file; each of them is what was written, bit for bit."""
-    contents = Path(path).read_bytes()
-    if contents not in SEEN:
-        SEEN[contents] = steps_that_are_whole(path)
-    return SEEN[contents]
-
-
-def steps_that_are_whole(path):
-    """The same, looked at."""
-    with h5py.File(path, "r", locking=False) as file:
-        steps = file["step"][:].tolist()
-        assert file["time"][:].tolist() == [float(step) for step in steps]
-        for name in {"h", "u", "eta_mean", *QUANTITIES} & set(file):
-            written = number if name in QUANTITIES else noise
-            expected = np.array([written(name, step) for step in steps], file[name].dtype)
-            assert file[name][...].tobytes() == expected.tobytes(), (name, steps)
-        if "depth" in file and steps:
-            assert (file["depth"][:] == config().physics.depth).all()
-    assert examine(path)["damaged"] == []
-    return tuple(steps)
-
-
-def story(kind, path, after):
-    """Take a file through STATES, with `after(number of the state)` before the first action and after each."""
-    after(0)
-    begin(kind, path, after)
-    go_on(kind, path, after)
-
-
-def begin(kind, path, after):
-    """The first three states of the story after none."""
-    with opened(kind, path) as file:
-        file.flush()
-        for step in range(3):
-            write(file, step)
-            file.flush()
-            after(step + 1)
-
-
-def go_on(kind, path, after):
-    """The others."""
-    with opened(kind, path, keep=lambda step: step < 2) as file:
-        after(4)
-        for step in (5, 6):
-            write(file, step)
-            file.flush()
-            after(step)
-
-
-class Disk:
-    """The module os as the journal sees it, with something happening before each call that changes the disk.
-
-    Syncs are left out: what was written is found without them.
-    """
-
-    SYNCS = ("fdatasync", "fsync")
-    CHANGES = ("pwrite", "ftruncate", "posix_fallocate", *SYNCS)
-
-    def __init__(self, before):
-        self.before = before
-
-    def __getattr__(self, name):
-        real = getattr(os, name)
-        if name not in self.CHANGES:
-            return real
-
-        def call(*arguments):
-            if name == "pwrite":
-                descriptor, data, place = arguments
-                self.before(name, lambda part: real(descriptor, memoryview(data)[: int(part * len(data))], place))
-            else:
-                self.before(name, lambda part: None)
-            return None if name in self.SYNCS else real(*arguments)
-
-        return call
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -424,8 +251,9 @@ def test_a_file_reads_as_it_was_written_at_any_place(tmp_path):
 
 WRITER = """
 import sys
-sys.path[:0] = [sys.argv[2], *sys.argv[3:]]
-from test_journal import opened, write, Path
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+from support.journal_story import opened, write
 path = Path(sys.argv[1])
 file = opened("output", path, keep=(lambda step: True) if path.exists() else None)
 file.flush()
@@ -439,7 +267,7 @@ for step in range(10**6):
 
 def test_a_process_that_is_really_killed_leaves_whole_records(tmp_path):
     path, lengths = tmp_path / "file.nc", [0]
-    line = [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent), *sys.path]
+    line = [sys.executable, "-c", WRITER, str(path), *sys.path]
     for wait in (0.1, 0.25):
         process = subprocess.Popen(line, stdout=subprocess.PIPE)
         assert process.stdout.readline() == b"go\n"

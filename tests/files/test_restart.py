@@ -194,11 +194,6 @@ def test_python_users_go_on_from_a_folder_or_a_file(halfway, tmp_path):
         newest.run(tmp_path / "new")
 
 
-def test_a_configuration_comes_back_from_its_text():
-    several = config(run__nproc=4, input__depth="/data/depth.nc:h", output__institution="42", restart__every="2 h")
-    assert from_toml(to_toml(several)) == several
-
-
 def test_files_open_in_xarray_with_units_and_history(halfway):
     with xarray.open_dataset(folder.path_of(halfway, 7)) as file:
         assert file.h.dims == ("y_c", "x_c")

@@ -104,7 +104,7 @@ def test_what_determines_the_answer_must_be_the_same(run_folder):
     with pytest.raises(ConfigError) as error:
         folder.compare(config(grid__nx=15, physics__viscosity=7.0, run__dtype="float64", time__dt=12.0), restart)
     assert [line.split(":")[0] for line in error.value.problems[1:]] == [
-        *("grid.nx", "physics.viscosity", "time.dt", "run.dtype"),
+        *("grid.nx", "physics.viscosity", "time.dt", "run.dtype")
     ]
     assert error.value.problems[1] == "grid.nx: 14 before, 15 now"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from swmodel.files.schedule import Schedule
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(dt=st.floats(0.1, 1e4), every=st.floats(0.1, 1e5), last=st.integers(0, 300))
 def test_seconds_are_due_at_the_first_step_past_each_multiple(dt, every, last):
     schedule = Schedule(dt, last, seconds=every)

@@ -16,7 +16,6 @@ from swmodel.cli import main
 from swmodel.errors import FilesError, UsageError
 from swmodel.files.output import Output
 from swmodel.files.verify import verdicts
-from swmodel.ocean.squares import SQUARES
 from swmodel.ocean.wavenumbers import ALONG
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
@@ -58,19 +57,6 @@ def test_a_restart_does_not_show_in_the_spectra(tmp_path):
 def test_spectra_can_be_asked_for_when_a_run_goes_on(run_folder):
     restarts.resumed(run_folder, **SPECTRA)
     assert list(values(run_folder / "spectra.nc")["step"]) == [9, 11]
-
-
-def test_those_of_the_output_are_those_that_the_run_wrote(run, tmp_path):
-    file, picture = spectra(run, output=tmp_path / "made.nc")
-    ours, theirs = values(file), values(run / "spectra.nc")
-
-    assert list(ours["step"]) == [0, 5, 10]
-    assert picture == tmp_path / "made.png"
-    assert picture.stat().st_size > 10_000
-    for name in [f"{quantity}{along}" for quantity in (*SQUARES, "tracer_variance") for along in ALONG]:
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=1e-13 * theirs[name].max(), err_msg=name)
-    for name in ("wavenumber", "wavenumber_x", "wavenumber_y", "time"):
-        np.testing.assert_array_equal(ours[name], theirs[name])
 
 
 def test_one_record_and_the_mean_of_all(run, tmp_path):

@@ -41,11 +41,11 @@ def is_none(leaf):
 
 
 def test_derivatives_by_a_network_and_the_initial_state_are_exact():
-    """Taylor slope 2; tangent and adjoint agree; the Hessian is symmetric."""
+    """Taylor slope 2; tangent and adjoint agree."""
     problem = problem_of(Parametric(stress, weights()), ["stress", "eta"])
     x = problem.first_guess()
     jax.tree.map(np.testing.assert_array_equal, without(x["stress"]), without(weights()))
-    d, e = ({"stress": weights(seed) | {"activation": None}, "eta": 0.1 * x["eta"] ** 2} for seed in (1, 2))
+    d = direction(x, 1)
     value, gradient = problem.value_and_gradient(x, energy)
     assert gradient["stress"]["activation"] is None
     slope = problem.dot(gradient, d)
@@ -55,8 +55,18 @@ def test_derivatives_by_a_network_and_the_initial_state_are_exact():
     series, tangent = problem.tangent(x, d)
     left = problem.dot(tangent._asdict(), series._asdict())
     assert problem.dot(d, problem.adjoint(x, series)) == pytest.approx(left, rel=1e-12)
+
+
+def test_second_derivatives_by_a_network_and_the_initial_state_are_symmetric():
+    problem = problem_of(Parametric(stress, weights()), ["stress", "eta"])
+    x = problem.first_guess()
+    d, e = direction(x, 1), direction(x, 2)
     forth, back = (problem.dot(a, problem.hessian_vector(x, b, energy)) for a, b in ((d, e), (e, d)))
     assert forth == pytest.approx(back, rel=1e-10)
+
+
+def direction(x, seed):
+    return {"stress": weights(seed) | {"activation": None}, "eta": 0.1 * x["eta"] ** 2}
 
 
 def without(tree):

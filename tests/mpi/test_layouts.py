@@ -15,15 +15,8 @@ from swmodel.parallel.transport.serial import Serial
 
 #: Checks in the order in which they run: the last one compiles steps as users do.
 CHECKS = (
-    "background",
-    "derivatives",
-    "fourier",
-    "gradient_bits",
-    "gradients",
-    "parameters",
-    "spectral",
-    "steps_per_sweep",
-    "bits_native",
+    *("background", "derivatives", "fourier", "gradient_bits", "gradient_bits_single", "gradients", "parameters"),
+    *("spectral", "steps_per_sweep", "bits_native"),
 )
 
 
@@ -52,17 +45,7 @@ def of_check(name):
     return results
 
 
-(
-    background,
-    derivatives,
-    fourier,
-    gradient_bits,
-    gradients,
-    parameters,
-    spectral,
-    steps_per_sweep,
-    bits_native,
-) = map(of_check, CHECKS)
+globals().update({name: of_check(name) for name in CHECKS})
 
 
 def close(ours, theirs, tolerance):
@@ -94,7 +77,8 @@ def assert_one_answer(answers, layouts):
 
 
 def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(bits_native):
-    assert all(variants.keys() == VARIANTS for variants in bits_native.values())
+    cut = [name for layout, variants in bits_native.items() for name in variants if layout != "1x1"]
+    assert min(map(cut.count, VARIANTS)) > 1
     assert_one_answer(bits_native, {"1x1", "1x2", "2x1", "2x2", "3x1", "1x3"})
 
 
@@ -122,11 +106,14 @@ def test_several_steps_in_a_sweep_have_the_bits_of_one_in_a_sweep_on_one_process
 
 
 def test_the_bits_of_a_gradient_are_those_of_one_process(gradient_bits):
-    """With respect to fields and numbers, on a sphere under weather with tides; each precision, cut in y and in x."""
-    bits = gradient_bits
-    assert bits.keys() == {"1x1", "3x1", "2x2", "1x2"}
-    assert len(set(bits["1x1"].values())) == 2
-    assert all(each and each.items() <= bits["1x1"].items() for each in bits.values())
+    """With respect to fields and numbers, on a sphere under weather with tides."""
+    assert gradient_bits.keys() == {"1x1", "3x1"}
+    assert len(set(gradient_bits.values())) == 1
+
+
+def test_the_bits_of_a_gradient_in_single_precision_are_those_of_one_process(gradient_bits_single):
+    assert gradient_bits_single.keys() == {"1x1", "1x2", "2x2"}
+    assert len(set(gradient_bits_single.values())) == 1
 
 
 @pytest.mark.parametrize(("layout", "executor"), [("1x1", "xla"), ("1x1", "native"), ("3x1", "xla"), ("2x2", "native")])

@@ -9,6 +9,7 @@ import netCDF4
 import numpy as np
 import pytest
 from conftest import ROOT
+from support.restarts import assert_same_data
 
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
@@ -51,14 +52,6 @@ def swmodel(*arguments, under=(), code=0):
     done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr
     return done.stderr
-
-
-def assert_same_data(path, other):
-    with netCDF4.Dataset(path) as ours, netCDF4.Dataset(other) as theirs:
-        assert ours.variables.keys() == theirs.variables.keys()
-        for name in theirs.variables:
-            mine, truth = (np.ma.getdata(file[name][...]) for file in (ours, theirs))
-            assert mine.tobytes() == truth.tobytes(), name
 
 
 @pytest.fixture(scope="module")
@@ -120,15 +113,8 @@ def test_weather_is_known_again_by_any_number_of_processes_and_other_weather_is_
 TIDE = [
     *("rest", "-s", "grid.kind=latlon", "-s", "grid.south=-60", "-s", "grid.north=60", "-s", "grid.periodic_x=true"),
     *("-s", "grid.nx=24", "-s", "grid.ny=12", "-s", "physics.depth=4000", "-s", "time.start=2012-03-01", "-s"),
-    *(
-        "tide.constituents=M2,K1",
-        "-s",
-        "output.harmonics=M2,M4",
-        "-s",
-        "output.harmonics_fields=eta,u",
-        "-s",
-        "time.dt=900",
-    ),
+    *("tide.constituents=M2,K1", "-s", "output.harmonics=M2,M4", "-s", "output.harmonics_fields=eta,u"),
+    *("-s", "time.dt=900"),
     *("-s", "run.dtype=float64", "-s", "time.stepper=rk3", "--executor", "native", "--quiet"),
 ]
 

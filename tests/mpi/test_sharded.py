@@ -77,8 +77,8 @@ def serial(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("executor", "transports"),
-    [(XLA, [MPI, DEVICES]), (NATIVE, [DEVICES, [*PROCESSES, "--layout", "4x1"], MPI])],
-    ids=["mpi, devices, in xla", "devices, processes of devices, mpi"],
+    [(NATIVE, [DEVICES, MPI]), (XLA, [MPI, DEVICES]), (NATIVE, [MPI, [*PROCESSES, "--layout", "4x1"], DEVICES])],
+    ids=["devices, mpi", "mpi, devices, in xla", "mpi, processes of devices, devices"],
 )
 def test_each_transport_goes_on_from_another_and_leaves_the_files_of_one_process(
     executor, transports, serial, tmp_path
@@ -127,21 +127,9 @@ def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
 
 
 def test_a_process_with_too_few_devices_refuses_the_run_for_all(tmp_path):
-    line = [
-        sys.executable,
-        "-m",
-        "swmodel",
-        "run",
-        "jet",
-        *SMALL,
-        *PROCESSES,
-        "--steps",
-        "1",
-        "-o",
-        str(tmp_path / "no"),
-    ]
+    line = ["-m", "swmodel", "run", "jet", *SMALL, *PROCESSES, "--steps", "1", "-o", str(tmp_path / "no")]
     environ = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
-    done = subprocess.run(line, capture_output=True, text=True, timeout=200, env=environ)
+    done = subprocess.run([sys.executable, *line], capture_output=True, text=True, timeout=200, env=environ)
     assert (done.returncode, done.stderr) == (
         3,
         "Error: 2 devices are asked for, and there are 1; JAX_NUM_CPU_DEVICES is 1\n",

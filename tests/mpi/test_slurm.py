@@ -52,10 +52,7 @@ def cluster(tmp_path):
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/activate").write_text('export PATH="$PWD/bin:$PATH"\n')
     install(tmp_path / "bin/srun", SRUN.format(mpiexec=find_mpiexec()))
-    install(
-        tmp_path / "bin/scancel",
-        SCANCEL.format(python=sys.executable, tests=str(ROOT / "tests"), root=str(ROOT)),
-    )
+    install(tmp_path / "bin/scancel", SCANCEL.format(python=sys.executable, tests=str(ROOT / "tests"), root=str(ROOT)))
     install(tmp_path / "bin/scontrol", SCONTROL)
     install(tmp_path / "bin/swmodel", '#!/bin/sh\nexec {} {} "$@"\n'.format(*PROGRAM))
     return tmp_path

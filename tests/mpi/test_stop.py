@@ -25,8 +25,7 @@ def assert_stopped(run, code, err, reason):
     assert code == 75
     own = "".join(line for line in err.splitlines(True) if not BANNER.match(line))  # without the words of mpiexec
     match = re.fullmatch(
-        rf"stopped by {reason} at step (\d+) \(day \d+\.\d{{3}}\); continue with `swmodel resume run`\n",
-        own,
+        rf"stopped by {reason} at step (\d+) \(day \d+\.\d{{3}}\); continue with `swmodel resume run`\n", own
     )
     assert match, err
     newest = candidates(run.folder)[0]

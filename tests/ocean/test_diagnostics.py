@@ -16,7 +16,6 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.state import State
 from swmodel.ocean.terms.tracer import Tracer
 from swmodel.parallel.decomposition import block as block_of
-from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
 
@@ -186,15 +185,6 @@ def test_the_content_of_a_tracer_is_the_sum_of_concentration_times_volume(layout
     assert numbers(config, layout) == numbers(config, (1, 1))
     found = numbers(config, layout, state._replace(tracer_content=-state.tracer_content))
     assert found["tracer"] == -numbers(config, layout)["tracer"]
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-250, 1e250])
-def test_fixed_point_sums_exactly_in_any_order(scale):
-    rng = np.random.default_rng(3)
-    values = rng.choice([-1, 1], 1001) * rng.uniform(1, 2, 1001) * 2.0 ** rng.integers(-9, 2, 1001) * scale
-    fixed = FixedPoint(4 * scale)
-    pieces = np.sum([fixed.pieces(part) for part in np.split(values[::-1], [10, 700])], axis=0)
-    assert fixed.value(fixed.pieces(values)) == fixed.value(pieces) == math.fsum(values)
 
 
 def flow_fields(u, v):

@@ -59,7 +59,7 @@ def of_a_point(depth, dip, x, y):
     return np.array([-x * along - strike, -p * along + across * cosine, q * along - across * sine]) / (2 * np.pi)
 
 
-DIPS = [0.0, 1e-4, 1.0, 30.0, 70.0, 88.0, 89.9, 89.99, 89.999, 89.9999, 89.999999, 90.0, 90.001, 120.0]
+DIPS = [0.0, 1e-4, 30.0, 88.0, 89.99, 89.9999, 90.0, 90.001, 120.0]
 
 
 @pytest.mark.parametrize("dip", [*DIPS, *(-dip for dip in DIPS[2:-2])])

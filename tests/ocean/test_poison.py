@@ -35,20 +35,12 @@ pytestmark = pytest.mark.compiled
 NY, NX = 20, 21  # of the ring
 BLOCK = Block(0, (3, 3), Span(7, 13, NY), Span(7, 14, NX))  # 6 by 7 cells, at least seven from the seam of the ring
 DT = 20.0  # s
-TERMS = {
-    "grid__periodic_y": True,
-    "physics__slip": "no",
-    "sponge__rate": 1e-5,
-    "sponge__width": 2e4,
-}
+TERMS = {"grid__periodic_y": True, "physics__slip": "no", "sponge__rate": 1e-5, "sponge__width": 2e4}
 #: Viscosity so large that the farthest cells count for more than round-off after three steps.
 SCHEMES = {
     **{flux: {"scheme__vorticity_flux": flux} for flux in FLUXES},
     "biharmonic": {"physics__biharmonic_viscosity": 1e11},
-    "biharmonic, arakawa_lamb": {
-        "physics__biharmonic_viscosity": 1e11,
-        "scheme__vorticity_flux": "arakawa_lamb",
-    },
+    "biharmonic, arakawa_lamb": {"physics__biharmonic_viscosity": 1e11, "scheme__vorticity_flux": "arakawa_lamb"},
 }
 #: How many rows of the halo a tendency reads in the west, east, south and north: the corners of `arakawa_lamb` are the
 #: north-eastern ones of their cells. The declared width is the largest.

@@ -13,7 +13,6 @@ import swmodel
 from swmodel.config import Config, ConfigError
 from swmodel.config.loading import decisive
 from swmodel.errors import UsageError
-from swmodel.files.restart.folder import path_of
 from swmodel.gradients import Problem
 from swmodel.model.validate import check_config
 from swmodel.ocean.dynamics import tendency
@@ -175,27 +174,6 @@ def test_upwind_transport_makes_no_new_extremes_and_carries_the_tracer_downstrea
             change = expected + share / stage * (np.roll(change, 1) - change)
         expected = change
     np.testing.assert_allclose(c, np.broadcast_to(expected, c.shape), atol=1e-12)
-
-
-def test_a_run_with_all_new_terms_goes_on_from_its_restart_with_the_same_bits_and_writes_its_tracer(tmp_path):
-    options = {
-        **{"grid.nx": 12, "grid.ny": 9, "grid.dx": 5e3, "grid.dy": 5e3, "time.dt": 20.0, "run.steps": 8},
-        **{"output.every_steps": 4, "restart.every_steps": 3, "output.fields": ["h", "tracer"], "run.dtype": "float64"},
-        **{"physics.manning": 0.03, "body_force.x_amplitude": 1e-4, "body_force.period": 200.0},
-        **{"physics.tracers": [{"name": "tracer", "initial": 1.5}], "run.executor": "reference"},
-    }
-    config = swmodel.load("jet", options, {})
-    swmodel.Simulation(config).run(tmp_path / "whole")
-    part = swmodel.Simulation(config, restart=path_of(tmp_path / "whole", 6))
-    part.advance(2)
-    end = swmodel.Simulation(config, restart=path_of(tmp_path / "whole", 8))
-    assert all((a == b).all() for a, b in zip(part.state, end.state, strict=True))
-    import xarray
-
-    with xarray.open_dataset(tmp_path / "whole" / "output.nc") as data:
-        assert data["tracer"].dims == ("time", "y_c", "x_c")
-        np.testing.assert_allclose(data["tracer"], 1.5, rtol=1e-12)
-        np.testing.assert_array_equal(data["h"][-1], end.state.h)
 
 
 def test_a_tracer_that_is_not_there_is_refused_by_name():

@@ -33,10 +33,7 @@ def environ(monkeypatch):
         ({"PMI_RANK": "2", "PMI_SIZE": "6", "MPI_LOCALNRANKS": "3"}, World(2, 6, 3)),
         ({"SWMODEL_RANK": "1", "SWMODEL_SIZE": "2", "PMI_RANK": "0", "PMI_SIZE": "4"}, World(1, 2, 2, 1)),
         ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),  # one process, or srun around another launcher
-        (
-            {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
-            World(1, 4, 2),
-        ),
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, World(1, 4, 2)),
         (SRUN, World(5, 8, 4, 1)),
         (
             SRUN | {"PMI_RANK": "5", "PMI_SIZE": "8"},

@@ -84,36 +84,6 @@ def test_coefficients_that_no_real_field_has_come_back_as_from_scipy():
     )
 
 
-@pytest.mark.parametrize("size", SIZES[:2], ids=str)
-def test_a_sum_over_cells_is_one_over_wavenumbers(size):
-    a, b = fields(*size, "float64")
-    for pair in PAIRS:
-        fourier = Fourier(one_process(*size), *pair)
-        weight_y, weight_x = (axis.weights for axis in fourier.spectra)
-        found, other = (of_scipy(field, *pair) for field in (a, b))
-        total = (weight_y[:, None] * weight_x * (np.conj(found) * other).real).sum()
-        assert total == pytest.approx((off_walls(a, *pair) * off_walls(b, *pair)).sum(), abs=1e-12)
-
-
-def test_the_gradient_of_the_energy_over_wavenumbers_is_the_field():
-    """By the sum above; and its derivative along a direction is the direction."""
-    field, direction = fields(13, 17, "float64")
-
-    def energy(fourier, field):
-        weight_y, weight_x = (jnp.asarray(axis.weights) for axis in fourier.spectra)
-        numbers = fourier.forward(field)
-        squares = jnp.real(numbers) ** 2 + jnp.imag(numbers) ** 2
-        return 0.5 * (weight_y[:, None] * weight_x[None] * squares).sum()
-
-    def of_all(field, direction):
-        transforms = [Fourier(one_process(13, 17), *pair) for pair in PAIRS]
-        return [jax.jvp(jax.grad(lambda u, f=f: energy(f, u)), (field,), (direction,)) for f in transforms]
-
-    for pair, found in zip(PAIRS, jax.jit(of_all)(field, direction), strict=True):
-        for ours, theirs in zip(found, (field, direction), strict=True):
-            np.testing.assert_allclose(ours, off_walls(theirs, *pair), rtol=0, atol=1e-13, err_msg=str(pair))
-
-
 def test_the_transform_back_has_its_transpose():
     """The real part of the sum of c B'(u) is the sum of u B(c), for coefficients that no real field has, too."""
     random = np.random.default_rng(4)

@@ -39,10 +39,7 @@ def test_each_process_finds_its_place_and_the_first():
 
 @pytest.mark.parametrize(
     ("end", "code", "words", "least"),
-    [
-        ("os.kill(os.getpid(), 9)", 9, "Killed (signal 9)", 0),
-        ("sys.exit(7)", 7, "exit code 7", 1),
-    ],
+    [("os.kill(os.getpid(), 9)", 9, "Killed (signal 9)", 0), ("sys.exit(7)", 7, "exit code 7", 1)],
 )
 def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, words, least):
     program = ONE_ENDS.format(end)

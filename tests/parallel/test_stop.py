@@ -51,8 +51,7 @@ def test_a_second_signal_ends_the_process_at_once():
 
 
 @pytest.mark.parametrize(
-    ("received", "reason"),
-    [([0, 0, 0], None), ([0, 0, 15], "SIGTERM"), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")],
+    ("received", "reason"), [([0, 0, 0], None), ([0, 0, 15], "SIGTERM"), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")]
 )
 def test_all_ranks_get_the_same_answer(received, reason):
     def ask(transport):

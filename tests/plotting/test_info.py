@@ -6,7 +6,6 @@ import shutil
 import pytest
 from support.small_run import make_run
 
-from swmodel.plotting import PlotError
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.info import describe_results, duration
 
@@ -28,7 +27,7 @@ def lines(path) -> dict[str, str]:
     return {name.strip(): rest.strip() for name, rest in pairs}
 
 
-def test_a_run_folder_tells_case_grid_scheme_and_state(finished):
+def test_a_run_tells_case_grid_scheme_state_fields_and_conservation(finished):
     shown = lines(finished)
     status = json.loads((finished / "status.json").read_text())
     assert shown["state"] == "completed"
@@ -39,34 +38,28 @@ def test_a_run_folder_tells_case_grid_scheme_and_state(finished):
     assert shown["computed by"] == "reference, float32, serial, 1 process"
     assert shown["wall time"].startswith(duration(status["wall_seconds"]))
     assert shown["records"] == "3, model time 0.0 to 3.3 minutes"
+    assert shown["eta"].split("  ")[0] == "m"
+    assert "y_f x_f" in shown["zeta"]
+    file = lines(finished / "output.nc")  # alone it tells the same
+    assert all(file[name] == shown[name] for name in ("case", "grid", "scheme", "records", "eta", "u"))
+    with open_data(finished / "diagnostics.nc") as data:
+        first, last = data["energy"][0], data["energy"][-1]
+    assert shown["energy"] == f"{last:.6g} J, relative change {(last - first) / first:+.2e}"
 
 
-def test_a_run_that_failed_before_its_first_step_tells_why(finished):
+def test_a_run_that_failed_before_its_first_step_tells_why_and_one_that_has_not_ended_says_so(finished):
     (finished / "status.json").write_text('{"state": "failed", "exit_code": 70, "message": "rank 1 ended"}')
     shown = lines(finished)
     assert (shown["state"], shown["reason"]) == ("failed (exit code 70)", "rank 1 ended")
     assert shown["case"] == "jet"
     assert "steps" not in shown
+    (finished / "status.json").unlink()
+    (finished / "output.nc").unlink()
+    shown = lines(finished)
+    assert (shown["state"], shown["case"]) == ("not finished (no status.json)", "jet")
 
 
-def test_conservation_is_the_change_between_the_first_and_the_last_record(finished):
-    with open_data(finished / "diagnostics.nc") as data:
-        first, last = data["energy"][0], data["energy"][-1]
-    assert lines(finished)["energy"] == f"{last:.6g} J, relative change {(last - first) / first:+.2e}"
-
-
-def test_options_that_differ_from_the_case_are_listed(finished):
-    text = describe_results(finished)
-    assert "physics.viscosity = 20.0 (the case has 5.0)" in text
-    assert "grid.nx = 14 (the case has 360)" in text
-    assert "gravity" not in text
-
-
-def test_an_option_that_the_case_has_empty_is_called_none(finished):
-    assert "output.means = eta (the case has none)" in describe_results(finished)
-
-
-def test_input_files_and_whatever_else_the_case_leaves_empty_are_listed(tmp_path):
+def test_options_that_differ_from_the_case_are_listed(tmp_path):
     """What the model decided for itself, such as the executor, is not."""
     folder = make_run(tmp_path / "first")
     files = {f"input__{name}": f"{folder}/output.nc:{name}@0" for name in ("eta", "u")}
@@ -77,48 +70,10 @@ def test_input_files_and_whatever_else_the_case_leaves_empty_are_listed(tmp_path
     for name in ("eta", "u"):
         assert f"input.{name}={folder}/output.nc:{name}@0" in "".join(changed.split())  # long lines are broken
     assert "output.institution = a ship (the case has none)" in changed
+    assert "grid.nx = 14 (the case has 360)" in changed
+    assert "gravity" not in changed
     assert "run.check_every_steps = 2 (the case has none)" in changed
     assert not any(f"{name} = " in changed for name in ("time.dt", "run.steps", "run.layout", "run.transport"))
-
-
-def test_fields_are_listed_with_units(finished):
-    shown = lines(finished)
-    assert shown["eta"].split("  ")[0] == "m"
-    assert shown["zeta"].startswith("s-1")
-    assert "y_f x_f" in shown["zeta"]
-
-
-def test_a_bare_file_tells_the_same_records_fields_and_configuration(finished):
-    folder, file = lines(finished), lines(finished / "output.nc")
-    for name in ("case", "grid", "scheme", "records", "eta", "u"):
-        assert file[name] == folder[name]
-
-
-def test_a_run_that_has_not_ended_says_so(finished):
-    (finished / "status.json").unlink()
-    (finished / "output.nc").unlink()
-    assert lines(finished)["state"] == "not finished (no status.json)"
-    assert lines(finished)["case"] == "jet"
-
-
-def test_a_run_that_failed_tells_its_exit_code(finished):
-    status = json.loads((finished / "status.json").read_text())
-    (finished / "status.json").write_text(json.dumps(status | {"state": "failed", "exit_code": 4}))
-    assert lines(finished)["state"] == "failed (exit code 4)"
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("missing", "there is no file or folder {path}"),
-        ("", "{path} holds no output.nc: it is not the folder of a run, or nothing was written yet"),
-    ],
-)
-def test_what_is_no_run_is_an_error(tmp_path, name, message):
-    path = tmp_path / name
-    with pytest.raises(PlotError) as error:
-        describe_results(path)
-    assert str(error.value) == message.format(path=path)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def lines_of(figure):
 
 def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, tmp_path):
     with open_data(folder / "stations.nc") as data:
-        found = lines_of(series.draw(data, "station", "v"))
+        found = lines_of(series.draw_places(data, "station", "v"))
         values = data["v"][:].data
     assert [title for title, _ in found] == [
         "Côte: x = 20 km, y = 20 km, 100 m deep",
@@ -51,15 +51,11 @@ def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, t
 def test_of_many_gauges_the_first_are_drawn_and_others_by_name(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(series, "DRAWN", 1)
     with open_data(folder / "stations.nc") as data:
-        figure, named = series.draw(data, "station", "eta"), series.draw(data, "station", "eta", ["b"])
+        figure, named = series.draw_places(data, "station", "eta"), series.draw_places(data, "station", "eta", ["b"])
         assert [title for title, _ in lines_of(figure)][0].startswith("Côte:")
         assert [title for title, _ in lines_of(named)][0].startswith("b:")
         assert len(figure.axes) == len(named.axes) == 1
         assert "1 of 2 stations" in figure.get_suptitle()
-        np.testing.assert_allclose(
-            lines_of(named)[0][1] / np.abs(lines_of(named)[0][1]).max(),
-            data["eta"][:, 1] / np.abs(data["eta"][:, 1]).max(),
-        )
     done = CliRunner().invoke(main, ["plot", str(folder), "--station", "b", "-o", str(tmp_path / "b.png")])
     assert done.exit_code == 0, done.output
     refused = CliRunner().invoke(main, ["plot", str(folder), "--station", "c"])
@@ -70,7 +66,7 @@ def test_of_many_gauges_the_first_are_drawn_and_others_by_name(folder, tmp_path,
 
 def test_transports_are_shown_in_sverdrup(folder, tmp_path):
     with open_data(folder / "sections.nc") as data:
-        figure = series.draw(data, "section", "transport")
+        figure = series.draw_places(data, "section", "transport")
         ((title, drawn),) = lines_of(figure)
         np.testing.assert_allclose(drawn, data["transport"][:, 0] * 1e-6, rtol=1e-12)
     assert title == "cut: x = 32.5 km, y = -2.5 km to x = 32.5 km, y = 37.5 km"
@@ -124,8 +120,3 @@ def test_a_run_without_is_told_how_to_have_them(run):
     for draw, words in ((plot_stations, "stations.nc"), (plot_sections, "sections.nc"), (plot_maxima, "output.maxima")):
         with pytest.raises(PlotError, match=words):
             draw(run)
-
-
-@pytest.mark.parametrize(("latest", "step"), [(500.0, 60.0), (9 * 3600.0, 3600.0), (40 * 86400.0, 5 * 86400.0)])
-def test_isochrones_are_as_far_apart_as_can_be_read(latest, step):
-    assert next(each for each in maxima.STEPS if latest / each <= maxima.MOST) == step

@@ -57,12 +57,7 @@ def configuration(ny, nx, fields=None, sphere=False, in_time=False, **overrides)
         "case": case_of(fields | (weather(ny, nx) if in_time else {}), "Random"),
         "forcing": {"every": 33.0},
         "grid": {"ny": ny, "nx": nx} | (SPHERE if sphere else {"dx": 4e3, "dy": 5e3}),
-        "physics": {
-            "f0": 0.0 if sphere else 1e-4,
-            "viscosity": 300.0,
-            "quadratic_drag": 2e-3,
-            "gravity": 9.81,
-        },
+        "physics": {"f0": 0.0 if sphere else 1e-4, "viscosity": 300.0, "quadratic_drag": 2e-3, "gravity": 9.81},
         "time": {"dt": 20.0},
         "run": {"dtype": "float64", "steps": 1},
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import netCDF4
 import numpy as np
@@ -14,39 +13,34 @@ from .. import style
 from ..dataset import field_names, seconds
 from ..record import Map
 from ..shown import read, read_all
+from ..titles import titles
 
+#: Most bytes of all maps before compression, and most cells of a map along its longer side.
+MOST_BYTES, MOST_CELLS = 40 * 10**6, 640
 #: Bytes from 0 to LEVELS are values between the ends of the colours; MISSING is land.
 LEVELS, MISSING = 253, 255
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of the size of a page's maps.
-
-    Attributes:
-        total: most bytes of all maps.
-        side: most cells of a map along its longer side.
-    """
-
-    total: int
-    side: int
-
-    def block(self, shape: tuple[int, int]) -> int:
-        """Rows and columns of the blocks of cells that are averaged."""
-        return -(-max(shape) // self.side)
-
-    def every(self, data: netCDF4.Dataset, names: Sequence[str]) -> int:
-        """The interval of the records that are kept."""
-        shape = data[field_names(data)[0]].shape[-2:]
-        cells = np.prod([-(-length // self.block(shape)) for length in shape])
-        return max(1, -(-int(cells) * len(names) * seconds(data).size // self.total))
+def maps(data: netCDF4.Dataset, names: list[str]) -> dict:
+    """The fields and the words above them, as page.js takes them; every n-th record, and the last."""
+    times, shape = seconds(data), data[field_names(data)[0]].shape[-2:]
+    block = -(-max(shape) // MOST_CELLS)
+    cells = int(np.prod([-(-length // block) for length in shape]))
+    every = max(1, -(-cells * len(names) * times.size // MOST_BYTES))
+    records, title = sorted({*range(0, times.size, every), times.size - 1}), titles(data)
+    return {
+        "fields": [packed(data, name, records, block) for name in names],
+        "titles": [title(record) for record in records],
+        "times": [float(times[record]) for record in records],
+        "left_out": times.size - len(records),
+        "land": style.LAND,
+    }
 
 
-def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], limits: Limits) -> dict:
-    """One field in all records, for page.js: its look, its position, its bytes [record, y, x]."""
+def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int) -> dict:
+    """One field in some records, averaged over blocks: its look, its position, its bytes [record, y, x]."""
     look = style.look(read_all(data, [name], records, [None]))
-    first = read(data, name, records[0])
-    block, (low, high) = limits.block(first.values.shape), look.limits
+    first, (low, high) = read(data, name, records[0]), look.limits
     levels = [quantised(averaged(look.scaled(read(data, name, record)), block), low, high) for record in records]
     rows, columns = levels[0].shape
     return {
@@ -66,21 +60,17 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], limits: Lim
 
 def axes(field: Map) -> dict:
     """Edges of the cells around the points of a field, in a suitable unit, and the names of the axes."""
-    (dx, dy), west, south = field.spacing, field.x[0], field.y[0]
-    size, unit = field.unit
-    edges = (west - dx / 2, west + (field.x.size - 0.5) * dx, south - dy / 2, south + (field.y.size - 0.5) * dy)
-    names = field.names
-    return {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": names}
+    (dx, dy), (size, unit) = field.spacing, field.unit
+    edges = field.x[0] - dx / 2, field.x[-1] + dx / 2, field.y[0] - dy / 2, field.y[-1] + dy / 2
+    return {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": field.names}
 
 
 def averaged(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:
     """Means over blocks of cells that are not masked; the last blocks of rows and columns may be smaller."""
-    if block == 1:
-        return values
-    starts = [np.arange(0, length, block) for length in values.shape]
+    rows, columns = (np.arange(0, length, block) for length in values.shape)
 
     def sums(array):
-        return np.add.reduceat(np.add.reduceat(array, starts[0], 0), starts[1], 1)
+        return np.add.reduceat(np.add.reduceat(array, rows, 0), columns, 1)
 
     count = sums((~np.ma.getmaskarray(values)).astype(float))
     total = sums(np.ma.filled(values, 0).astype(float))

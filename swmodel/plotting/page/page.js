@@ -172,63 +172,74 @@ function chartIn(place, label, about) {
   return canvas;
 }
 
+// The frame of a chart with ticks [place in pixels, text] along both axes, and the unit of the axis below.
+function frame(pen, { left, top, width, height }, across, up, unit) {
+  pen.fillStyle = colour("--quiet");
+  pen.textAlign = "right";
+  for (const [y, text] of up) {
+    pen.fillRect(left - 4, y, 4, 1);
+    pen.fillText(text, left - 6, y + 4);
+  }
+  pen.fillText(unit, left + width, top + height + 30);
+  pen.textAlign = "center";
+  for (const [x, text] of across) {
+    pen.fillRect(x, top + height, 1, 4);
+    pen.fillText(text, x, top + height + 16);
+  }
+  pen.strokeStyle = colour("--rule");
+  pen.strokeRect(left + 0.5, top + 0.5, width, height);
+}
+
+// A line through points [x, y] in pixels; a gap where y is null.
+function curve(pen, points, name) {
+  pen.strokeStyle = colour(name);
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  points.forEach(([x, y], k) => {
+    if (y === null) return;
+    if (k && points[k - 1][1] !== null) pen.lineTo(x, y);
+    else pen.moveTo(x, y);
+  });
+  pen.stroke();
+}
+
+const nearest = (times, time) => {
+  const apart = times.map((t) => Math.abs(t - time));
+  return apart.indexOf(Math.min(...apart));
+};
+
 class Series {
   constructor(content, show) {
     this.content = content;
     this.charts = content.series.map((series) => {
       const canvas = chartIn("series", series.label, `${series.label} over time`);
-      canvas.addEventListener("click", (event) => show(this.nearest(series, canvas, event.offsetX)));
+      canvas.addEventListener("click", (event) => {
+        const { left, width } = canvas.box, first = series.times[0], last = series.times.at(-1);
+        show(nearest(content.times, first + (last - first) * (event.offsetX - left) / width));
+      });
       return { series, canvas };
     });
     const last = Math.max(1, ...content.series.flatMap((series) => series.times));
     [this.size, this.unit] = [[86400, "days"], [3600, "hours"], [60, "minutes"], [1, "seconds"]].find(([size]) => last >= size);
   }
 
-  nearest(series, canvas, x) {
-    const first = series.times[0], last = series.times[series.times.length - 1];
-    const { left, width } = canvas.box, time = first + (last - first) * (x - left) / width;
-    const apart = this.content.times.map((t) => Math.abs(t - time));
-    return apart.indexOf(Math.min(...apart));
-  }
-
   draw(record) {
     for (const { series, canvas } of this.charts) this.chart(series, canvas, this.content.times[record]);
   }
 
-  chart(series, canvas, now) {
+  chart({ times, values }, canvas, now) {
     const pen = prepared(canvas, 140), top = 6, height = 104;
-    const there = series.values.filter((value) => value !== null), { times } = series;
+    const there = values.filter((value) => value !== null);
     const low = Math.min(...there), high = Math.max(...there), span = high - low || Math.abs(high) || 1;
-    const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times[times.length - 1] - first || 1;
+    const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times.at(-1) - first || 1;
     const marks = ticks(bottom, bottom + range, 3), left = 14 + Math.max(...marks.map(([, text]) => pen.measureText(text).width));
     const width = canvas.clientWidth - left - 16;
-    canvas.box = { left, width };
+    canvas.box = { left, top, width, height };
     const x = (time) => left + width * (time - first) / long, y = (value) => top + height * (1 - (value - bottom) / range);
-    pen.fillStyle = colour("--quiet");
-    pen.textAlign = "right";
-    for (const [value, text] of marks) {
-      pen.fillRect(left - 4, y(value), 4, 1);
-      pen.fillText(text, left - 6, y(value) + 4);
-    }
-    pen.textAlign = "center";
-    for (const [time, text] of ticks(first / this.size, (first + long) / this.size, 4)) {
-      pen.fillRect(x(time * this.size), top + height, 1, 4);
-      pen.fillText(text, x(time * this.size), top + height + 16);
-    }
-    pen.textAlign = "right";
-    pen.fillText(this.unit, left + width, top + height + 29);
-    pen.strokeStyle = colour("--rule");
-    pen.strokeRect(left + 0.5, top + 0.5, width, height);
+    const hours = ticks(first / this.size, (first + long) / this.size, 4).map(([time, text]) => [x(time * this.size), text]);
+    frame(pen, canvas.box, hours, marks.map(([value, text]) => [y(value), text]), this.unit);
     if (now >= first && now <= first + long) pen.fillRect(x(now), top, 1, height);
-    pen.strokeStyle = colour("--line");
-    pen.lineWidth = 1.5;
-    pen.beginPath();
-    series.values.forEach((value, k) => {
-      if (value === null) return;
-      if (k && series.values[k - 1] !== null) pen.lineTo(x(times[k]), y(value));
-      else pen.moveTo(x(times[k]), y(value));
-    });
-    pen.stroke();
+    curve(pen, values.map((value, k) => [x(times[k]), value === null ? null : y(value)]), "--line");
   }
 }
 
@@ -240,42 +251,20 @@ class Spectra {
   }
 
   draw(time) {
-    const apart = this.charts.length ? this.spectra.times.map((t) => Math.abs(t - time)) : [];
-    for (const { of, canvas } of this.charts) this.chart(of.values, canvas, apart.indexOf(Math.min(...apart)));
+    for (const { of, canvas } of this.charts) this.chart(of.values, canvas, nearest(this.spectra.times, time));
   }
 
   chart(values, canvas, record) {
     const k = this.spectra.wavenumbers, pen = prepared(canvas, 220), top = 6, height = 170, left = 46;
     const there = [...values[0], ...values[record]].filter((value) => value !== null), width = canvas.clientWidth - left - 16;
     if (!there.length) return;
-    const low = Math.min(...there) / 2, high = Math.max(...there) * 2, first = k[0] / 1.1, last = k[k.length - 1] * 1.1;
+    const low = Math.min(...there) / 2, high = Math.max(...there) * 2, first = k[0] / 1.1, last = k.at(-1) * 1.1;
     const x = (at) => left + width * Math.log(at / first) / Math.log(last / first);
     const y = (at) => top + height * Math.log(high / at) / Math.log(high / low);
-    pen.fillStyle = colour("--quiet");
-    pen.textAlign = "right";
-    for (const [value, text] of decades(low, high, 6)) {
-      pen.fillRect(left - 4, y(value), 4, 1);
-      pen.fillText(text, left - 6, y(value) + 4);
-    }
-    pen.textAlign = "center";
-    for (const [value, text] of decades(first, last, 6)) {
-      pen.fillRect(x(value), top + height, 1, 4);
-      pen.fillText(text, x(value), top + height + 16);
-    }
-    pen.textAlign = "right";
-    pen.fillText("rad km⁻¹", left + width, top + height + 31);
-    pen.strokeStyle = colour("--rule");
-    pen.strokeRect(left + 0.5, top + 0.5, width, height);
-    for (const [of, name, wide] of [[0, "--rule", 1.5], [record, "--line", 1.5]]) {
-      pen.strokeStyle = colour(name);
-      pen.lineWidth = wide;
-      pen.beginPath();
-      values[of].forEach((value, n) => {
-        if (value === null) return;
-        if (n && values[of][n - 1] !== null) pen.lineTo(x(k[n]), y(value));
-        else pen.moveTo(x(k[n]), y(value));
-      });
-      pen.stroke();
+    const at = (place, marks) => marks.map(([value, text]) => [place(value), text]);
+    frame(pen, { left, top, width, height }, at(x, decades(first, last, 6)), at(y, decades(low, high, 6)), "rad km⁻¹");
+    for (const [of, name] of [[0, "--rule"], [record, "--line"]]) {
+      curve(pen, values[of].map((value, n) => [x(k[n]), value === null ? null : y(value)]), name);
     }
   }
 }

@@ -9,12 +9,7 @@ def mask(*rows):
     return np.array([[letter == "~" for letter in row] for row in rows])
 
 
-LAKES = mask(
-    "~~.......~",
-    "~~..~~...~",
-    "......~~..",
-    "..~.......",
-)
+LAKES = mask("~~.......~", "~~..~~...~", "......~~..", "..~.......")
 
 
 def test_all_but_the_largest_sea_is_closed_and_one_across_the_ring_is_one():
@@ -39,15 +34,7 @@ def test_seas_that_are_to_stay_stay():
 def test_bays_of_one_cell_are_closed_up_to_where_they_are_wide():
     """But water goes on beyond the edge."""
     wet, closed = close(
-        mask(
-            "~~~~~~~~~~",
-            "~~.~..~~~~",
-            "~~.~.~~~~~",
-            "~~.~.~~~~~",
-            "~.......~~",
-            ".........~",
-        ),
-        ring=False,
+        mask("~~~~~~~~~~", "~~.~..~~~~", "~~.~.~~~~~", "~~.~.~~~~~", "~.......~~", ".........~"), ring=False
     )
     assert [(one.what, one.cells, one.column) for one in closed] == [("bay", 3, 3)]
     assert (wet[:, 3] == [True, False, False, False, False, False]).all()

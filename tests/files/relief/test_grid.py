@@ -157,11 +157,7 @@ def test_the_sea_that_is_to_be_kept_is_named_by_a_place_in_it(folder):
             2,
             "--resolution: cells of 1e-09 degrees: at most 1000000000",
         ),
-        (
-            ("--region", "0,5,0,0.5"),
-            2,
-            "--resolution: cells of 1 degrees are larger than the region, 5 by 0.5 degrees",
-        ),
+        (("--region", "0,5,0,0.5"), 2, "--resolution: cells of 1 degrees are larger than the region, 5 by 0.5 degrees"),
         (("--region", "0,10,80,95"), 2, "--region: latitudes are -90 to 90, not 80 to 95"),
         (("--region", "0,400,0,20"), 2, "--region: the domain is 400 degrees wide: longitudes overlap"),
         (("--region", "20,25,-2,2"), 2, "--region: there is no water in it by"),

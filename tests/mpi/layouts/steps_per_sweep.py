@@ -17,11 +17,7 @@ NY, NX, STEPS = 34, 35, 10
 PHASES = (((1, 1),), ((2, 2),), ((4, 1),), ((1, 4),))
 VARIANTS = {
     "channel, ab2": {"run__dtype": "float32"},
-    "closed basin, no slip, ab3": {
-        "grid__periodic_x": False,
-        "physics__slip": "no",
-        "time__stepper": "ab3",
-    },
+    "closed basin, no slip, ab3": {"grid__periodic_x": False, "physics__slip": "no", "time__stepper": "ab3"},
     "doubly periodic, Arakawa-Lamb, leapfrog": {
         "grid__periodic_y": True,
         "scheme__vorticity_flux": "arakawa_lamb",

@@ -261,26 +261,10 @@ def test_a_function_of_points_and_time_is_that_of_a_case():
 @pytest.mark.parametrize(
     ("fields", "options", "message"),
     [
-        (
-            {"wind_x": in_time()},
-            {"time.start": ""},
-            'at which the run starts, as time.start = "2020-02-28T00:00:00"',
-        ),
-        (
-            {"wind_x": in_time(calendar="noleap")},
-            {},
-            'fields: wind_x has the calendar "noleap", the run prolep',
-        ),
-        (
-            {"wind_x": in_time(hours=HOURS[::-1])},
-            {},
-            "fields: wind_x: times must rise, but 2020-02-28T06",
-        ),
-        (
-            {"wind_x": in_time("2020-02-29")},
-            {},
-            "fields: wind_x: its records begin at 2020-02-29T00:00:00, ",
-        ),
+        ({"wind_x": in_time()}, {"time.start": ""}, 'at which the run starts, as time.start = "2020-02-28T00:00:00"'),
+        ({"wind_x": in_time(calendar="noleap")}, {}, 'fields: wind_x has the calendar "noleap", the run prolep'),
+        ({"wind_x": in_time(hours=HOURS[::-1])}, {}, "fields: wind_x: times must rise, but 2020-02-28T06"),
+        ({"wind_x": in_time("2020-02-29")}, {}, "fields: wind_x: its records begin at 2020-02-29T00:00:00, "),
         ({"wind_x": in_time(units="dyn cm-2")}, {}, 'fields: wind_x is in "dyn cm-2"; convert it to "Pa"'),
         ({"depth": in_time()}, {}, "fields: depth has time besides y and x; choose one, as .isel(time=0)"),
         ({"depth": lambda at, t: 100.0}, {}, "fields: depth: does not vary in time; must be a function of (at)"),

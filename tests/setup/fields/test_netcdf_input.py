@@ -12,7 +12,6 @@ from swmodel.ocean.elements import index_of
 from swmodel.ocean.table import GIVEN, VARIABLES
 from swmodel.setup import fields
 from swmodel.setup.fields.netcdf_input import InputError, read, read_field
-from swmodel.setup.fields.netcdf_input.read import runs
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
@@ -120,11 +119,6 @@ def test_rows_and_columns_in_any_order_round_the_ring(ocean, rows, columns):
     path = ocean(z=(VALUES, DEPTH))
     rows, columns = np.array(rows) % NY, np.array(columns) % NX
     np.testing.assert_array_equal(values_of(path, "depth", rows, columns), VALUES[np.ix_(rows, columns)])
-
-
-def test_numbers_fall_into_runs():
-    assert runs(np.array([8, 9, 0, 1, 1, 5])) == [slice(0, 2), slice(5, 6), slice(8, 10)]
-    assert runs(np.array([3])) == [slice(3, 4)]
 
 
 def test_a_block_that_reaches_round_the_ring_reads_no_more_than_itself(ocean, monkeypatch):
@@ -254,22 +248,6 @@ def test_missing_values_of_the_mask_are_land(ocean):
     wet = fields.wet(config, range(NY), range(NX))
     assert wet[1, 1] == 0
     assert wet.sum() == NY * NX - 1
-
-
-def test_formulas_and_files_of_the_same_field_agree_on_every_block(ocean):
-    formula = load("jet", {"grid.nx": NX, "grid.ny": NY}, {})
-    values = {name: fields.evaluate(formula, name, range(NY), range(NX)) for name in ("eta", "u")}
-    path = ocean(
-        eta=(np.broadcast_to(values["eta"], (NY, NX)), {"units": "m"}),
-        u=(np.broadcast_to(values["u"], (NY, NX)), {"units": "m s-1"}),
-    )
-    file = load("jet", {"grid.nx": NX, "grid.ny": NY, "input.eta": f"{path}:eta", "input.u": f"{path}:u"}, {})
-    for rows, columns in (([-1, 0, 1], [5, 6, 7]), ([3, 4, 5, 6], [-2, -1, 0])):
-        for name in ("eta", "u"):
-            expected = fields.evaluate(formula, name, rows, columns)
-            np.testing.assert_array_equal(
-                fields.evaluate(file, name, rows, columns), np.broadcast_to(expected, (len(rows), len(columns)))
-            )
 
 
 def test_an_existing_file_whose_name_has_a_colon_is_read(ocean, tmp_path):
