@@ -48,6 +48,8 @@ PARAMETERS = {
     "physics.beta": (-1, 0, -1, 0),
     **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key},
     "open_sides.pressure": (2, 0, -2, 1),
+    "open_sides.amplitude": (0, 1, 0, 0),
+    "open_sides.phase": (0, 0, 0, 0),
     "body_force.x": (1, 0, -2, 0),
     "body_force.x_amplitude": (1, 0, -2, 0),
     "body_force.x_phase": (0, 0, 0, 0),
@@ -108,7 +110,7 @@ def options_in(units, options):
     numbers = {}
     for key, powers in PARAMETERS.items():
         section, name = key.split(".")
-        if (number := getattr(getattr(complete, section), name)) is not None:
+        if (number := getattr(getattr(complete, section), name)) not in (None, ()):
             numbers[f"{section}__{name}"] = number * factor(powers, units)
     return options | numbers
 

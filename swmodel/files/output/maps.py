@@ -13,7 +13,7 @@ from ...ocean.variable import Variable
 from ..draft import Draft
 from ..gather import gathered
 from .metadata import define_field, define_grid, define_provenance
-from .static import define_static, land, on_water, static_rows
+from .static import define_static, land, on_water, place_of, static_rows
 
 
 class Largest(NamedTuple):
@@ -69,7 +69,8 @@ class _Writer:
         define_grid(self.file, self.config.grid)
         define_static(self.file, self.config)
         for name, values in static_rows(self.config, 0, self.config.grid.ny):
-            self.file[name][:] = values
+            array, at = place_of(self.config, name)
+            self.file[array][at or ...] = values
 
     def store(self, entry: Variable, at, first: int, rows: np.ndarray) -> None:
         """Write rows of a map, or of the one `at` a place of its axis, from row `first` on, and keep its Largest."""
