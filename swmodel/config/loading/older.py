@@ -69,8 +69,8 @@ def expanded(
         for at, given in values.items():
             bare[number].values[at] = given
         if not quiet:
-            written = ", ".join(f"{'.'.join(at)} = {given.value}" for at, given in values.items())
-            remark(f"{next(iter(values.values())).place}: is written in another way now: {written}")
+            written = ", ".join(f"{'.'.join(at)} = {each.value}" for at, each in values.items() if each.value != [])
+            remark(f"{next(iter(values.values())).place} is an earlier form; write {written}")
     for layer in bare:
         if texts := own_fields(layer):
             layer.values[OWN] = layer.values[OWN]._replace(value=[today(text) for text in texts])
