@@ -27,8 +27,11 @@ TRACERS, FILE = ("physics", "tracers"), ("input", "tracer")
 #: Keys of a constituent in [open_sides]; fields of its tide in [input] and in Python.
 NUMBER = re.compile(rf"({'|'.join(NAMES).lower()})_(amplitude|phase)")
 FIELD = re.compile(rf"outside_({'|'.join(NAMES).lower()})_(transport_[xy]_)?(cosine|sine)")
+#: The errors of the first guess of these fields in [assimilation].
+SIGMA = re.compile(f"sigma_{FIELD.pattern}")
+PATTERNS = {"open_sides": NUMBER, "input": FIELD, "assimilation": SIGMA}
 #: The keys of the lists of today.
-CONSTITUENTS, OWN = ("open_sides", "constituents"), ("own", "fields")
+CONSTITUENTS, OWN, CONTROLS = ("open_sides", "constituents"), ("own", "fields"), ("assimilation", "controls")
 LISTS = {"amplitude": ("open_sides", "amplitude"), "phase": ("open_sides", "phase")} | {
     array: ("input", array) for array in ARRAYS
 }
@@ -60,7 +63,7 @@ def expanded(
         quiet: nothing is logged.
     """
     problems: list[str] = []
-    found = [*of_tracer(layers, problems), *of_tides(layers, convert, problems)]
+    found = [*of_tracer(layers, problems), *of_tides(layers, convert, problems), *of_sigmas(layers, problems)]
     bare = [
         Layer({at: each for at, each in layer.values.items() if not is_old(at, each)}, layer.problems)
         for layer in layers
@@ -68,12 +71,15 @@ def expanded(
     for values, number in found:
         for at, given in values.items():
             bare[number].values[at] = given
-        if not quiet:
-            written = ", ".join(f"{'.'.join(at)} = {each.value}" for at, each in values.items() if each.value != [])
+        written = ", ".join(f"{'.'.join(at)} = {each.value}" for at, each in values.items() if each.value != [])
+        if written and not quiet:
             remark(f"{next(iter(values.values())).place} is an earlier form; write {written}")
     for layer in bare:
         if texts := own_fields(layer):
             layer.values[OWN] = layer.values[OWN]._replace(value=[today(text) for text in texts])
+        names = layer.values[CONTROLS].value if CONTROLS in layer.values else ()
+        if isinstance(names, list | tuple) and any(isinstance(name, str) and FIELD.fullmatch(name) for name in names):
+            layer.values[CONTROLS] = layer.values[CONTROLS]._replace(value=[today(str(name)) for name in names])
     return bare, problems
 
 
@@ -85,8 +91,7 @@ def is_old(at: tuple[str, str], given: Given) -> bool:
 def match_of(at: tuple[str, str]) -> re.Match | None:
     """The match of a key of one constituent."""
     section, key = at
-    pattern = {"open_sides": NUMBER, "input": FIELD}.get(section)
-    return pattern.fullmatch(key) if pattern else None
+    return PATTERNS[section].fullmatch(key) if section in PATTERNS else None
 
 
 def own_fields(layer: Layer) -> list[str]:
@@ -129,7 +134,7 @@ def of_tides(layers: Sequence[Layer], convert, problems: list[str]) -> list[Olde
             for name, value in zip(table, values if isinstance(values, tuple | list) else (), strict=False):
                 table[name] |= {(key, part): value for part in PARTS} if key in ARRAYS else {key: value}
         for at, given in layer.values.items():
-            if match := match_of(at):
+            if at[0] != "assimilation" and (match := match_of(at)):
                 value = value_of(given, at, problems)
                 name, asked = match[1].upper(), asked or bool(value)
                 key = match[2] if at[0] == "open_sides" else (element_of(match).partition("[")[0], match[3])
@@ -149,6 +154,22 @@ def of_tides(layers: Sequence[Layer], convert, problems: list[str]) -> list[Olde
             found = [table[name].get(key, 0.0) for name in names]
         values[at] = found if any(found) else []
     return [Older({at: Given(value, last[1], Path()) for at, value in values.items()}, last[0])]
+
+
+def of_sigmas(layers: Sequence[Layer], problems: list[str]) -> list[Older]:
+    """The error of each array of the tide that stands for those of its fields, which have to be the same or zero."""
+    found = []
+    for number, layer in enumerate(layers):
+        for at, given in layer.values.items():
+            if at[0] == "assimilation" and (match := match_of(at)) and (value := value_of(given, at, problems)):
+                key = ("assimilation", f"sigma_{array_of(element_of(match))}")
+                found.append(Older({key: Given(value, given.place, Path())}, number))
+    sizes = {(each.number, *each.values): next(iter(each.values.values())) for each in found}
+    for each in found:
+        ((key, given),) = each.values.items()
+        if sizes[each.number, key].value != given.value:
+            problems.append(f"{given.place}: has one value for all constituents; write {'.'.join(key)}")
+    return list({(each.number, *each.values): each for each in found}.values())
 
 
 def value_of(given: Given, at: tuple[str, str], problems: list[str]) -> Any:

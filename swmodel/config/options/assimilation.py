@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, create_model
 
 from ...errors import suggest
-from ...ocean.elements import array_of
+from ...ocean.elements import array_of, index_of
 from ...ocean.option import Section, option
 from ...ocean.table import CONTROLS, PAIRS
+
+#: The controls, in words: an array stands for its elements.
+OFFERED = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(name) else name for name in CONTROLS)
 
 
 def known(name: str) -> str:
@@ -42,7 +45,7 @@ class Search(Section):
 
     observations: str = option("", "", "NetCDF file of observations; a twin experiment without one makes its own")
     controls: tuple[ControlName, ...] = option(
-        ("eta", "u", "v"), "", f"what is found: {', '.join(dict.fromkeys(map(array_of, CONTROLS)))}"
+        ("eta", "u", "v"), "", f"what is found: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
     )
     every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
     length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ocean.variable import Variable
+from ...parallel.worker import NETCDF
 from ..draft import Draft
 from ..gather import gathered
 from .metadata import define_field, define_grid, define_provenance
@@ -42,15 +43,16 @@ def write_maps(
     """
     writer = _Writer(config, outside)
     draft = Draft(path, transport, writer.close)
-    draft.do(writer.open, draft.temporary, transport, command_line)
-    draft.do(define, writer.file)
-    for entry, local in maps:
-        local = np.asarray(local)
-        draft.do(define_field, writer.file, entry, config, (axis,) if local.ndim == 3 else ())
-        for number, one in enumerate(local) if local.ndim == 3 else [((), local)]:
-            draft.fill(partial(writer.store, entry, number), gathered(transport, one))
-    draft.do(writer.close)
-    draft.finish()
+    with NETCDF:
+        draft.do(writer.open, draft.temporary, transport, command_line)
+        draft.do(define, writer.file)
+        for entry, local in maps:
+            local = np.asarray(local)
+            draft.do(define_field, writer.file, entry, config, (axis,) if local.ndim == 3 else ())
+            for number, one in enumerate(local) if local.ndim == 3 else [((), local)]:
+                draft.fill(partial(writer.store, entry, number), gathered(transport, one))
+        draft.do(writer.close)
+        draft.finish()
     return writer.largest
 
 

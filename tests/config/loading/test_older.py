@@ -58,3 +58,14 @@ def test_the_configuration_of_an_earlier_run_determines_the_same_answer(tmp_path
     assert before.pop("open_sides.phase", []) == []
     assert after.pop("open_sides.phase") == []
     assert before == after
+
+
+def test_errors_of_fields_of_constituents_are_those_of_the_array(tmp_path, caplog):
+    text = "[assimilation]\ncontrols = ['eta', 'outside_m2_cosine', 'outside_m2_sine']\n"
+    text += "sigma_outside_m2_cosine = 0.1\nsigma_outside_m2_sine = 0.1\nsigma_outside_s2_transport_x_sine = 0.0\n"
+    config = loaded(tmp_path, text)
+    assert config.assimilation.controls == ("eta", "outside_tide_level[M2,cosine]", "outside_tide_level[M2,sine]")
+    assert config.assimilation.sigma_outside_tide_level == 0.1
+    assert "assimilation.sigma_outside_tide_level = 0.1" in caplog.text
+    with pytest.raises(ConfigError, match="one value for all constituents"):
+        loaded(tmp_path, text.replace("m2_sine = 0.1", "m2_sine = 0.2"))
