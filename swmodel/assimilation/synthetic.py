@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import UsageError, file_errors
 from ..files.journal import recover
 from ..ocean.coordinates import axes, edges, metres, on_sphere
+from ..parallel.worker import NETCDF
 from ..setup.positions.stencils import QUANTITIES, neighbourhoods, stencils
 from .observations import TOLERANCE, Observations
 
@@ -171,7 +172,7 @@ def in_output(observations: Observations, path, config) -> np.ndarray:
 
     with file_errors(path, "read"):
         recover(path)
-        with netCDF4.Dataset(path) as dataset:
+        with NETCDF, netCDF4.Dataset(path) as dataset:
             return by_quantity(observations, lambda name, at: in_records(dataset, path, name, at, config))
 
 

@@ -32,7 +32,7 @@ class GulfTide(Case):
     defaults = {
         "grid": {"nx": 80, "ny": 20, "dx": 3e3, "dy": 3e3, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 100.0, "linear_drag": 2e-5},
-        "open_sides": {"sides": ("east",)},
+        "open_sides": {"sides": ("east",), "constituents": ("M2",)},
         "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0, "dtype": "float64"},
         "output": {"every": PERIOD / 8},
@@ -42,17 +42,16 @@ class GulfTide(Case):
         """`physics.depth` at the mouth."""
         return config.physics.depth * ((config.case.head + at.x) / mouth(config)) ** 2
 
-    def outside_m2_cosine(self, config, at):
-        return outside(config)[0].real
+    def outside_tide_level(self, config, at):
+        return parts(outside(config)[0])
 
-    def outside_m2_sine(self, config, at):
-        return -outside(config)[0].imag
+    def outside_tide_transport_x(self, config, at):
+        return parts(outside(config)[1])
 
-    def outside_m2_transport_x_cosine(self, config, at):
-        return outside(config)[1].real
 
-    def outside_m2_transport_x_sine(self, config, at):
-        return -outside(config)[1].imag
+def parts(amplitude):
+    """The factors of cos(wt) and sin(wt) of M2 alone, [constituent, part], from the complex one of exp(iwt)."""
+    return [[amplitude.real, -amplitude.imag]]
 
 
 def mouth(config):

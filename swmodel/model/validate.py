@@ -22,9 +22,9 @@ from ..setup.checks import outside
 from ..setup.checks.extremes import CELLS, Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..setup.fields.formula import position_problems
-from ..setup.fields.kinds import field_of
+from ..setup.fields.kinds import field_of, file_of
 from ..setup.fields.netcdf_input import InputError
-from ..setup.fields.own import formulas
+from ..setup.fields.own import fields_of, formulas
 from ..setup.fields.varying import record
 from ..setup.positions import crossings, gauges
 from ..setup.setup import Setup, setup_of
@@ -172,8 +172,8 @@ def repeated(names: Iterable) -> list[tuple[Any, int]]:
 
 def check_files(config: Config) -> Iterator[str]:
     """Whether each input file holds its field on this grid."""
-    for name in type(config.input).model_fields:
-        if getattr(config.input, name):
+    for name in fields_of(config):
+        if file_of(config, name):
             try:
                 field_of(config, name).check()
             except InputError as error:

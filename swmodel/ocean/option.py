@@ -66,6 +66,8 @@ class Section(BaseModel):
     @classmethod
     def moderate(cls, value: Any) -> Any:
         """The value, unless it is a number so large or small that arithmetic would fail."""
+        if isinstance(value, tuple):
+            return tuple(cls.moderate(each) for each in value)
         if isinstance(value, float) and value != 0 and not LEAST <= abs(value) <= MOST:
             raise ValueError(f"must be 0 or between {LEAST:g} and {MOST:g} in size, not {value:g}")
         if isinstance(value, int) and abs(value) > MOST_WHOLE:

@@ -6,6 +6,9 @@ import threading
 from concurrent.futures import Future
 from queue import SimpleQueue
 
+#: Held by a thread while it uses netCDF4, which crashes where two threads use it at once, even for different files.
+NETCDF = threading.RLock()
+
 
 class Worker:
     """A thread, started by the first call. It is a daemon, so that the program can end even while a call hangs."""

@@ -177,10 +177,10 @@ def number_of(data: netCDF4.Dataset, member: int | None) -> str:
     return f", member {int(data['member'][find_member(data, member)])}" if "member" in data.variables else ""
 
 
-def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None) -> np.ma.MaskedArray:
-    """The values [y, x] of a field in the file, of one member if there are several; verified."""
+def stored(data: netCDF4.Dataset, name: str, record: int, member: int | None, along: int = 0) -> np.ma.MaskedArray:
+    """The values [y, x] of a field in the file, verified; of one member, or one place `along` another axis."""
     place, values = find_member(data, member), values_of(data, name, record)
-    return values if values.ndim == 2 else values[place]
+    return values if values.ndim == 2 else values[place if "member" in data.variables else along]
 
 
 def long_name_and_units(variable) -> tuple[str, str]:

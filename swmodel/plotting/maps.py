@@ -62,7 +62,7 @@ def plot(
             figure = spectrum.picture(data, record, time)
         elif hasattr(data, "quantity") and member is None:
             figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
-        elif hasattr(data, "constituents") and member is None:
+        elif "constituent" in data.dimensions and member is None:
             figure = tides.picture(data, fields and chosen(data, fields), scale, over)
         elif whole and "iteration" in data.dimensions:
             if over or scale != OF_RECORD:

@@ -90,9 +90,13 @@ def degrees(angle: float, letters: str) -> str:
     return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle else "0°"
 
 
-def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, or a field without time; of several members that with the number, else the first."""
-    variable, values = find_field(data, name), stored(data, name, record, member)
+def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0) -> Map:
+    """One record of a field, or a field without time; of several members that with the number, else the first.
+
+    `along`: the place on a first axis that is neither time nor members.
+    """
+    variable, values = find_field(data, name), stored(data, name, record, member, along)
+    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)

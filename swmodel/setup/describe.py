@@ -62,9 +62,9 @@ def origin(config, name: str) -> str:
     in_time = " in time" if fields.varies(config, name) else ""
     if name in config.own.names:
         return f"given in Python{in_time}"
-    if text := getattr(config.input, name, ""):
+    if text := fields.file_of(config, name):
         return f"file {text}{in_time}"
-    if hasattr(config.case, name):
+    if fields.in_case(config, name):
         return f"formula of the case{in_time}"
     units = entry_of(name, config.physics).units if name in VARIABLES else ""
     return f"{fields.constant(config, name):.6g}" + (f" {units}" if units not in ("", "1") else "")

@@ -38,7 +38,12 @@ def test_a_member_has_the_bits_of_a_run_alone():
 
 
 def test_a_member_is_seen_with_what_comes_in_through_open_sides_as_a_run_is():
-    sides = {"open_sides__sides": ("west", "south"), "open_sides__m2_amplitude": 0.5, "run__executor": "native"}
+    sides = {
+        "open_sides__sides": ("west", "south"),
+        "open_sides__constituents": ("M2",),
+        "open_sides__amplitude": (0.5,),
+        "run__executor": "native",
+    }
     config = configuration(run__dtype="float64", ensemble__members=2, **NUMBERS, **sides)
     members, simulation = Members(config), swmodel.Simulation(settings.whole(config))
     members.take_steps(3)

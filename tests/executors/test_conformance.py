@@ -42,14 +42,13 @@ OPEN = {
     },
     "west, east, south, north; arakawa_lamb, tide, tracer, sponge": {
         "scheme__vorticity_flux": "arakawa_lamb",
-        "open_sides__m2_amplitude": 0.5,
-        "open_sides__m2_phase": 70.0,
-        "open_sides__k1_amplitude": 0.2,
-        "open_sides__k1_phase": -30.0,
+        "open_sides__constituents": ("M2", "K1"),
+        "open_sides__amplitude": (0.5, 0.2),
+        "open_sides__phase": (70.0, -30.0),
         "tide__ramp": 50.0,
         **OPTIONS["tracer, sponge"],
     },
-    "south, east; fields": {"open_sides__transport_y": 3.0},
+    "south, east; fields": {"open_sides__transport_y": 3.0, "open_sides__constituents": ("K1", "M2")},
     "west, north; weather, sponge": {
         **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_x": 0.1},
         **{"sponge__rate": 1e-4, "sponge__width": 2e4},
@@ -93,9 +92,10 @@ def test_every_coefficient_of_the_sea_is_tried_as_a_number_and_as_a_field():
 def test_every_open_side_agrees(executor, option, sphere):
     fields = random_fields(7, 11)
     if "fields" in option:
-        names = ("level", "m2_sine", "m2_transport_x_cosine", "k1_transport_y_sine")
-        values = np.random.default_rng(2).random((4, 7, 11)) * np.reshape([1, 1, 9, 9], (4, 1, 1))
-        fields |= {f"outside_{name}": field for name, field in zip(names, values, strict=True)}
+        tides = np.random.default_rng(2).random((3, 2, 2, 7, 11)) * np.reshape([1, 9, 9], (3, 1, 1, 1, 1))
+        names = ("level", "transport_x", "transport_y")
+        fields |= {f"outside_tide_{name}": field for name, field in zip(names, tides, strict=True)}
+        fields |= {"outside_level": tides[0, 0, 0]}
     sides = tuple(option.split("; ")[0].split(", "))
     config = configuration(
         7, 11, fields, sphere=sphere, grid__periodic_x=False, open_sides__sides=sides, **OPEN[option]

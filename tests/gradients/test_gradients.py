@@ -33,7 +33,12 @@ def last_state(view, k):
     return view.state
 
 
-SIDES = {"open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3, "open_sides__m2_phase": 60.0}
+SIDES = {
+    "open_sides__sides": ("west", "north"),
+    "open_sides__constituents": ("M2",),
+    "open_sides__amplitude": (0.3,),
+    "open_sides__phase": (60.0,),
+}
 TERMS = {"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "body_force__x_amplitude": 1e-4}
 #: Each kind of stepper, both executors, and what begins or varies in a way of its own.
 RUNS = {

@@ -242,7 +242,12 @@ def test_what_a_function_sets_on_the_way_is_no_blow_up(tmp_path, given):
 @pytest.mark.parametrize("executor", ["reference", "native"])
 def test_water_that_falls_dry_at_a_stable_time_step_is_told_from_a_blow_up(tmp_path, executor):
     """An ebb of a metre over a floor at 0.6 m; where the tide itself blows up the message is another one."""
-    tide = {"open_sides.sides": ["west"], "open_sides.m2_amplitude": 1.0, "physics.quadratic_drag": 2.5e-3}
+    tide = {
+        "open_sides.sides": ["west"],
+        "open_sides.constituents": ("M2",),
+        "open_sides.amplitude": (1.0,),
+        "physics.quadratic_drag": 2.5e-3,
+    }
     options = {
         **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": executor},
         **{"grid.nx": 12, "grid.ny": 4, "grid.dx": 4e3, "grid.dy": 4e3, "time.stepper": "rk3", "run.days": 1.0},

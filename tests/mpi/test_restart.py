@@ -17,8 +17,17 @@ from swmodel.model.launch import find_mpiexec
 
 #: A tide and a current that come in from two sides.
 SIDES = [
-    *("-s", "grid.periodic_x=false", "-s", "open_sides.sides=west,east", "-s", "open_sides.m2_amplitude=0.3"),
-    *("-s", "open_sides.current_x=0.2", "-s", "open_sides.m2_phase=40", "-s", "tide.ramp=4000"),
+    *("-s", "grid.periodic_x=false", "-s", "open_sides.sides=west,east", "-s", "open_sides.constituents=M2"),
+    *(
+        "-s",
+        "open_sides.current_x=0.2",
+        "-s",
+        "open_sides.amplitude=0.3",
+        "-s",
+        "open_sides.phase=40",
+        "-s",
+        "tide.ramp=4000",
+    ),
 ]
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 

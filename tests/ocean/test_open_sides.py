@@ -69,11 +69,13 @@ def test_a_kelvin_wave_comes_in_and_leaves():
     ny, nx, spacing, f = 6, 20, 30e3, 1e-4
     w, amplitude = 2 * np.pi / PERIOD, 1e-5
     y, x = (np.arange(ny)[:, None] + 0.5) * spacing, (np.arange(nx)[None, :] - 0.5) * spacing  # x from the open face
-    fields = {"outside_m2_cosine": 2 * amplitude * np.exp(-y * f / C) * (x < 3 * spacing)}
+    cosine = 2 * amplitude * np.exp(-y * f / C) * (x < 3 * spacing)
+    fields = {"outside_tide_level": np.array([[cosine, 0 * cosine]])}
     dt = 0.5 * spacing / C
     size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": dt, "physics__f0": f}
     steps = round(2 * PERIOD / dt)
-    h, _, v = stepped(ny, nx, fields, steps, open_sides__sides=("west", "east"), **size)
+    sides = {"open_sides__sides": ("west", "east"), "open_sides__constituents": ("M2",)}
+    h, _, v = stepped(ny, nx, fields, steps, **sides, **size)
     eta = amplitude * np.exp(-y * f / C) * np.cos(w * (x / C - steps * dt))
     assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.01 * amplitude
     assert np.abs(v).max() < 0.01 * amplitude * G / C
@@ -96,19 +98,18 @@ def test_a_tide_given_with_its_transport_comes_in_as_it_is():
 
     def parts(size, place):
         lag = w * place / C
-        return size * np.cos(lag), size * np.sin(lag)
+        return np.array([[size * np.cos(lag), size * np.sin(lag)]])
 
-    names = [f"outside_m2_{what}{part}" for what in ("", "transport_x_") for part in ("cosine", "sine")]
-    given = dict(zip(names, (*parts(amplitude, x), *parts(amplitude * C, x + spacing / 2)), strict=True))
-    start = {"eta": given["outside_m2_cosine"], "u": given["outside_m2_transport_x_cosine"] / H}
+    level, transport = parts(amplitude, x), parts(amplitude * C, x + spacing / 2)
+    start = {"eta": level[0, 0], "u": transport[0, 0] / H}
     size = {"grid__dx": spacing, "grid__dy": spacing, "time__dt": 0.5 * spacing / C, "grid__periodic_y": True}
     steps = round(1.6 * PERIOD / size["time__dt"])
-    sides = {"open_sides__sides": ("west", "east")}
+    sides = {"open_sides__sides": ("west", "east"), "open_sides__constituents": ("M2",)}
+    given = {"outside_tide_level": level, "outside_tide_transport_x": transport}
     eta = amplitude * np.cos(w * (x / C - steps * size["time__dt"]))
     h, *_ = stepped(ny, nx, given | start, steps, **sides, **size)
     assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.002 * amplitude
-    level_alone = {name: values for name, values in given.items() if "transport" not in name}
-    h, *_ = stepped(ny, nx, level_alone | start, steps, **sides, **size)
+    h, *_ = stepped(ny, nx, {"outside_tide_level": level} | start, steps, **sides, **size)
     assert np.abs((h - H - eta)[:, 1:-1]).max() > 0.1 * amplitude
 
 

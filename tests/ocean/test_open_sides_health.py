@@ -35,7 +35,13 @@ def test_health_knows_what_comes_in(tmp_path):
     """A tide of two metres fills a basin at rest without an alarm; an instability is still noticed."""
     options = {
         **{"grid.periodic_x": False, "grid.nx": 30, "grid.ny": 4, "physics.depth": 20.0, "run.executor": "reference"},
-        **{"open_sides.sides": ["west"], "open_sides.m2_amplitude": 2.0, "run.days": 1.0, "run.check_every_steps": 5},
+        **{
+            "open_sides.sides": ["west"],
+            "open_sides.constituents": ("M2",),
+            "open_sides.amplitude": (2.0,),
+            "run.days": 1.0,
+            "run.check_every_steps": 5,
+        },
     }
     simulation = swmodel.Simulation(swmodel.load("rest", options, environ={}))
     simulation.run(tmp_path / "tide")

@@ -19,7 +19,11 @@ from swmodel.setup.setup import setup_of
 #: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
 BASIN = {
     **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
-    **{"open_sides__sides": ("west", "east", "south", "north"), "open_sides__m2_amplitude": 0.4},
+    **{
+        "open_sides__sides": ("west", "east", "south", "north"),
+        "open_sides__constituents": ("M2",),
+        "open_sides__amplitude": (0.4,),
+    },
     **{"open_sides__transport_x": 3.0, "open_sides__current_y": 0.05, "run__executor": "reference"},
 }
 

@@ -20,18 +20,37 @@ from swmodel.model.validate import check_config
             "open_sides.sides: there is no west side where grid.periodic_x is true",
         ),
         ({"open_sides.level": 0.1}, "open_sides.level: has no effect without open_sides.sides"),
-        ({"open_sides.m2_amplitude": 0.1}, "open_sides.m2_amplitude: has no effect without open_sides.sides"),
+        ({"open_sides.constituents": ["M2"]}, "open_sides.constituents: has no effect without open_sides.sides"),
         ({"open_sides.sides": ["south", "south"]}, "open_sides.sides: south, south: each is named once"),
-        ({"open_sides.sides": ["south"], "open_sides.k1_phase": 9.0}, "open_sides.k1_phase: has no effect where"),
+        ({"open_sides.sides": ["south"], "open_sides.constituents": ["K1"]}, "nothing is known of K1"),
         (
-            {"open_sides.sides": ["south"], "open_sides.m4_amplitude": 0.1, "time.dt": "4 h"},
+            {
+                "open_sides.sides": ["south"],
+                "open_sides.constituents": ["K1", "K1"],
+                "open_sides.amplitude": [0.1, 0.2],
+            },
+            'open_sides.constituents: "K1" is listed 2 times',
+        ),
+        (
+            {"open_sides.sides": ["south"], "open_sides.constituents": ["K1"], "open_sides.amplitude": [0.1, 0.2]},
+            "open_sides.amplitude: has 2 elements",
+        ),
+        ({"open_sides.sides": ["south"], "open_sides.phase": [9.0]}, "open_sides.phase: has no effect without"),
+        (
+            {
+                "open_sides.sides": ["south"],
+                "open_sides.constituents": ["M4"],
+                "open_sides.amplitude": [0.1],
+                "time.dt": "4 h",
+            },
             "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
         ),
         ({"open_sides.sides": ["south"], "time.stepper": "leapfrog"}, "time.stepper: leapfrog"),
         (
             {
                 "open_sides.sides": ["south"],
-                "open_sides.m2_amplitude": 0.1,
+                "open_sides.constituents": ["M2"],
+                "open_sides.amplitude": [0.1],
                 "open_sides.nodal": False,
                 "tide.constituents": ["M2"],
                 "time.start": "2012-03-01",

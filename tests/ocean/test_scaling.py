@@ -22,7 +22,6 @@ from swmodel.ocean.derived import POTENTIALS
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import COEFFICIENTS, VARIABLES, WRITABLE, row_of
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
-from swmodel.ocean.terms.open_sides import NAMES
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import dt_from_cfl, largest_dt
 from swmodel.setup.setup import setup_of
@@ -47,10 +46,10 @@ PARAMETERS = {
     "wind_drag.air_density": (0, 0, 0, 1),
     "physics.f0": (0, 0, -1, 0),
     "physics.beta": (-1, 0, -1, 0),
-    **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key and not row.key.endswith(("cosine", "sine"))},
-    **{f"open_sides.{name.lower()}_amplitude": (0, 1, 0, 0) for name in NAMES},
-    **{f"open_sides.{name.lower()}_phase": (0, 0, 0, 0) for name in NAMES},
+    **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key},
     "open_sides.pressure": (2, 0, -2, 1),
+    "open_sides.amplitude": (0, 1, 0, 0),
+    "open_sides.phase": (0, 0, 0, 0),
     "body_force.x": (1, 0, -2, 0),
     "body_force.x_amplitude": (1, 0, -2, 0),
     "body_force.x_phase": (0, 0, 0, 0),
@@ -111,7 +110,7 @@ def options_in(units, options):
     numbers = {}
     for key, powers in PARAMETERS.items():
         section, name = key.split(".")
-        if (number := getattr(getattr(complete, section), name)) is not None:
+        if (number := getattr(getattr(complete, section), name)) not in (None, ()):
             numbers[f"{section}__{name}"] = number * factor(powers, units)
     return options | numbers
 

@@ -6,9 +6,14 @@ from swmodel.config.options.case import Case
 
 
 def case_of(fields, name="Made"):
-    """A case with these fields, arrays that broadcast to [ny, nx], by name; a third axis has records in time."""
+    """A case with these fields, arrays that broadcast to [ny, nx], by name.
+
+    A third axis has records in time; two more axes are constituents and parts of a tide.
+    """
 
     def formula(field):
+        if np.ndim(field) == 4:
+            return lambda self, config, at: field[..., at.j, at.i]
         if np.ndim(field) == 3:
             return lambda self, config, at, t: field[round(t / config.forcing.every) % len(field)][at.j, at.i]
         return lambda self, config, at: np.broadcast_to(field, (config.grid.ny, config.grid.nx))[at.j, at.i]

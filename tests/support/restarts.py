@@ -31,7 +31,8 @@ def data(path):
     """The values of all variables."""
     with netCDF4.Dataset(path) as file:
         file.set_auto_mask(False)
-        return {name: np.array(variable[...]) for name, variable in file.variables.items()}
+        values = {name: np.array(variable[...]) for name, variable in file.variables.items()}
+    return {name: each.astype(str) if each.dtype == object else each for name, each in values.items()}
 
 
 def assert_same_data(path, other):

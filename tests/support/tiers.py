@@ -135,7 +135,7 @@ NIGHT = {
     "plotting/test_picture_files.py": ("a_folder_that_cannot_be_written", "a_full_disk"),
     "plotting/test_picture_options.py": ("a_film",),
     "plotting/test_places.py": ("of_many_gauges", "the_page_of"),
-    "plotting/test_plotting.py": ("a_gif", "an_mp4", "nothing_of_a_panel", "plot_writes", "without_ffmpeg"),
+    "plotting/test_plotting.py": ("a_film_has_one_frame", "panels_have_the_shape", "plot_writes", "without_ffmpeg"),
     "setup/checks/test_stability.py": ("just_below_the_limit_waves_leave",),
     "setup/fields/test_input_coordinates.py": ("however_a_file_lies",),
     "setup/fields/test_netcdf_input.py": ("every_field_is_read",),

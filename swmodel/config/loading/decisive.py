@@ -42,7 +42,8 @@ def decisive(text: str) -> dict:
             if section == OWN and key != "calls":
                 found |= {f"{OWN}.{text.split()[0]}": shown(text) for text in value}
             if section == "input":
-                found |= {name: Path(value).name} if value else {}
+                names = [Path(each).name for each in ([value] if isinstance(value, str) else value)]
+                found |= {name: ", ".join(names)} if value else {}
             elif section in SECTIONS or name in OPTIONS:
                 found[name] = value
     if checksum := found.pop("case.sha256", None):

@@ -6,13 +6,15 @@ A case that was handed over, as a class or an object that lies in no file, hands
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ... import cases
 from ...errors import ConfigError, UsageError, failure, suggest
+from ...ocean.elements import array_of, index_of
 from ...ocean.flow import Flow
 from ...ocean.own_term import NUMBERS, own_term, place_of
 from ...ocean.parametric import Parametric
@@ -20,11 +22,12 @@ from ...ocean.patch import BeyondHalo
 from ...ocean.reach import CELLS, WIDEST, small_block
 from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.terms import Term
+from ...ocean.terms.open_sides import PARTS, file_of, in_case
 from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.digest import IN_TIME, digest
-from ...setup.fields.field import python_field
-from ...setup.fields.kinds import PythonField, absent
+from ...setup.fields.field import Local, python_field
+from ...setup.fields.kinds import PythonField, absent, place_in
 from ...setup.fields.own import case_terms, fields_of, rows_asked_for, with_own
 from ...setup.setup import Setup
 
@@ -60,14 +63,15 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
         **{name: entry_of(name, config.physics) for name in fields_of(config)},
         **rows_asked_for([*case_terms(config), *made]),
     }
-    for name, value in fields.items():
-        if name not in known:
-            problems.append(f"fields: no field {name}; {suggest(str(name), known)}")
-            continue
-        if getattr(config.input, name, ""):
-            problems.append(f"fields: {name}: input.{name} names a file of it, too; give one of them")
+    for array, value in fields.items():
+        elements = [name for name in known if name == array or array_of(name) == array]
+        if not elements:
+            problems.append(f"fields: no field {array}; {suggest(str(array), dict.fromkeys(map(array_of, known)))}")
+        if any(file_of(config, name) for name in elements):
+            problems.append(f"fields: {array}: input.{array} names a file of it, too; give one of them")
         try:
-            added[name] = python_field(value, known[name], config.grid)
+            for name, one in elements_in(config, array, value, elements):
+                added[name] = python_field(one, known[name], config.grid)
         except ConfigError as error:
             problems += error.problems
     if problems:
@@ -76,6 +80,26 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
     terms = {text.split()[0]: text for text in own.terms} | {term.name: term.name for term in made}
     objects = (*own._terms, *made)
     return with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
+
+
+def elements_in(config, array: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
+    """Pairs of a name and what it is given as: the value, or for an array [constituent, part, y, x] its elements.
+
+    ConfigError: the array has another shape.
+    """
+    if not any(map(index_of, names)) or callable(value):
+        yield from ((name, value) for name in names)
+        return
+    values, wrap = (value.values, Local) if isinstance(value, Local) else (value, lambda one: one)
+    wanted, found = (len(config.open_sides.constituents), len(PARTS)), np.shape(values)[:2]
+    if found != wanted:
+        shape = f"{wanted[0]} constituents and {wanted[1]} parts (cosine, sine)"
+        raise ConfigError(
+            [f"fields: {array}: must begin with the axes of {shape}, and its shape is {np.shape(values)}"]
+        )
+    for name in names:
+        constituent, part = place_in(config, name)
+        yield name, wrap(values[constituent][part])
 
 
 def check_terms(setup: Setup) -> None:
@@ -190,9 +214,9 @@ def recorded(setup: Setup):
     own, case, sources = config.own, config.case, dict(config.own._sources)
     terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]
     if not cases.shipped(case) and not case.file_text:
-        given = [name for name in (*fields_of(config), *rows_asked_for(case_terms(config))) if hasattr(case, name)]
-        given = [name for name in given if name not in own.names and not getattr(config.input, name, "")]
-        sources |= {name: PythonField(None, in_time(getattr(type(case), name))) for name in given}
+        given = [name for name in (*fields_of(config), *rows_asked_for(case_terms(config))) if in_case(config, name)]
+        given = [name for name in given if name not in own.names and not file_of(config, name)]
+        sources |= {name: PythonField(None, in_time(getattr(type(case), array_of(name)))) for name in given}
         names += [term.name for term in case_terms(config)]
     old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
     anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were

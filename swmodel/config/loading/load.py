@@ -94,7 +94,7 @@ def gather(source, overrides=(), environ=None) -> Sources:
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
     layers, wrong = grid_from_file.expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
     layers, more = tide_from_file.expanded(layers)
-    layers, old = older.expanded(layers)
+    layers, old = older.expanded(layers, value_of)
     tracers = tracers_in(layers)
     classes |= {"input": with_files(tracers), "output": with_fields(tracers)}
     problems += [*wrong, *more, *old, *name_problems(tracers, case)]
@@ -102,6 +102,12 @@ def gather(source, overrides=(), environ=None) -> Sources:
         return Sources(layers, case, classes, problems)
     own = source.own
     return Sources(layers, case, classes, problems, (own._sources, own._terms, own._parameters))
+
+
+def value_of(at: tuple[str, str], given: Given) -> Any:
+    """The value of a key, as Python wants it."""
+    section, key = at
+    return convert(given, section, section_class(section).model_fields[key])
 
 
 def tracers_in(layers: Iterable[Layer]) -> tuple[str, ...]:

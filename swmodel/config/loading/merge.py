@@ -163,14 +163,18 @@ def convert(given: Given, section: str, field) -> Any:
             value = parsed if isinstance(parsed, list) or of_tables else listed
         elif base is not str or isinstance(parsed, str):
             value = parsed
-    if base is tuple and isinstance(value, list):
-        return tuple(value)
+    is_file = (field.json_schema_extra or {}).get("unit") == "file"
+    if base is tuple and isinstance(value, list | tuple):
+        return tuple(absolute(each, given) if is_file and each else each for each in value)
     if base is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    is_file = section in ("input", "assimilation") or (field.json_schema_extra or {}).get("unit") == "file"
-    if is_file and field.annotation is str and isinstance(value, str) and value:
-        return os.path.abspath(given.folder / value)
-    return value
+    is_file = is_file or section in ("input", "assimilation")
+    return absolute(value, given) if is_file and field.annotation is str and value else value
+
+
+def absolute(value: Any, given: Given) -> Any:
+    """A file name that starts from the folder of what gave it."""
+    return os.path.abspath(given.folder / value) if isinstance(value, str) else value
 
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:

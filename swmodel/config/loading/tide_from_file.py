@@ -1,4 +1,4 @@
-"""`open_sides.tide`: the tide outside from harmonics.nc of another run, as keys of [input] in place of the key."""
+"""`open_sides.tide`: the tide outside from harmonics.nc of another run, as constituents and files in its place."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ KEY, SIDES = ("open_sides", "tide"), ("open_sides", "sides")
 
 
 def expanded(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
-    """The layers with the keys of [input] that the last `open_sides.tide` stands for in its place, and what is wrong.
+    """The layers with what the last `open_sides.tide` stands for in its place, and what is wrong.
 
-    A part that the same layer or a later one names in [input] comes first.
+    A key that the same layer or a later one gives comes first.
     """
     numbers = [number for number, layer in enumerate(layers) if KEY in layer.values]
     bare = [
@@ -30,10 +30,11 @@ def expanded(layers: Sequence[Layer]) -> tuple[list[Layer], list[str]]:
         return bare, [f"{given.place}: has no effect without open_sides.sides"]
     path = os.path.abspath(given.folder / text)
     try:
-        parts = constants_in(path)
+        found = constants_in(path)
     except InputError as error:
         return bare, [f"{given.place}: {error}"]
-    found = {("input", name): Given(f"{path}:{of}", given.place, Path()) for name, of in parts.items()}
+    keys = {name: ("open_sides" if name == "constituents" else "input", name) for name in found}
+    new = {keys[name]: Given(value, given.place, Path()) for name, value in found.items()}
     last = bare[numbers[-1]]
-    bare[numbers[-1]] = Layer(found | last.values, last.problems)
+    bare[numbers[-1]] = Layer(new | last.values, last.problems)
     return bare, []

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import create_model
+from pydantic import AfterValidator, create_model
 
+from ...errors import suggest
+from ...ocean.elements import array_of, index_of
 from ...ocean.option import Section, option
 from ...ocean.table import CONTROLS, PAIRS
 
-if TYPE_CHECKING:
-    ControlName: TypeAlias = str
-else:
-    ControlName = Literal[tuple(CONTROLS)]
+#: The controls, in words: an array stands for its elements.
+OFFERED = dict.fromkeys(f"{array_of(name)}[CONSTITUENT,PART]" if index_of(name) else name for name in CONTROLS)
+
+
+def known(name: str) -> str:
+    """The name of a control. ValueError: it is none."""
+    if name not in CONTROLS:
+        raise ValueError(f'no choice "{name}"; {suggest(name, CONTROLS)}')
+    return name
+
+
+ControlName = Annotated[str, AfterValidator(known)]
 
 
 def together(name: str) -> str:
@@ -22,19 +32,21 @@ def together(name: str) -> str:
 
 def sigma_key(name: str) -> str:
     """The key in [assimilation] of the standard deviation of a control's errors."""
-    return f"sigma_{together(name)}"
+    return f"sigma_{array_of(together(name))}"
 
 
 def spread_of(name: str) -> str:
     """The controls that have this one's standard deviation, in words."""
-    return " and ".join(PAIRS.get(together(name), (name,)))
+    return " and ".join(PAIRS.get(together(name), (array_of(name),)))
 
 
 class Search(Section):
     """What `swmodel assimilate` finds from observations, the errors of the first guess, the minimisation."""
 
     observations: str = option("", "", "NetCDF file of observations; a twin experiment without one makes its own")
-    controls: tuple[ControlName, ...] = option(("eta", "u", "v"), "", "what is found: initial fields, coefficients")
+    controls: tuple[ControlName, ...] = option(
+        ("eta", "u", "v"), "", f"what is found: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
+    )
     every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
     length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
     correlation: Literal["diffusion", "spectrum"] = option(

@@ -8,6 +8,7 @@ from typing import Any, cast
 from pydantic.fields import FieldInfo
 
 from ...errors import suggest
+from ...ocean.elements import array_of
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import TERMS
 from ...setup.fields.case_functions import OF_TERM, SIGNATURE, in_time, is_term, parameters, terms_in
@@ -28,7 +29,7 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
             if name in case.model_fields and (problem := option_problem(name, case.model_fields[name])):
                 yield f"{cls.__name__}.{name}: {problem}"
         known = (
-            *GIVEN,
+            *map(array_of, GIVEN),
             *tracers_of(case),
             *(name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :]),
         )
@@ -51,7 +52,7 @@ def option_problem(name: str, field: FieldInfo) -> str:
         return "leave out the annotation: defaults = {...}"
     if name in Case.model_fields or hasattr(Case, name):
         return "a case has something of this name already; give the option another"
-    if name in GIVEN:
+    if name in map(array_of, GIVEN):
         return "this is a field: define a function of (self, config, at), or give the option another name"
     if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "what it is"), with its own type and unit'

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr, create_model, field_validator
 
+from ...ocean.elements import index_of
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import GIVEN, VARIABLES
+from ...ocean.terms.open_sides import ARRAYS
 
 #: Where the values of a field lie.
 WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
@@ -25,7 +27,11 @@ else:
         __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
         **{
             row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
-            for row in (VARIABLES[name] for name in GIVEN)
+            for row in (VARIABLES[name] for name in GIVEN if not index_of(name))
+        },
+        **{
+            array: (tuple[str, ...], option((), "file", f"{what}, {units}, {WHERE[location]}, of each constituent"))
+            for array, (location, units, what, _) in ARRAYS.items()
         },
     )
 

@@ -32,9 +32,10 @@ class OpenSides:
         self.air = ring.in_time("air_pressure", self._head_of_air) if pressed else lambda begin, time: 0.0
         start, nodal = self.config.time.start, self.config.open_sides.nodal
         self.tides = []
-        for each in constituents(NAMES, start or "2000-01-01", nodal):
-            for of in ("", "transport_x_", "transport_y_"):
-                parts = [ring.field(f"outside_{each.name.lower()}_{of}{part}") for part in ("cosine", "sine")]
+        there = [name for name in NAMES if name in self.config.open_sides.constituents]
+        for each in constituents(there, start or "2000-01-01", nodal):
+            for of in ("level", "transport_x", "transport_y"):
+                parts = [ring.field(f"outside_tide_{of}[{each.name},{part}]") for part in ("cosine", "sine")]
                 if any(part.any() for part in parts):
                     each = each if start else each._replace(phase=0.0, factor=1.0)
                     self.tides.append((of, each, *(self.padded(part) for part in parts)))
@@ -77,10 +78,10 @@ class OpenSides:
 
     def without_air(self, begin, time):
         """The same under the air pressure for which the level is given."""
-        return self.given["level"](begin, time) + self.tide("", time)
+        return self.given["level"](begin, time) + self.tide("level", time)
 
     def tide(self, wanted, time):
-        """The tide of sea level, or of the transport for "transport_x_" or "transport_y_", padded and flat."""
+        """The tide of sea level, or of the transport, for "level", "transport_x" or "transport_y", padded and flat."""
         found = 0.0
         for of, each, cosine, sine in self.tides:
             if of == wanted:
@@ -92,7 +93,7 @@ class OpenSides:
         """Transport outside along an axis, m2 s-1, padded and flat; the last row or column is arbitrary."""
         h = self.depth + level
         h = 0.5 * (h + np.roll(h, -1 if axis == "x" else -self.ring.shape[1]))
-        given = self.given[f"transport_{axis}"](begin, time) + self.tide(f"transport_{axis}_", time)
+        given = self.given[f"transport_{axis}"](begin, time) + self.tide(f"transport_{axis}", time)
         return given + self.given[f"current_{axis}"](begin, time) * h
 
     def flows(self, x, begin, time):

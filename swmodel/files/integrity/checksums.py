@@ -36,7 +36,8 @@ def crc(values, start: int = 0) -> int:
     """The checksum of values; with `start`, the checksum of earlier values, of all together."""
     from isal import isal_zlib  # 24 GB/s, zlib 2
 
-    return isal_zlib.crc32(np.ascontiguousarray(values), start)
+    values = np.ascontiguousarray(values)
+    return isal_zlib.crc32(values.astype(bytes) if values.dtype == object else values, start)
 
 
 def row(sums: list[int]) -> np.ndarray:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from ...errors import FilesError
-from ...parallel.worker import Worker
+from ...parallel.worker import NETCDF, Worker
 from ..journal import JournaledFile, remove
 from .records import RECORD_METADATA_BYTES, Records
 
@@ -108,7 +108,7 @@ class BackgroundFile:
         if not self.path.parent.is_dir():  # netCDF would say "permission denied"
             raise FileNotFoundError(f"there is no folder {self.path.parent}")
         remove(self.path)
-        with netCDF4.Dataset(self.path, "w", format="NETCDF4") as dataset:
+        with NETCDF, netCDF4.Dataset(self.path, "w", format="NETCDF4") as dataset:
             define(dataset)
         self._open()
         self._ready = True

@@ -6,11 +6,15 @@ import io
 
 from ...config import config_hash, to_toml
 from ...config.loading import decisive
+from ...config.loading.older import today
 from ...errors import FilesError
+from ...ocean.elements import array_of
 from ...ocean.table import COEFFICIENTS
+from ...parallel.worker import NETCDF
 from ..integrity import checksums, guard
 from ..run_folder import CONFIG, holding
 from .metadata import history_line
+from .static import AXES
 
 #: What must be intact in every record, as it decides which records are kept.
 SURE = (checksums.VARIABLE, "step")
@@ -79,15 +83,18 @@ def layout_differences(file, define, tracers) -> list[str]:
     import h5py
     import netCDF4
 
-    dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
-    define(dataset)
-    with h5py.File(io.BytesIO(dataset.close()), "r") as new:
+    with NETCDF:
+        dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
+        define(dataset)
+        image = bytes(dataset.close())
+    with h5py.File(io.BytesIO(image), "r") as new:
         found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
     # Earlier versions did not write these; without the content of a tracer there are fewer checksums.
     contents, sums = {each.name for each in tracers}, {checksums.VARIABLE, checksums.DIMENSION}
-    unknown = (contents | sums | COEFFICIENTS.keys()) & wanted.keys() - found.keys()
+    unknown = (contents | sums | {array_of(name) for name in COEFFICIENTS} | AXES.keys()) & wanted.keys() - found.keys()
     unknown |= sums if contents & unknown else set()
-    found, wanted = ({name: each[name] for name in each.keys() - unknown} for each in (found, wanted))
+    earlier = {name for name in found if today(name) != name}
+    found, wanted = ({name: each[name] for name in each.keys() - unknown - earlier} for each in (found, wanted))
     return [
         f"{name} is {found.get(name, 'missing')}, not {wanted.get(name, 'in files of this version')}"
         for name in sorted({*found, *wanted})

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ocean.variable import Variable
+from ...parallel.worker import NETCDF
 from ..draft import Draft
 from ..gather import gathered
 from .metadata import define_field, define_grid, define_provenance
-from .static import define_static, land, on_water, static_rows
+from .static import define_static, land, on_water, place_of, static_rows
 
 
 class Largest(NamedTuple):
@@ -25,29 +26,33 @@ class Largest(NamedTuple):
 
 
 def write_maps(
-    path, config, transport, maps, define: Callable, command_line: str = "", outside: Collection[str] = ()
+    path, config, transport, maps, define: Callable, command_line="", outside: Collection[str] = (), axis: str = ""
 ) -> dict[str, Largest]:
     """Write a file of maps, which appears whole or not at all; called by all processes together.
 
     Any number of processes writes the same data. Maps have no value on land. FilesError: it could not be written.
 
     Args:
-        maps: pairs of a Variable and the array of this process's block [ny, nx].
+        maps: pairs of a Variable and the array of this process's block [ny, nx], or [length of `axis`, ny, nx].
         define: function of the netCDF4.Dataset that adds all else that the file holds.
         outside: names of maps that have values on the water outside open sides, too.
+        axis: the name of a dimension that `define` makes.
 
     Returns:
         {name of a map: its Largest} on rank 0.
     """
     writer = _Writer(config, outside)
     draft = Draft(path, transport, writer.close)
-    draft.do(writer.open, draft.temporary, transport, command_line)
-    draft.do(define, writer.file)
-    for entry, local in maps:
-        draft.do(define_field, writer.file, entry, config)
-        draft.fill(partial(writer.store, entry), gathered(transport, np.asarray(local)))
-    draft.do(writer.close)
-    draft.finish()
+    with NETCDF:
+        draft.do(writer.open, draft.temporary, transport, command_line)
+        draft.do(define, writer.file)
+        for entry, local in maps:
+            local = np.asarray(local)
+            draft.do(define_field, writer.file, entry, config, (axis,) if local.ndim == 3 else ())
+            for number, one in enumerate(local) if local.ndim == 3 else [((), local)]:
+                draft.fill(partial(writer.store, entry, number), gathered(transport, one))
+        draft.do(writer.close)
+        draft.finish()
     return writer.largest
 
 
@@ -66,13 +71,15 @@ class _Writer:
         define_grid(self.file, self.config.grid)
         define_static(self.file, self.config)
         for name, values in static_rows(self.config, 0, self.config.grid.ny):
-            self.file[name][:] = values
+            array, at = place_of(self.config, name)
+            self.file[array][at or ...] = values
 
-    def store(self, entry: Variable, first: int, rows: np.ndarray) -> None:
-        """Write rows of a map from row `first` on, and keep its Largest."""
+    def store(self, entry: Variable, at, first: int, rows: np.ndarray) -> None:
+        """Write rows of a map, or of the one `at` a place of its axis, from row `first` on, and keep its Largest."""
         numbers = np.arange(first, first + len(rows)), np.arange(self.config.grid.nx)
         dry = land(self.config, *numbers, outside=entry.name in self.outside)[entry.location]
-        self.file[entry.name][first : first + len(rows)] = on_water(rows, dry)
+        along = (at,) if at != () else ()
+        self.file[entry.name][(*along, slice(first, first + len(rows)))] = on_water(rows, dry)
         size = np.abs(rows) if dry is None else np.where(dry, -1.0, np.abs(rows))
         row, column = np.unravel_index(np.argmax(size), size.shape)
         found = Largest(float(rows[row, column]), first + int(row), int(column))

@@ -61,12 +61,16 @@ class Records:
                 chunk = np.concatenate([chunk, np.zeros((height - len(chunk), chunk.shape[1]), chunk.dtype)])
             variable.id.write_direct_chunk((record, *before, first + start, 0), deflate(chunk))
 
-    def put_static(self, name: str, first: int, rows: np.ndarray) -> None:
-        """Write rows of a field without time from row `first` on, in rising order."""
+    def put_static(self, name: str, before: tuple[int, ...], first: int, rows: np.ndarray) -> None:
+        """Write rows of a field without time from row `first` on, in rising order; `before`: its indices before these.
+
+        A variable with more axes gets its checksum in `seal`: its rows do not come in the order of the file.
+        """
         field = self.file[name]
         rows = np.asarray(rows, field.dtype)
-        field[first : first + len(rows)] = rows
-        self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
+        field[(*before, slice(first, first + len(rows)))] = rows
+        if not before:
+            self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
 
     def seal(self) -> None:
         """Write the checksums of variables that do not change, once all of them are in the file."""

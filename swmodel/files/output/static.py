@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...ocean.coordinates import metrics, on_sphere, points, turned
+from ...ocean.elements import array_of, index_of
 from ...ocean.masks import water_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, entry_of
+from ...ocean.terms.open_sides import ARRAYS, PARTS
 from ...ocean.variable import Variable
 from ...setup import fields
 from ...setup.setup import coriolis
@@ -31,6 +33,9 @@ ON_SPHERE = {
     "dx_f": ("y_f", "length of the cells' northern edges"),
 }
 
+
+#: The axes of the tide outside: constituents of the open sides, and the parts of an oscillation.
+AXES = {"boundary_constituent": "constituent of the tide outside", "boundary_part": "part of the oscillation"}
 
 #: The name of the angle by which the x axis of a grid with a pole of its own is turned.
 ANGLE = "angle"
@@ -78,28 +83,47 @@ def define_static(dataset, config) -> None:
         values = (places.corner if name.endswith("f") else places.centre)[:, 0]
         values = np.broadcast_to(values, len(dataset.dimensions[dimension]))
         define_variable(dataset, name, (dimension,), {"long_name": description, "units": "m"}, values)
-    for name, row in static_fields(config).items():
-        kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(name) else False)
+    found = static_fields(config)
+    if any(map(index_of, found)):
+        for (axis, words), names in zip(AXES.items(), axes(config), strict=True):
+            dataset.createDimension(axis, len(names))
+            define_variable(dataset, axis, (axis,), {"long_name": words}, np.array(names, object), str)
+    for name, row in {array_of(name): row for name, row in found.items()}.items():
+        kind, fill = ("i1", False) if name == "mask" else ("f8", FILL if on_water_only(row.name) else False)
         bare = ("coordinates", "grid_mapping", "cell_measures") if name in TURNED and name != ANGLE else ()
-        define_field(dataset, row, config, (), name, kind, fill, **dict.fromkeys(bare, ""))
+        about = dict.fromkeys(bare, "")
+        if index_of(row.name):
+            about["long_name"] = f"tide of the outside {ARRAYS[name][2]}"
+        define_field(dataset, row, config, tuple(AXES) if index_of(row.name) else (), name, kind, fill, **about)
     dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
 def write_static(records, config, first: int, last: int) -> None:
     """Write rows first to last of the fields that do not change into a file's Records, in rising order."""
     for name, values in static_rows(config, first, last):
-        records.put_static(name, first, values)
+        records.put_static(*place_of(config, name), first, values)
 
 
 def static_differences(file, config, row_blocks) -> list[str]:
     """Which of the fields that do not change differ in the file, in words; read in blocks of rows (first, last)."""
-    others = {
-        name
-        for first, last in row_blocks
-        for name, values in static_rows(config, first, last)
-        if name in file and not np.array_equal(file[name][first:last], values)
-    }
+
+    def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
+        array, at = place_of(config, name)
+        return array in file and not np.array_equal(file[array][(*at, slice(first, last))], values)
+
+    blocks = ((*block, *row) for block in row_blocks for row in static_rows(config, *block))
+    others = {name for first, last, name, values in blocks if differs(name, first, last, values)}
     return [f"{name} has other values in the file" for name in static_fields(config) if name in others]
+
+
+def axes(config) -> tuple[tuple[str, ...], ...]:
+    """The names along the AXES."""
+    return tuple(config.open_sides.constituents), tuple(PARTS)
+
+
+def place_of(config, name: str) -> tuple[str, tuple[int, ...]]:
+    """The variable in the file that has a field [y, x], and its index along the AXES."""
+    return array_of(name), tuple(axis.index(at) for axis, at in zip(axes(config), index_of(name), strict=False))
 
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:

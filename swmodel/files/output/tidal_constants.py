@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...ocean.constituents import DAY
 from ...ocean.table import entry_of
 from ...ocean.variable import Variable
 from ...setup.tidal_analysis import analysis
 from .maps import write_maps
 from .metadata import define_variable
+
+#: The dimension and coordinate of the constituents, by their names.
+AXIS = "constituent"
 
 #: A comment for readers of the file.
 COMMENT = (
@@ -27,34 +32,26 @@ def write(path, config, transport, constants: dict[str, tuple], command_line: st
         entry = entry_of(name, config.physics)
         words = f"mean {entry.long_name} of the analysis"
         maps.append((Variable(f"{name}_mean", entry.location, entry.units, "", words, signed=entry.signed), mean))
-        for each, (amplitude, phase) in zip(made.constituents, pairs, strict=True):
-            for what, words, units, values in (
-                ("amplitude", "amplitude of", entry.units, amplitude),
-                ("phase", "phase lag behind Greenwich of", "degrees", phase),
-            ):
-                row = (
-                    f"{name}_{each.name}_{what}",
-                    entry.location,
-                    units,
-                    "",
-                    f"{words} {each.name} in {entry.long_name}",
-                )
-                maps.append((Variable(*row, least=0.0), values))
-    numbers = {}
-    for each in made.constituents:
-        for what, words, value, units in (
-            ("period", "period", each.period / 3600, "h"),
-            ("nodal_factor", "nodal factor f", each.factor, "1"),
-            ("argument", "V + u at the start", each.phase, "rad"),
+        for what, words, units, values in (
+            ("amplitude", "amplitude", entry.units, [amplitude for amplitude, _ in pairs]),
+            ("phase", "phase lag behind Greenwich", "degrees", [phase for _, phase in pairs]),
         ):
-            numbers[f"{each.name}_{what}"] = value, {"long_name": f"{words} of {each.name}", "units": units}
+            row = Variable(f"{name}_{what}", entry.location, units, "", f"{words} of {entry.long_name}", least=0.0)
+            maps.append((row, np.stack(values)))
+    numbers = {
+        "period": ("period", "h", [each.period / 3600 for each in made.constituents]),
+        "nodal_factor": ("nodal factor f", "1", [each.factor for each in made.constituents]),
+        "argument": ("V + u at the start", "rad", [each.phase for each in made.constituents]),
+    }
 
     def define(dataset) -> None:
         dataset.title = f"harmonic constants: {dataset.title}"
         days = [step * config.time.dt / DAY for step in (made.steps[0], made.steps[-1])]
-        dataset.setncatts({"constituents": " ".join(each.name for each in made.constituents), "comment": COMMENT})
-        dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(made.steps)})
-        for name, (value, about) in numbers.items():
-            define_variable(dataset, name, (), about, value)
+        dataset.setncatts({"first_day": days[0], "last_day": days[1], "values": len(made.steps), "comment": COMMENT})
+        dataset.createDimension(AXIS, len(made.constituents))
+        names = np.array([each.name for each in made.constituents], object)
+        define_variable(dataset, AXIS, (AXIS,), {"long_name": "constituent of the tide"}, names, str)
+        for name, (words, units, values) in numbers.items():
+            define_variable(dataset, name, (AXIS,), {"long_name": words, "units": units}, values)
 
-    write_maps(path, config, transport, maps, define, command_line)
+    write_maps(path, config, transport, maps, define, command_line, axis=AXIS)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...config.loading.older import earlier
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
+from ...ocean.elements import array_of
 from ...ocean.table import entry_of, location_of
 from ...ocean.variable import Variable
 from ...setup.fields import VECTORS, field_of, varies
@@ -29,7 +31,7 @@ def with_stored(config, path):
         return config
     import h5py
 
-    of_case = (name for name in missing if in_time(getattr(type(config.case), name, None)))
+    of_case = (name for name in missing if in_time(getattr(type(config.case), array_of(name), None)))
     found = {name: PythonField(None, in_time=True) for name in of_case}
     for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words):
         if name in missing and name not in found:
@@ -39,23 +41,26 @@ def with_stored(config, path):
             )
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):
-            if any(key not in file for key in keys_of(config, name)):
+            written = name if GIVEN + name in file else earlier(name)
+            if any(key not in file for key in keys_of(config, name, written)):
                 raise FilesError(f"{path}: has no field {name}, which was handed over in Python when the run began")
-            values = {location: file[key][:] for key, location in keys_of(config, name).items()}
-            stored = file[GIVEN + name].attrs
+            values = {location: file[key][:] for key, location in keys_of(config, name, written).items()}
+            stored = file[GIVEN + written].attrs
             found[name] = PythonField(values, tabulated=bool(stored["table"]), recorded=text(stored[RECORDED]))
     return with_own(config, own.fields, own.terms, own._sources | found, own._terms)
 
 
-def keys_of(config, name: str) -> dict[str, str]:
+def keys_of(config, name: str, written: str = "") -> dict[str, str]:
     """The names in the file of a field from Python, and the location of the values of each.
 
-    On a turned grid a component of a vector is also needed at the location of the other one.
+    On a turned grid a component of a vector is also needed at the location of the other one. `written`: the name that
+    the file has it by; "": its own.
     """
+    key = GIVEN + (written or name)
     own = location_of(name)
     others = VECTORS[name] if name in VECTORS and turned(config.grid) else ()
     elsewhere = [location for location in map(location_of, others) if location != own]
-    return {GIVEN + name: own} | {f"{GIVEN}{name}_at_{location}": location for location in elsewhere}
+    return {key: own} | {f"{key}_at_{location}": location for location in elsewhere}
 
 
 def kept(config) -> dict[str, tuple[str, str]]:

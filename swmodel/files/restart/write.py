@@ -16,6 +16,7 @@ import numpy as np
 from ...ocean.state import Carry
 from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, entry_of
 from ...ocean.variable import Variable
+from ...parallel.worker import NETCDF
 from ..block_file import JournaledHDF5
 from ..draft import Draft
 from ..gather import gathered_members
@@ -128,31 +129,34 @@ def image(contents: Contents, config, transport, command_line: str) -> bytes:
     """The file without the values of its fields and without checksums."""
     import netCDF4
 
-    dataset = netCDF4.Dataset("restart.nc", "w", format="NETCDF4", memory=METADATA_BYTES)
-    define_provenance(dataset, config, transport, command_line)
-    dataset.setncatts(
-        {
-            "title": f"{dataset.title.rstrip('.')}: restart file after {contents.step} steps",
-            "step": np.int64(contents.step),
-            "seconds": np.float64(contents.seconds),
-            "mean_steps": np.int64(contents.mean_steps),
-            **({"records": contents.records} if contents.records else {}),
-            "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        }
-    )
-    define_grid(dataset, config.grid)
-    members = transport.block.members.size
-    before = (MEMBERS,) if members > 1 else ()
-    for name in before:
-        dataset.createDimension(name, members)
-    for name, local in contents.fields.items():
-        row, about = described(name, contents.mean_steps, config)
-        define_variable(dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True)
-    for name in python_fields.kept(config):
-        row = python_fields.entry(config, name)
-        about = attributes(row, config.grid, coordinates="") | python_fields.attributes_of(config, name)
-        define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
-    return bytes(dataset.close())
+    with NETCDF:
+        dataset = netCDF4.Dataset("restart.nc", "w", format="NETCDF4", memory=METADATA_BYTES)
+        define_provenance(dataset, config, transport, command_line)
+        dataset.setncatts(
+            {
+                "title": f"{dataset.title.rstrip('.')}: restart file after {contents.step} steps",
+                "step": np.int64(contents.step),
+                "seconds": np.float64(contents.seconds),
+                "mean_steps": np.int64(contents.mean_steps),
+                **({"records": contents.records} if contents.records else {}),
+                "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
+        )
+        define_grid(dataset, config.grid)
+        members = transport.block.members.size
+        before = (MEMBERS,) if members > 1 else ()
+        for name in before:
+            dataset.createDimension(name, members)
+        for name, local in contents.fields.items():
+            row, about = described(name, contents.mean_steps, config)
+            define_variable(
+                dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True
+            )
+        for name in python_fields.kept(config):
+            row = python_fields.entry(config, name)
+            about = attributes(row, config.grid, coordinates="") | python_fields.attributes_of(config, name)
+            define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
+        return bytes(dataset.close())
 
 
 def described(name: str, mean_steps: int, config) -> tuple[Variable, dict]:

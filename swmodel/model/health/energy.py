@@ -15,7 +15,7 @@ import numpy as np
 from ...ocean.operators import mx_f, my_f, slope_x, slope_y
 from ...ocean.patch import Patch
 from ...ocean.records import names_of
-from ...ocean.terms.open_sides import MEAN, NAMES, OSCILLATING, PRESSURE, Outside, flows_of, numbers_of, parts_of
+from ...ocean.terms.open_sides import ARRAYS, LEVEL, MEAN, NAMES, PRESSURE, Outside, flows_of, numbers_of, parts_of
 from .measures import blocks_of
 
 
@@ -126,13 +126,13 @@ def max_outside(scheme, grid, params) -> Outside:
         return np.maximum(*[abs(params[end] - least) for end in (ends[0], ends[-1])])
 
     *means, u, v = (size(row.name) for row in MEAN)
-    found = dict(zip(OSCILLATING, means, strict=True))
+    found = dict(zip(ARRAYS, means, strict=True))
     for name in (name for name in NAMES if numbers_of(name)[0] in params):
         *_, cosine, sine = (params[number] for number in numbers_of(name))
         factor = np.sqrt(cosine * cosine + sine * sine)
-        for of in OSCILLATING if flows_of(name) in params else ("",):
-            a, b = (params[part] for part in parts_of(name, of))
-            found[of] = found[of] + factor * np.sqrt(a * a + b * b)
+        for array in ARRAYS if flows_of(name) in params else (LEVEL,):
+            a, b = (params[part] for part in parts_of(name, array))
+            found[array] = found[array] + factor * np.sqrt(a * a + b * b)
     level, x, y = found.values()
     if PRESSURE in params:
         level = level + size("air_pressure", params[PRESSURE]) / (params["density"] * params["gravity"])

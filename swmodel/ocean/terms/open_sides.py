@@ -16,19 +16,20 @@ Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-
 from __future__ import annotations
 
 from math import cos, radians, sin
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from pydantic import create_model
+from pydantic import BeforeValidator
 
 from ..constituents import Constituent, constituents
+from ..elements import array_of, element, index_of
 from ..instant import PhaseIncrement, angle, turns_of
 from ..operators import mx_f, my_f
 from ..option import Section, option
 from ..patch import Patch, east, north, south, west
 from ..variable import Variable
 from .term import Term
-from .tide import grown, ramp_fields, ramp_of, too_fast, undated
+from .tide import grown, known, ramp_fields, ramp_of, too_fast, undated
 
 #: The axis of each side.
 SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
@@ -37,32 +38,33 @@ SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
 NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 #: The parts of an oscillation a cos(wt - phase): the factors a cos(phase) of cos(wt) and a sin(phase) of sin(wt).
 PARTS = {"cosine": cos, "sine": sin}
+#: The numbers of a constituent in the params; see `numbers_of`.
+WORDS = ("turns_high", "turns_low", "start_cosine", "start_sine")
 #: The date of the frequencies in runs without a date; they differ by less than 1e-9 from year to year.
 NO_DATE = "2000-01-01"
 
 
 def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the water outside, or its number in the section; a tide's transports have no number."""
-    key = "" if name.endswith(tuple(PARTS)) and "transport" in name else name.replace("outside_", "open_sides.")
+    """A field of the water outside, or its number in the section; a tide has its own (`number`)."""
+    key = "" if index_of(name) else name.replace("outside_", "open_sides.")
     return Variable(
         name, location, units, "", long_name, key, control="field", dimension=dimension, signed=True, small=1e-3
     )
 
 
-def parts_of(constituent: str, of: str = "") -> list[str]:
-    """The names of the PARTS of a constituent, for sea level or another one of OSCILLATING."""
-    return [f"outside_{constituent.lower()}_{of}{part}" for part in PARTS]
+def parts_of(constituent: str, array: str) -> list[str]:
+    """The names of the PARTS of a constituent in one of ARRAYS."""
+    return [element(array, constituent, part) for part in PARTS]
 
 
 def numbers_of(constituent: str) -> list[str]:
     """The names in the params of the fraction of its period in a step, and of f cos(V + u) and f sin(V + u)."""
-    words = ("turns_high", "turns_low", "start_cosine", "start_sine")
-    return [f"outside_{constituent.lower()}_{word}" for word in words]
+    return [element("outside_tide", constituent, word) for word in WORDS]
 
 
 def flows_of(constituent: str) -> str:
     """The name in the params of a number that is present if transports have the tide, too."""
-    return f"outside_{constituent.lower()}_flows"
+    return element("outside_tide", constituent, "flows")
 
 
 METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
@@ -76,18 +78,19 @@ MEAN = tuple(
         given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
     )
 )
-#: The quantities that have tides: location, units, words and dimension, by the prefix of the part in their names.
-OSCILLATING = {
-    "": ("centre", "m", "sea level", METRES),
-    "transport_x_": ("u", "m2 s-1", "transport in x", TRANSPORT),
-    "transport_y_": ("v", "m2 s-1", "transport in y", TRANSPORT),
+#: The arrays [constituent, part, y, x] of the tide outside; `open_sides.constituents` are their first axis.
+ARRAYS = {
+    "outside_tide_level": ("centre", "m", "sea level", METRES),
+    "outside_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT),
+    "outside_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
 }
-FLOWS = tuple(of for of in OSCILLATING if of)
+LEVEL, *FLOWS = ARRAYS
+#: The rows of their elements.
 TIDES = tuple(
     given(field, location, units, f"{part} of the tide {name} of the outside {what}", dimension)
-    for of, (location, units, what, dimension) in OSCILLATING.items()
+    for array, (location, units, what, dimension) in ARRAYS.items()
     for name in NAMES
-    for part, field in zip(PARTS, parts_of(name, of), strict=True)
+    for part, field in zip(PARTS, parts_of(name, array), strict=True)
 )
 #: The name of the air pressure under which the sea level outside is as given.
 PRESSURE = "outside_pressure"
@@ -95,9 +98,9 @@ PRESSURE = "outside_pressure"
 RAMP = "outside_ramp"
 NUMBERS = (
     *(
-        Variable(word, "", "1", "", f"part of the constituent {name}")
+        Variable(number, "", "1", "", f"part of the constituent {name}")
         for name in NAMES
-        for word in (*numbers_of(name), flows_of(name))
+        for number in (*numbers_of(name), flows_of(name))
     ),
     *ramp_fields(RAMP),
     Variable(PRESSURE, "", "Pa", "", "air pressure under which the level of the outside water is as given"),
@@ -105,10 +108,10 @@ NUMBERS = (
 
 
 #: Behind what a tide lags.
-LAG = "lag behind Greenwich, or without time.start behind the start,"
+LAG = "the lag behind Greenwich, or without time.start behind the start; none: 0"
 
 
-class Mean(Section):
+class OpenSides(Section):
     """Sides through which water flows, where their outermost cells are water, and what is known of that outside."""
 
     sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "sides with outside water")
@@ -124,39 +127,15 @@ class Mean(Section):
         "air pressure under which the level outside is as given; under another one it is lower, as by a barometer; "
         "none: it is as given under any, as that of another run is",
     )
+    constituents: Annotated[tuple[Literal[NAMES], ...], BeforeValidator(known)] = option(
+        (), "", "constituents of its tide; the lists that follow have an element for each"
+    )
+    amplitude: tuple[float, ...] = option((), "m", "amplitude of each where the case or a file gives none")
+    phase: tuple[float, ...] = option((), "degrees", f"phase of each, {LAG}")
     tide: str = option(
-        "",
-        "",
-        "its tide from harmonics.nc of another run, on any grid: gives [input] level and transport of constituents",
+        "", "", "in place of these its tide from harmonics.nc of another run, on any grid: level and transports"
     )
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
-
-
-OpenSides = create_model(
-    "OpenSides",
-    __base__=Mean,
-    __doc__=Mean.__doc__,
-    **{
-        f"{name.lower()}_{key}": (float, option(0.0, unit, f"{what} of its tide {name}"))
-        for name in NAMES
-        for key, unit, what in (("amplitude", "m", "amplitude"), ("phase", "degrees", LAG))
-    },
-)
-
-
-def number_of(constituent: str, function):
-    """The property of the section for a part of a constituent, m."""
-
-    def value(section) -> float:
-        amplitude, phase = (getattr(section, f"{constituent.lower()}_{key}") for key in ("amplitude", "phase"))
-        return amplitude * function(radians(phase))
-
-    return property(value)
-
-
-for _name in NAMES:
-    for _part, _function in PARTS.items():
-        setattr(OpenSides, f"{_name.lower()}_{_part}", number_of(_name, _function))
 
 
 class Outside(NamedTuple):
@@ -190,16 +169,32 @@ def problems(config):
         for key in type(options).model_fields
         if key not in ("sides", "nodal", "pressure") and getattr(options, key)
     ]
-    keys += [f"input.{row.name}" for row in (*MEAN, *TIDES) if getattr(config.input, row.name)]
+    keys += [f"input.{name}" for name in (*(row.name for row in MEAN), *ARRAYS) if getattr(config.input, name)]
     if keys and not options.sides:
         yield f"{keys[0]}: has no effect without open_sides.sides"
-    for name in NAMES:
-        key = f"open_sides.{name.lower()}"
-        if getattr(options, f"{name.lower()}_phase") and not getattr(options, f"{name.lower()}_amplitude"):
-            yield f"{key}_phase: has no effect where {key}_amplitude is 0 m"
+    yield from problems_of_lists(config)
     if config.tide.ramp and not (config.tide.constituents or names(config)):
         yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
     yield from problems_of_dates(config)
+
+
+def problems_of_lists(config):
+    """Lines about constituents that are named twice or not given, and lists of another length than theirs."""
+    options, there = config.open_sides, config.open_sides.constituents
+    for name in dict.fromkeys(there):
+        if there.count(name) > 1:
+            yield f'open_sides.constituents: "{name}" is listed {there.count(name)} times'
+    lists = {f"open_sides.{key}": getattr(options, key) for key in ("amplitude", "phase")}
+    lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
+    for key, values in lists.items():
+        if values and len(values) != len(there):
+            yield f"{key}: has {len(values)} elements, and open_sides.constituents has {len(there)}; give one of each"
+    if options.phase and not options.amplitude:
+        yield "open_sides.phase: has no effect without open_sides.amplitude"
+    for name in there:
+        if not any(options.amplitude) and not are_given(config, name, *ARRAYS):
+            arrays = ", ".join(f"input.{array}" for array in ARRAYS)
+            yield f"open_sides.constituents: nothing is known of {name}; give open_sides.amplitude, or {arrays}"
 
 
 def problems_of_dates(config):
@@ -213,20 +208,42 @@ def problems_of_dates(config):
         yield from too_fast("open_sides", given, time.model_copy(update={"start": time.start or NO_DATE}))
 
 
-def are_given(config, name: str, *of: str) -> bool:
-    """Whether parts of a constituent are given by files, by the case or in Python, of any of OSCILLATING."""
-    return any(has_source(config, part) for each in of for part in parts_of(name, each))
+def number(section: OpenSides, name: str) -> float:
+    """A part of a tide where it is the same everywhere: a cos(phase) or a sin(phase) for sea level, m; 0 for flows."""
+    array, (constituent, part) = array_of(name), index_of(name)
+    if array != LEVEL or constituent not in section.constituents or not section.amplitude:
+        return 0.0
+    at = section.constituents.index(constituent)
+    return section.amplitude[at] * PARTS[part](radians(section.phase[at] if section.phase else 0.0))
+
+
+def are_given(config, name: str, *arrays: str) -> bool:
+    """Whether parts of a constituent are given by files, by the case or in Python, in any of the arrays."""
+    return any(has_source(config, part) for array in arrays for part in parts_of(name, array))
 
 
 def names(config) -> list[str]:
-    """The constituents of the tide outside, given by numbers, by files, by the case or in Python."""
-    amplitudes = {name: getattr(config.open_sides, f"{name.lower()}_amplitude") for name in NAMES}
-    return [name for name in NAMES if amplitudes[name] or are_given(config, name, *OSCILLATING)]
+    """The constituents of the tide outside, in the order of NAMES."""
+    return [name for name in NAMES if name in config.open_sides.constituents]
 
 
 def has_source(config, name: str) -> bool:
     """Whether a field is given by files, by the case or in Python."""
-    return name in config.own.names or hasattr(config.case, name) or bool(getattr(config.input, name))
+    return name in config.own.names or in_case(config, name) or bool(file_of(config, name))
+
+
+def in_case(config, name: str) -> bool:
+    """Whether the case has a function of a field; of a tide it has one of the array of all constituents."""
+    index = index_of(name)
+    return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_sides.constituents)
+
+
+def file_of(config, name: str) -> str:
+    """The entry of [input] for a field; a tide has one for each constituent; "": there is none."""
+    found = getattr(config.input, array_of(name), "")
+    if not (index := index_of(name)):
+        return found
+    return dict(zip(config.open_sides.constituents, found, strict=False)).get(index[0], "")
 
 
 def uses_air_pressure(config) -> bool:
@@ -236,8 +253,9 @@ def uses_air_pressure(config) -> bool:
 
 def unused_coefficients(config) -> list[str]:
     """The parts of constituents that are not given."""
-    there = {"": names(config)} | dict.fromkeys(FLOWS, [name for name in NAMES if are_given(config, name, *FLOWS)])
-    return [part for of, given in there.items() for name in NAMES if name not in given for part in parts_of(name, of)]
+    with_flows = [name for name in names(config) if are_given(config, name, *FLOWS)]
+    there = {LEVEL: names(config)} | dict.fromkeys(FLOWS, with_flows)
+    return [part for array in ARRAYS for name in NAMES if name not in there[array] for part in parts_of(name, array)]
 
 
 def build(config, rows, columns):
@@ -269,17 +287,17 @@ def given_outside(flow, params, now) -> Outside:
     plus currents times the sum of depth and sea level.
     """
     *means, u, v = (params[row.name] for row in MEAN)
-    found = dict(zip(OSCILLATING, means, strict=True))
+    found = dict(zip(ARRAYS, means, strict=True))
     ramp = grown(RAMP, params, now, flow.h.values.dtype)
     for name in (name for name in NAMES if numbers_of(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in numbers_of(name))
         passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
         xp = passed.__array_namespace__()
         c, s = ramp * xp.cos(passed), ramp * xp.sin(passed)
-        for of in OSCILLATING if flows_of(name) in params else ("",):
-            cosines, sines = (params[part] for part in parts_of(name, of))
-            found[of] = found[of] + cosines * (cosine * c - sine * s)
-            found[of] = found[of] + sines * (cosine * s + sine * c)
+        for array in ARRAYS if flows_of(name) in params else (LEVEL,):
+            cosines, sines = (params[part] for part in parts_of(name, array))
+            found[array] = found[array] + cosines * (cosine * c - sine * s)
+            found[array] = found[array] + sines * (cosine * s + sine * c)
     level, x, y = found.values()
     level = level - inverse_barometer(params) if pressed(params) else level
     h = flow.grid.depth + level

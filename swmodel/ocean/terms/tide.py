@@ -22,6 +22,7 @@ from pydantic import BeforeValidator
 
 from ..constituents import constituents, date_of
 from ..coordinates import on_sphere, points
+from ..elements import element
 from ..instant import PhaseIncrement, angle, turns_of
 from ..option import Duration, Section, option
 from ..patch import Patch
@@ -159,7 +160,7 @@ def build(config, rows, columns):
         height = each.factor * EQUILIBRIUM[each.name].height
         numbers = np.full((1, 1), height * cos(each.phase)), np.full((1, 1), height * sin(each.phase))
         values = *turns_of(config.time.dt, each.period), *numbers
-        built |= {f"tide_{each.name}_{part}": value for part, value in zip(PARTS, values, strict=True)}
+        built |= {element("tide", each.name, part): value for part, value in zip(PARTS, values, strict=True)}
     built |= ramp_of(config, RAMP)
     for species in {SPECIES[name] for name in options.constituents}:
         built |= shapes(species, at.lon, at.lat)
@@ -197,8 +198,8 @@ def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
 def bernoulli_potential(flow, params, now):
     """- g factor eta_eq."""
     sums = {}
-    for name in (name for name in EQUILIBRIUM if f"tide_{name}_{PARTS[0]}" in params):
-        high, low, *parts = (params[f"tide_{name}_{part}"] for part in PARTS)
+    for name in (name for name in EQUILIBRIUM if element("tide", name, PARTS[0]) in params):
+        high, low, *parts = (params[element("tide", name, part)] for part in PARTS)
         passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
         add(sums, SPECIES[name], *parts, passed)
     height = sum(params[field] * number for field, number in sums.items())
@@ -236,7 +237,9 @@ FIELDS = (
         if name
     ),
     *(
-        Variable(f"tide_{name}_{part}", "", "m" if part in PARTS[2:] else "1", "", f"part of the constituent {name}")
+        Variable(
+            element("tide", name, part), "", "m" if part in PARTS[2:] else "1", "", f"part of the constituent {name}"
+        )
         for name in EQUILIBRIUM
         for part in PARTS
     ),

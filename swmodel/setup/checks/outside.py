@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.open_sides import NAMES, SIDES, TIDES, are_given, names, parts_of, uses_air_pressure
+from ...ocean.terms.open_sides import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names, parts_of, uses_air_pressure
 from .. import fields
 from ..fields import field_of, varies, varying
 
@@ -138,49 +138,41 @@ def level_alone(config) -> Iterator[str]:
     sides = config.open_sides.sides
     axes = [axis for axis in "xy" if axis in {SIDES[side] for side in sides}]
     axes = [axis for axis in axes if not any(varies(config, f"outside_{flow}_{axis}") for flow in FLOW)]
-    unknown = {name: [of for of in axes if not are_given(config, name, f"transport_{of}_")] for name in names(config)}
-    alone = [name for name in unknown if unknown[name]]
+    arrays = [array for array in FLOWS if array[-1] in axes]
     half = "a wave that nothing reflects comes in with half of its level"
-    if alone:
-        pairs = [parts_of(alone[0], f"transport_{axis}_") for axis in unknown[alone[0]]]
-        keys = ", ".join(f"input.{cosine} and input.{sine}" for cosine, sine in pairs)
-        others = f", and those of {', '.join(alone[1:])}" if alone[1:] else ""
-        yield f"open_sides: the tide outside has a level and no transport: {half}; give {keys}{others}"
+    missing = {name: [array for array in arrays if not are_given(config, name, array)] for name in names(config)}
+    if alone := [name for name in missing if missing[name]]:
+        keys = " and ".join(f"input.{array}" for array in missing[alone[0]])
+        yield f"open_sides: the tide outside has a level and no transport of {', '.join(alone)}: {half}; give {keys}"
     if axes and varies(config, "outside_level"):
         keys = " and ".join(f"input.outside_current_{axis} (or outside_transport_{axis})" for axis in axes)
         yield f"input.outside_level: varies in time, without a current: {half}; give {keys}"
 
 
 def incomplete(config) -> Iterator[str]:
-    """Tides of files with one part of two, with transports alone or an amplitude besides; lags without a date."""
-    files = [row.name for row in TIDES if getattr(config.input, row.name)]
-    for name in files:
-        stem, _, part = name.rpartition("_")
-        other = f"{stem}_{'sine' if part == 'cosine' else 'cosine'}"
-        if not fields.given(config, other) and not fields.constant(config, other):
-            yield f"input.{name} is given and input.{other} is not: that part of the tide is 0"
-    for name in names(config):
-        if not getattr(config.open_sides, f"{name.lower()}_amplitude") and not are_given(config, name, ""):
-            keys = " and ".join(f"input.{part}" for part in parts_of(name))
-            yield f"open_sides: the tide {name} has a transport and no level: half of it comes in; give {keys}, too"
-        given_by = [part for part in parts_of(name) if part in files]
-        if given_by and getattr(config.open_sides, key := f"{name.lower()}_amplitude"):
-            yield f"open_sides.{key}: has no effect, as input.{given_by[0]} gives this tide"
-    yield from zero_on_land(config, files)
+    """Tides with transports alone, with amplitudes that files replace, or of files with lags without a date."""
+    options, files = config.open_sides, [array for array in ARRAYS if any(getattr(config.input, array))]
+    without = [name for name in names(config) if not any(options.amplitude) and not are_given(config, name, LEVEL)]
+    if without:
+        yield f"open_sides: {', '.join(without)} has a transport and no level: half of it comes in; give input.{LEVEL}"
+    if options.amplitude and LEVEL in files:
+        replaced = [name for name in names(config) if are_given(config, name, LEVEL)]
+        yield f"open_sides.amplitude: has no effect for {', '.join(replaced)}, as input.{LEVEL} gives these tides"
+    yield from zero_on_land(config)
     if files and not config.time.start:
         yield f"input.{files[0]}: its lags count from the start of the run; with time.start they do behind Greenwich"
 
 
-def zero_on_land(config, files: list[str]) -> Iterator[str]:
+def zero_on_land(config) -> Iterator[str]:
     """Tides of files whose level is 0 at a part of a side, as in an atlas that has 0 on its land."""
     for side in config.open_sides.sides:
         found = side_of(config, side)
-        for cosine, sine in (parts_of(name) for name in NAMES if {*parts_of(name)} <= {*files}):
-            parts = [np.broadcast_to(found.on_faces(config, name), found.open.shape) for name in (cosine, sine)]
-            zero = found.open & (np.abs(parts).max(axis=0) == 0)
+        for name in (name for name in names(config) if fields.file_of(config, parts_of(name, LEVEL)[0])):
+            parts = [found.on_faces(config, part) for part in parts_of(name, LEVEL)]
+            zero = found.open & (np.abs(np.broadcast_to(parts, (2, *found.open.shape))).max(axis=0) == 0)
             if 0 < zero.sum() < found.open.sum():
                 yield (
-                    f"input.{cosine} and input.{sine}: are 0 at {'column' if found.in_rows else 'row'}"
+                    f"input.{LEVEL}: {name} is 0 at {'column' if found.in_rows else 'row'}"
                     f"{told(np.flatnonzero(zero))} of the {side} side; land of the file must be missing there, not 0"
                 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ocean.coordinates import on_sphere
 from ...ocean.table import location_of
-from .kinds import Constant, File, constant, field_of, has_source, varies
+from .kinds import Constant, File, constant, field_of, file_of, has_source, in_case, varies
 from .netcdf_input import InputError
 from .vectors import VECTORS, along_axes, given
 
@@ -18,9 +18,11 @@ __all__ = [
     "constant",
     "evaluate",
     "field_of",
+    "file_of",
     "given",
     "has_source",
     "how_far",
+    "in_case",
     "outside",
     "unfilled",
     "varies",
@@ -91,7 +93,7 @@ def mask(config, rows, columns) -> np.ndarray:
 
 def has_python_or_file(config, name: str) -> bool:
     """Whether a field comes from Python or a file, and not from the case."""
-    return name in config.own.names or bool(getattr(config.input, name, ""))
+    return name in config.own.names or bool(file_of(config, name))
 
 
 def check_pressure(values: np.ndarray, what: str) -> None:

@@ -16,13 +16,19 @@ from ...ocean.own_term import place_of
 ROUND_OFF = 1e-9
 
 
-def evaluated(function: Callable, at: Points, what: str, t: float | None = None) -> np.ndarray:
-    """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points."""
+def evaluated(function: Callable, at: Points, what: str, t: float | None = None, index: tuple = ()) -> np.ndarray:
+    """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points.
+
+    `index`: of the element that is taken where the function returns an array of constituents and parts.
+    """
     start = place_of(function)
     if t is not None:
         function, what = partial(function, t=t), f"{what} at t = {t:g} s"
     try:
-        found = np.asarray(function(at))
+        found = function(at)
+        for number in index:
+            found = found[number]
+        found = np.asarray(found)
     except (ConfigError, MemoryError):
         raise
     except Exception as error:

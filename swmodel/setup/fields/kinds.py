@@ -15,8 +15,10 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...ocean.coordinates import points
+from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.terms.open_sides import PARTS, file_of, in_case, number
 from . import case_functions
 from .formula import evaluated
 from .netcdf_input import InputError, opened, pole_in, read_field, series
@@ -92,7 +94,8 @@ class Formula(FieldSource):
 
     def read(self, rows, columns, record=0, location="", fill=None):
         at = points(self.config.grid, location or location_of(self.name), rows, columns)
-        return evaluated(self.function, at, self.what, record * self.config.forcing.every if self.in_time else None)
+        t = record * self.config.forcing.every if self.in_time else None
+        return evaluated(self.function, at, self.what, t, place_in(self.config, self.name))
 
     def at(self, step: int) -> tuple[int, Span]:
         """See `InTime.at`."""
@@ -210,6 +213,13 @@ class InTime(File):
         return self.records.dates[record]
 
 
+def place_in(config, name: str) -> tuple[int, ...]:
+    """Where an element is among the constituents and parts that its array has in this run; () for other fields."""
+    if not (index := index_of(name)):
+        return ()
+    return config.open_sides.constituents.index(index[0]), [*PARTS].index(index[1])
+
+
 def step_of(config) -> float:
     """The time step, s; a second where it is not known yet, and only kinds of fields are asked for."""
     return config.time.dt or 1.0
@@ -225,10 +235,10 @@ def field_of(config, name: str) -> FieldSource:
     """What gives a field: Python before a file, a file before the case, else a number."""
     if name in config.own.names:
         return field_in_python(config, name, config.own._sources.get(name))
-    if text := getattr(config.input, name, ""):
+    if text := file_of(config, name):
         row = entry_of(name, config.physics)
         return (InTime if row.varies and series.in_time(text, row) else File)(config, name, text)
-    return field_of_case(config, name) if hasattr(config.case, name) else Constant(constant(config, name))
+    return field_of_case(config, name) if in_case(config, name) else Constant(constant(config, name))
 
 
 def field_in_python(config, name: str, given: PythonField | None) -> FieldSource:
@@ -247,8 +257,8 @@ def field_in_python(config, name: str, given: PythonField | None) -> FieldSource
 
 def field_of_case(config, name: str) -> Formula:
     """The function of the case for a field."""
-    case, function = config.case, partial(getattr(config.case, name), config)
-    in_time = case_functions.in_time(getattr(type(case), name))
+    case, function = config.case, partial(getattr(config.case, array_of(name)), config)
+    in_time = case_functions.in_time(getattr(type(case), array_of(name)))
     return Formula(config, name, function, f"{name} of the case {case.name}", in_time)
 
 
@@ -268,6 +278,8 @@ def constant(config, name: str) -> float:
         return 1.0
     if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
         return tracers[name]
+    if index_of(name):
+        return number(config.open_sides, name)
     section, _, key = VARIABLES[name].key.partition(".")
     return getattr(getattr(config, section), key) if key else 0.0
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from .kinds import field_of
+from .kinds import field_of, file_of
 from .netcdf_input import InputError
 from .varying import record
 
@@ -24,7 +24,7 @@ def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, in
     """The varying coefficients' records that are in use after a step, as JSON; "" without such records."""
     found = {}
     for name in varying:
-        if getattr(config.input, name, ""):
+        if file_of(config, name):
             of = field_of(config, name)
             first, number = (of.at(at)[0] for at in (0, max(0, step - 1)))
             dates = of.records.dates[first : number + 2]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import ConfigError
+from ...ocean.elements import index_of
 from ...ocean.own_term import term_of_case
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import Term
@@ -23,8 +24,10 @@ def with_own(config, fields, terms, sources: Mapping[str, PythonField], objects,
 
 
 def fields_of(config) -> tuple[str, ...]:
-    """The names of the fields that a case, a file or Python may give: those of the table, and the tracers."""
-    return (*GIVEN, *(each.name for each in config.physics.tracers))
+    """The fields that a case, a file or Python may give, arrays by their elements: of the table, and the tracers."""
+    there = ("", *config.open_sides.constituents)
+    of_table = (name for name in GIVEN if (index_of(name) or there)[0] in there)
+    return (*of_table, *(each.name for each in config.physics.tracers))
 
 
 def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:

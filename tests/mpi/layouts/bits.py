@@ -50,8 +50,9 @@ VARIANTS = {
         "grid__periodic_x": False,
         "physics__slip": "no",
         "open_sides__sides": ("west", "east", "south"),
-        "open_sides__m2_amplitude": 0.5,
-        "open_sides__m2_phase": 40.0,
+        "open_sides__constituents": ("M2",),
+        "open_sides__amplitude": (0.5,),
+        "open_sides__phase": (40.0,),
         "open_sides__transport_y": 2.0,
     },
 }

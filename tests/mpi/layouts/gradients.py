@@ -8,7 +8,7 @@ from swmodel.gradients.check import Checks, controls_of
 
 NY, NX = 12, 10
 #: Two sides with a tide outside; on a sphere the tide inside and weather, too. All of it are controls then.
-OPEN = {"open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3}
+OPEN = {"open_sides__sides": ("west", "north"), "open_sides__constituents": ("M2",), "open_sides__amplitude": (0.3,)}
 EARTH = OPEN | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE
 SEAS = {"xla": OPEN, "native": EARTH}
 #: By whose steps derivatives are checked in some layouts.

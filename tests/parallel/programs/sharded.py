@@ -34,7 +34,12 @@ jax.config.update("jax_enable_x64", True)
 LAYOUTS = ("2x2", "4x1", "1x4")
 TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 #: A sea on a sphere with two open sides, and with all that can move it.
-SIDES = {"sphere": True, "open_sides__sides": ("west", "north"), "open_sides__m2_amplitude": 0.3}
+SIDES = {
+    "sphere": True,
+    "open_sides__sides": ("west", "north"),
+    "open_sides__constituents": ("M2",),
+    "open_sides__amplitude": (0.3,),
+}
 EARTH = SIDES | {"in_time": True, "open_sides__pressure": 50.0, "physics__self_attraction": 0.1} | TERMS | TIDE
 STEPS = 7
 

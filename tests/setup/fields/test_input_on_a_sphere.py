@@ -193,66 +193,61 @@ def test_parts_of_a_tide_are_made_of_amplitude_and_lag_before_they_are_interpola
     bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
     for part, of in (("cosine", np.real), ("sine", np.imag)):
         at = points(grid, "centre", range(grid.ny), range(grid.nx))
-        found = read(f"{atlas}:amplitude,phase", grid, f"outside_m2_{part}")
+        found = read(f"{atlas}:amplitude,phase", grid, f"outside_tide_level[M2,{part}]")
         np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
         at = points(grid, "u", range(grid.ny), range(grid.nx))
-        found = read(f"{atlas}:{'uRe' if part == 'cosine' else '-uIm'}", grid, f"outside_m2_transport_x_{part}")
+        found = read(f"{atlas}:uRe,uIm", grid, f"outside_tide_transport_x[M2,{part}]")
         np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
+
+
+def entries(atlas, **variables):
+    """The options for the tide M2 of a file, by the variables that give each array."""
+    options = {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
+    return options | {"open_sides.constituents": ["M2"]}
 
 
 def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     """The lines of docs/tides.md."""
-    given = {"outside_m2_cosine": "amplitude,phase", "outside_m2_sine": "amplitude,phase"}
-    given |= {"outside_m2_transport_x_cosine": "uRe", "outside_m2_transport_x_sine": "-uIm"}
-    options = {f"input.{name}": f"{atlas}:{variables}" for name, variables in given.items()}
+    options = entries(atlas, outside_tide_level="amplitude,phase", outside_tide_transport_x="uRe,uIm")
     options |= {"grid.periodic_x": False, "open_sides.sides": ["west"], "time.start": "2012-03-01", "grid.east": 20.0}
     config = load("rest", BAND | {"physics.depth": 80.0, "time.dt": 100.0} | options, environ={})
     check_config(config)
     params = setup_of(config).params(block(0, (1, 1), 6, 18), 0)
-    assert params["outside_m2_flows"] == 1
-    assert "outside_k1_turns_high" not in params
+    assert params["outside_tide[M2,flows]"] == 1
+    assert "outside_tide[K1,turns_high]" not in params
     at = points(config.grid, "u", range(6), range(18))
-    there = params["outside_m2_transport_x_cosine"] + 1j * params["outside_m2_transport_x_sine"]
+    cosine, sine = (params[f"outside_tide_transport_x[M2,{part}]"] for part in ("cosine", "sine"))
+    there = cosine + 1j * sine
     np.testing.assert_allclose(there[:, 0], wave(at.lon, at.lat)[:, 0], atol=3e-3)
-    assert TERMS["open_sides"].unused_coefficients(config)[:2] == ["outside_s2_cosine", "outside_s2_sine"]
+    assert TERMS["open_sides"].unused_coefficients(config)[0] == "outside_tide_level[S2,cosine]"
 
 
 SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west"], "physics.depth": 80.0}
-LEVEL, FLOW, BOTH = (
-    {f"outside_m2_{of}{part}": text for part, text in texts.items()}
-    for of, texts in (
-        ("", dict.fromkeys(("cosine", "sine"), "amplitude,phase")),
-        ("transport_x_", {"cosine": "uRe", "sine": "-uIm"}),
-        ("transport_x_", {"cosine": "uRe"}),
-    )
-)
+LEVEL, FLOW = {"outside_tide_level": "amplitude,phase"}, {"outside_tide_transport_x": "uRe,uIm"}
 
 
 @pytest.mark.parametrize(
     ("given", "start", "words"),
     [
-        (LEVEL, "2012-03-01", ["comes in with half of its level; give input.outside_m2_transport_x_cosine and"]),
-        (FLOW, "2012-03-01", ["half of it comes in; give input.outside_m2_cosine and input.outside_m2_sine"]),
-        (LEVEL | BOTH, "2012-03-01", ["input.outside_m2_transport_x_sine is not: that part of the tide is 0"]),
+        (LEVEL, "2012-03-01", ["comes in with half of its level; give input.outside_tide_transport_x"]),
+        (FLOW, "2012-03-01", ["half of it comes in; give input.outside_tide_level"]),
         (LEVEL | FLOW, "", ["lags count from the start of the run"]),
         (LEVEL | FLOW, "2012-03-01", []),
     ],
 )
 def test_a_tide_of_which_a_part_is_missing_is_said(atlas, given, start, words):
-    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in given.items()}
-    options |= {"time.start": start, "time.dt": 100.0}
+    options = BAND | SIDES | entries(atlas, **given) | {"time.start": start, "time.dt": 100.0}
     found = remarks(check_config(load("rest", options, {})), gather("rest", options, {}), records=False)
-    found = [line for line in found if "outside_m2" in line]
+    found = [line for line in found if "outside_tide" in line]
     assert len(found) == len(words)
     assert all(word in line for word, line in zip(words, found, strict=True)), found
 
 
 def test_an_amplitude_beside_a_tide_from_a_file_has_no_effect_and_that_is_said(atlas):
-    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in (LEVEL | FLOW).items()}
-    options |= {"time.start": "2012-03-01", "time.dt": 100.0, "open_sides.s2_amplitude": 1.0}
-    for more, count in (({}, 0), ({"open_sides.m2_amplitude": 1.0}, 1)):
+    options = BAND | SIDES | entries(atlas, **LEVEL | FLOW) | {"time.start": "2012-03-01", "time.dt": 100.0}
+    for more, count in (({}, 0), ({"open_sides.amplitude": [1.0]}, 1)):
         found = incomplete(check_config(load("rest", options | more, environ={})))
-        assert sum("open_sides.m2_amplitude: has no effect" in line for line in found) == count
+        assert sum("open_sides.amplitude: has no effect for M2" in line for line in found) == count
 
 
 def test_the_water_of_a_case_that_varies_in_time_without_a_current_is_said():
@@ -281,10 +276,13 @@ def holed(path, holes):
 
 def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_said(atlas):
     """Where nothing else is known of a point; the same in every block, and no further than two steps."""
-    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in (LEVEL | FLOW).items()}
+    options = BAND | SIDES | entries(atlas, **LEVEL | FLOW)
     options |= {"time.start": "2012-03-01", "time.dt": 100.0, "grid.nx": 80, "grid.ny": 120}
     config = load("rest", options, environ={})
-    row, wanted = 60, ("outside_m2_cosine", "outside_m2_sine", "outside_m2_transport_x_cosine")
+    row, wanted = (
+        60,
+        [f"outside_tide_{name}]" for name in ("level[M2,cosine", "level[M2,sine", "transport_x[M2,cosine")],
+    )
     lat = config.grid.south + 0.5 * (row + 0.5)
     j, i = round((lat + 40) / 0.5), round((340 - 0.25) / 0.5)
     holed(atlas, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
@@ -297,36 +295,41 @@ def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_
         at = points(config.grid, place, [row], [0])
         x = at.lon.item() - 0.25
         there = wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
-        there = (there.imag if "sine" in name.split("_") else there.real).tolist()
+        there = (there.imag if ",sine" in name else there.real).tolist()
         assert any(whole[row, 0] == pytest.approx(value, abs=1e-9) for value in there)
     (line,) = filled(config)
     number, away = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", line).groups()
     assert int(number) == 4
     assert 0.5 < float(away) <= 1.01
     holed(atlas, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
-    with pytest.raises(ConfigError, match="outside_m2_cosine: has no value .* further than 1 degrees"):
+    with pytest.raises(ConfigError, match="outside_tide_level.* has no value .* further than 1 degrees"):
         check_config(load("rest", options, environ={}))
 
 
 def test_an_atlas_with_zero_on_its_land_is_said(atlas):
     """Which is no missing value, so that less of the tide would come in without a word."""
-    options = BAND | SIDES | {f"input.{name}": f"{atlas}:{text}" for name, text in LEVEL.items()}
+    options = BAND | SIDES | entries(atlas, **LEVEL)
     config = load("rest", options | {"time.start": "2012-03-01", "time.dt": 100.0}, environ={})
-    assert not any("are 0 at" in line for line in incomplete(config))
+    assert not any("M2 is 0 at" in line for line in incomplete(config))
     with netCDF4.Dataset(atlas, "a") as data:
         data["amplitude"][60:100] = 0.0
-    (line,) = (line for line in incomplete(config) if "are 0 at" in line)
+    (line,) = (line for line in incomplete(config) if "M2 is 0 at" in line)
     assert "rows 2 to 3 of the west side" in line
 
 
 @pytest.mark.parametrize(
     ("variables", "name", "words"),
     [
-        ("amplitude,phase", "outside_level", "only parts of a tide are made; name one"),
-        ("amplitude,radians", "outside_m2_sine", 'the lag is in "radian"; convert it to "degrees"'),
-        ("amplitude,uIm", "outside_m2_sine", 'the lag is in "centimeter^2/sec"; convert it to "degrees"'),
-        ("amplitude,lag", "outside_m2_sine", 'has no variable "amplitude,lag"; it has lon_z, lat_z, amplitude, phase'),
-        ("amplitude,phase,uIm", "outside_m2_sine", 'has no variable "amplitude,phase,uIm"'),
+        ("amplitude,phase", "outside_level", "only a tide is made; name one"),
+        ("amplitude", "outside_tide_level[M2,sine]", "a tide is made of two variables"),
+        ("amplitude,radians", "outside_tide_level[M2,sine]", 'the lag is in "radian"; convert it to "degrees"'),
+        ("amplitude,uIm", "outside_tide_level[M2,sine]", "lie along lat, lon and along lon, lat"),
+        (
+            "amplitude,lag",
+            "outside_tide_level[M2,sine]",
+            'has no variable "amplitude,lag"; it has lon_z, lat_z, amplitude, phase',
+        ),
+        ("amplitude,phase,uIm", "outside_tide_level[M2,sine]", 'has no variable "amplitude,phase,uIm"'),
     ],
 )
 def test_what_is_no_part_of_a_tide_is_refused(atlas, variables, name, words):
@@ -345,23 +348,36 @@ def constants_of(path, *names):
 
 
 def test_a_file_of_constants_gives_the_parts_of_each_tide_and_what_is_named_comes_first(tmp_path, caplog):
-    path = constants_of(tmp_path / "harmonics.nc", "eta_M2", "transport_x_M2", "eta_K1", "eta_MS4")
+    """An array that a configuration gives replaces that of the file."""
+    path = constants_of(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
     toml = tmp_path / "my.toml"
     toml.write_text(
-        '[open_sides]\nsides = ["west"]\ntide = "harmonics.nc"\n[input]\noutside_k1_sine = "other.nc:a,g"\n'
+        '[open_sides]\nsides = ["west"]\ntide = "harmonics.nc"\n'
+        '[input]\noutside_tide_transport_y = ["v.nc:a,g", "other.nc:vRe,vIm"]\n'
     )
-    config = load(toml, {"input.outside_m2_cosine": ""}, environ={})
+    config = load(toml, environ={})
+    assert config.open_sides.constituents == ("M2", "K1")
     found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
     assert found == {
-        "outside_m2_sine": f"{path}:eta_M2_amplitude,eta_M2_phase",
-        "outside_m2_transport_x_cosine": f"{path}:transport_x_M2_amplitude,transport_x_M2_phase",
-        "outside_m2_transport_x_sine": f"{path}:transport_x_M2_amplitude,transport_x_M2_phase",
-        "outside_k1_cosine": f"{path}:eta_K1_amplitude,eta_K1_phase",
-        "outside_k1_sine": str(tmp_path / "other.nc:a,g"),
+        "outside_tide_level": (f"{path}:eta_M2_amplitude,eta_M2_phase", f"{path}:eta_K1_amplitude,eta_K1_phase"),
+        "outside_tide_transport_x": (f"{path}:transport_x_M2_amplitude,transport_x_M2_phase", ""),
+        "outside_tide_transport_y": (str(tmp_path / "v.nc:a,g"), str(tmp_path / "other.nc:vRe,vIm")),
     }
     assert "MS4 of" in caplog.text
     assert config.open_sides.tide == ""
     assert load(config, environ={}) == config
+
+
+def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
+    path = tmp_path / "harmonics.nc"
+    with netCDF4.Dataset(path, "w") as data:
+        data.createDimension("constituent", 2)
+        data.createVariable("constituent", str, ("constituent",))[:] = np.array(["K1", "M2"], object)
+        for name in ("eta_amplitude", "eta_phase"):
+            data.createVariable(name, "f8", ("constituent",))
+    options = load("rest", {"open_sides.sides": ["west"], "open_sides.tide": str(path)}, environ={})
+    assert options.open_sides.constituents == ("M2", "K1")
+    assert options.input.outside_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
 
 
 @pytest.mark.parametrize("names", [None, (), ("u_M2",), ("eta_MS4",)])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ocean.coordinates import OFFSETS, axes, on_sphere
+from ....ocean.elements import index_of
 from . import degrees
 from .dataset import NAMES, CFDataset, in_degrees
 from .errors import InputError, remark
@@ -78,8 +79,7 @@ def between_points(dataset: CFDataset, coordinates: dict, found, row, grid, plac
     """The Axes of a variable on a sphere; one line says what is interpolated."""
     made = degrees.places(dataset, coordinates, found, grid, row, place)
     if words := made.words():
-        of_tide = row.name.endswith(("_cosine", "_sine"))  # six of each constituent, all alike
-        remark(f"the tide in {dataset.place} is interpolated" if of_tide else f"{place}: {'; '.join(words)}")
+        remark(f"the tide in {dataset.place} is interpolated" if index_of(row.name) else f"{place}: {'; '.join(words)}")
     numbers = tuple(found.dims.index(coordinates[axis][1]) for axis in "yx")
     check_records(found, numbers, place)
     return Axes(numbers, along=made)

@@ -6,7 +6,6 @@ xarray opens and decodes, cf_xarray knows axes by attributes. Values are read a 
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ....parallel.worker import NETCDF
 from .errors import InputError
 from .units import LENGTHS, axis_of_degrees
 
@@ -42,9 +42,6 @@ OF_GROUP, OF_ARRAY = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs
 
 #: What xarray, netCDF4, zarr and codecs raise where a file or a store is damaged.
 FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError)
-
-#: netCDF4 must not be used by two threads at once: records are read ahead, while an executor may read others.
-_ONE_THREAD = threading.RLock()
 
 
 class Unreadable(OSError):
@@ -138,7 +135,7 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in OF_GROUP):
         raise error(f"{key}{path} is a folder, and no store of Zarr: it has neither zarr.json nor .zgroup")
     try:
-        with _ONE_THREAD:
+        with NETCDF:
             dataset, close = kept(path, stamp(path))
             try:
                 yield dataset

@@ -1,7 +1,7 @@
 """Which file, variable and record an entry of `[input]` stands for: FILE, FILE:NAME, FILE@RECORD, FILE:NAME@RECORD.
 
--NAME is the variable with its sign changed. AMPLITUDE,LAG are two variables that a part of a tide is made of, before it
-is interpolated: amplitude cos(lag) or amplitude sin(lag).
+-NAME is the variable with its sign changed. A tide is made of two variables, before it is interpolated: AMPLITUDE,LAG
+or REAL,IMAGINARY, the parts of amplitude exp(-i lag).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ....ocean.elements import index_of
 from ....ocean.table import EASTWARD, REDUCED, row_of
 from .dataset import CFDataset, stamp, values_of
 from .errors import InputError
@@ -75,15 +76,15 @@ def find(dataset: CFDataset, source: Source, row) -> Found:
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
     if wanted := source.name or ("" if row.standard_name else row.name):
-        parts = wanted.removeprefix("-").split(",")
+        parts = [each.removeprefix("-") for each in wanted.split(",")]
         if len(parts) > 2 or not {*parts} <= variables.keys():
             raise InputError(f'{place} has no variable "{wanted}"; it has {names}')
-        first, *lag = (dataset.data[name] for name in parts)
-        require_layer(first, place, row)
-        sign = -1 if wanted.startswith("-") else 1
-        if lag:
-            return Found(first, part_of_tide(first, *lag, place, row, sign))
-        return Found(first, lambda index: sign * values_of(first, index))
+        signs = [-1 if each.startswith("-") else 1 for each in wanted.split(",")]
+        both = [dataset.data[name] for name in parts]
+        require_layer(both[0], place, row)
+        if len(both) == 2 or index_of(row.name):
+            return Found(both[0], part_of_tide(both, signs, f"{place}: {wanted}", row))
+        return Found(both[0], lambda index: signs[0] * values_of(both[0], index))
     others = (each.get(row.standard_name) for each in (EASTWARD, OTHERS))
     standard_names = [row.standard_name, *filter(None, others)]
     matches = [name for name, one in variables.items() if one.attrs.get("standard_name") in standard_names]
@@ -100,18 +101,30 @@ def find(dataset: CFDataset, source: Source, row) -> Found:
     )
 
 
-def part_of_tide(amplitude: DataArray, lag: DataArray, place: str, row, sign: int) -> Callable[[Any], np.ndarray]:
-    """The function of an index to the part of a tide that a field is, of amplitude and lag."""
-    part = row.name.rpartition("_")[2]
-    both = f"{place}: {amplitude.name},{lag.name}"
-    if part not in ("cosine", "sine"):
-        raise InputError(f"{both}: of two variables, amplitude and lag, only parts of a tide are made; name one")
-    if (units := lag.attrs.get("units", "")) not in DEGREES[""] | {"deg"}:
-        raise InputError(f'{both}: the lag is in "{units}"; convert it to "degrees"')
-    if lag.dims != amplitude.dims:
-        raise InputError(f"{both} lie along {', '.join(amplitude.dims)} and along {', '.join(lag.dims)}")
-    wave = np.cos if part == "cosine" else np.sin
-    return lambda index: sign * values_of(amplitude, index) * wave(np.radians(values_of(lag, index)))
+def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Callable[[Any], np.ndarray]:
+    """The function of an index to the part of a tide that a field is, of two variables multiplied by their signs.
+
+    cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
+    """
+    if not index_of(row.name):
+        raise InputError(f"{place}: of two variables only a tide is made; name one")
+    if len(both) != 2:
+        raise InputError(f"{place}: a tide is made of two variables; name AMPLITUDE,LAG or REAL,IMAGINARY")
+    part, (first, second) = index_of(row.name)[1], both
+    if first.dims != second.dims:
+        raise InputError(f"{place} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")
+    units = second.attrs.get("units", "")
+    if units in DEGREES[""] | {"deg"}:
+        wave = np.cos if part == "cosine" else np.sin
+
+        def of_lag(index):
+            return signs[0] * values_of(first, index) * wave(np.radians(signs[1] * values_of(second, index)))
+
+        return of_lag
+    if units != first.attrs.get("units", ""):
+        raise InputError(f'{place}: the lag is in "{units}"; convert it to "degrees"')
+    sign, of = (signs[0], first) if part == "cosine" else (-signs[1], second)
+    return lambda index: sign * values_of(of, index)
 
 
 def require_layer(found: DataArray, place: str, row) -> None:

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import os
 
-from ....ocean.terms.open_sides import NAMES, OSCILLATING, parts_of
+from ....ocean.terms.open_sides import ARRAYS, LEVEL, NAMES
 from .dataset import open_file
 from .errors import InputError, remark
 
-#: The field whose constants give a quantity of OSCILLATING.
-FIELDS = {of: of.removesuffix("_") or "eta" for of in OSCILLATING}
+#: The field whose constants give an array of the tide outside.
+FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("outside_tide_") for array in ARRAYS}
+#: The axis of the constituents, and the attribute that names them in files of earlier versions.
+AXIS, OLDER = "constituent", "constituents"
 
 
-def constants_in(path: str) -> dict[str, str]:
-    """What of the file gives the parts of the tide, as `[input]` names it behind the file, by their names."""
+def constants_in(path: str) -> dict[str, tuple[str, ...]]:
+    """The names of the file's constituents by the key "constituents", and for each array their entries of [input]."""
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; a run with output.harmonics, as `swmodel run global_m2`, makes one")
     with open_file(path) as dataset:
-        there, known = {*dataset.data.variables}, str(dataset.data.attrs.get("constituents", "")).split()
-    found, left_out = {}, [name for name in known if name not in NAMES]
-    for name in (name for name in known if name in NAMES):
-        for of, field in FIELDS.items():
-            pair = [f"{field}_{name}_{what}" for what in ("amplitude", "phase")]
-            if there.issuperset(pair):
-                found |= dict.fromkeys(parts_of(name, of), ",".join(pair))
-    if not any(part in found for name in NAMES for part in parts_of(name)):
+        there, older = {*dataset.data.variables}, str(dataset.data.attrs.get(OLDER, "")).split()
+        known = older or ([str(name) for name in dataset.data[AXIS].values] if AXIS in there else [])
+    names, left_out = [name for name in NAMES if name in known], [name for name in known if name not in NAMES]
+    found: dict[str, tuple[str, ...]] = {}
+    for array, field in FIELDS.items():
+        pairs = [pair_of(field, name, known.index(name), bool(older)) for name in names]
+        entries = [f"{path}:{pair}" if there.issuperset(pair.partition("@")[0].split(",")) else "" for pair in pairs]
+        found |= {array: tuple(entries)} if any(entries) else {}
+    if LEVEL not in found:
         raise InputError(
             f"{path} has no amplitude and phase of eta for any of {', '.join(NAMES)}; harmonics.nc of a run with "
             "output.harmonics has them"
         )
     if left_out:
         remark(f"open_sides.tide: {', '.join(left_out)} of {path} do not come in; these may: {', '.join(NAMES)}")
-    return found
+    return {"constituents": tuple(names)} | found
+
+
+def pair_of(field: str, name: str, number: int, older: bool) -> str:
+    """Amplitude and phase of a constituent, as `[input]` names them behind the file."""
+    first, last = (f"{field}_{name}", "") if older else (field, f"@{number}")
+    return f"{first}_amplitude,{first}_phase{last}"

@@ -1,0 +1,22 @@
+"""Elements of arrays: `outside_tide_level[M2,cosine]` is the field [y, x] of an array [constituent, part, y, x].
+
+Configurations, cases and Python give whole arrays; the equations, derivatives and restart files have their elements.
+"""
+
+from __future__ import annotations
+
+
+def element(array: str, *index: str) -> str:
+    """The name of an element of an array."""
+    return f"{array}[{','.join(index)}]"
+
+
+def array_of(name: str) -> str:
+    """The array of an element; any other name is its own."""
+    return name.partition("[")[0]
+
+
+def index_of(name: str) -> tuple[str, ...]:
+    """Where an element is in its array, as ("M2", "cosine"); empty for what is no element."""
+    index = name.partition("[")[2].removesuffix("]")
+    return tuple(index.split(",")) if index else ()
