@@ -32,7 +32,7 @@ def test_the_case_in_thirty_lines_runs_and_leaves_what_it_says(tmp_path, monkeyp
     with xr.open_dataset("outputs/mine/output.nc") as stored:
         np.testing.assert_allclose(stored.depth, 100 - names["ridge"])
         assert float(np.abs(stored.u[-1]).max()) > 0
-    assert [text.split()[0] for text in model.config.own.fields] == ["depth", "wind_x", "roughness"]
+    assert [text.split()[0] for text in model.config.python.fields] == ["depth", "wind_x", "roughness"]
     assert [term.name for term in model.scheme.own] == ["drag"]
 
 

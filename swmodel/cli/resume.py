@@ -65,7 +65,7 @@ def resume(directory, file, settings, quiet, **typed):
         chosen = cache(lambda: choose(directory, file))
 
         def check(config):
-            if config.own.fields:
+            if config.python.fields:
                 config = with_stored(config, chosen()[0].path)
             return (check_ensemble if task == "ensemble" else check_config)(config)
 

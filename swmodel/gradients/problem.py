@@ -74,7 +74,7 @@ class Problem:
         config = config if isinstance(config, Config) else load(config)
         controls = (controls,) if isinstance(controls, str) else tuple(controls)
         self._physical = [*CONTROLS, *(each.name for each in config.physics.tracers)]
-        known = [*self._physical, *config.own._parameters]
+        known = [*self._physical, *config.python._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
             raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")

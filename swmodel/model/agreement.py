@@ -11,13 +11,13 @@ import jax
 import numpy as np
 
 from ..config import ConfigError, to_toml
-from ..config.loading.decisive import OWN, decisive
+from ..config.loading.decisive import PYTHON, decisive
 from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World
 from ..parallel.transport import connect
 from ..parallel.transport.rendezvous import mpi_world
 from ..setup.fields.field import Local, table
-from ..setup.fields.own import with_own
+from ..setup.fields.python_section import with_python
 from ..setup.setup import setup_of
 from .resolve import layout_of, transport_for
 
@@ -59,7 +59,7 @@ def on_all(allgather: Callable, function: Callable) -> Any:
 
 def assembled(config, allgather: Callable):
     """The configuration with `local` parts of fields from each process put together; called by all together."""
-    parts = {name: source for name, source in config.own._sources.items() if isinstance(source, Local)}
+    parts = {name: source for name, source in config.python._sources.items() if isinstance(source, Local)}
     for rank, names in enumerate(everyone := allgather(sorted(parts))):
         if wrong := sorted({*names} ^ {*everyone[0]}):
             some, other = (rank, 0) if wrong[0] in names else (0, rank)
@@ -71,8 +71,8 @@ def assembled(config, allgather: Callable):
     run, shape = config.run, (config.grid.ny, config.grid.nx)
     transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices)
     tables = {name: table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
-    own = config.own
-    return with_own(config, own.fields, own.terms, own._sources | tables, own._terms)
+    python = config.python
+    return with_python(config, python.fields, python.terms, python._sources | tables, python._terms)
 
 
 def whole(values: np.ndarray, place: str, transport) -> np.ndarray:
@@ -98,12 +98,12 @@ def see_that_same(config, transport) -> None:
     if transport.size == 1:
         return
     everyone = transport.allgather(decisive(to_toml(config)))
-    keys = sorted({key for each in everyone for key in each}, key=lambda key: not key.startswith(f"{OWN}."))
+    keys = sorted({key for each in everyone for key in each}, key=lambda key: not key.startswith(f"{PYTHON}."))
     for key in keys:
         first = everyone[0].get(key, "not there")
         for rank, each in enumerate(everyone):
             if (other := each.get(key, "not there")) != first:
-                what = key.replace(f"{OWN}.", "what was handed over as ")
+                what = key.replace(f"{PYTHON}.", "what Python gave as ")
                 raise SetupError(
                     f"the processes differ: {what} is {first} on rank 0 and {other} on rank {rank}; a script gives all "
                     "processes the same, and random numbers a seed"

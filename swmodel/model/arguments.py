@@ -23,9 +23,9 @@ from .resolve import for_processes
 
 #: What is to differ from a configuration, as {"grid.nx": 128}.
 Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
-#: Fields handed over in Python, each a `Field`; a type checker takes a dict of several kinds for one of objects.
+#: Fields given in Python, each a `Field`; a type checker takes a dict of several kinds for one of objects.
 Fields: TypeAlias = Mapping[str, Any] | None
-#: Terms handed over in Python.
+#: Terms given in Python.
 Terms: TypeAlias = Iterable[OwnTerm]
 #: The path of a file or folder.
 Place: TypeAlias = str | os.PathLike[str]

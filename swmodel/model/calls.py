@@ -76,7 +76,7 @@ class Calls(list):
         """The configuration with the names and intervals of the functions, as a run records it."""
         texts = [call.text for call in self]
         texts += (self.wanted - Counter(texts)).elements()
-        return config.model_copy(update={"own": config.own.model_copy(update={"calls": tuple(texts)})})
+        return config.model_copy(update={"python": config.python.model_copy(update={"calls": tuple(texts)})})
 
     def agree(self, model) -> None:
         """Make sure that all processes call the same functions, and all that the run had; by all together.
@@ -98,7 +98,7 @@ class Calls(list):
         if missing := self.wanted - Counter(texts):
             raise UsageError(
                 f"the run that goes on had functions which no file has: {', '.join(missing.elements())}; give each "
-                "again before the next step, as model.every(...); `swmodel resume DIR -s own.calls=[]` goes on without"
+                "again before the next step, as model.every(...); `swmodel resume DIR -s python.calls=[]` omits them"
             )
 
     def next(self, step: int) -> int:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from ..config import ConfigError
-from ..config.loading.hand_over import hand_over
+from ..config.loading.python_inputs import python_inputs
 from ..errors import SetupError, UsageError
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
@@ -40,7 +40,7 @@ def state_with(model, values: dict) -> State:
     config = assembled(on_all(transport.allgather, lambda: with_fields(model, values)), transport.allgather)
     setup = replace(setup_of(config), scheme=model.scheme)
     on_all(transport.allgather, lambda: refuse(check_values(setup)))
-    own = {name: digest(config, name, config.own._sources[name]) for name in values} if transport.size > 1 else {}
+    own = {name: digest(config, name, config.python._sources[name]) for name in values} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
@@ -63,7 +63,7 @@ def with_fields(model, values: dict):
         )
         raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
     inputs = model.config.input.model_copy(update=dict.fromkeys(values, ""))
-    return hand_over(model.config.model_copy(update={"input": inputs}), values)
+    return python_inputs(model.config.model_copy(update={"input": inputs}), values)
 
 
 def refuse(problems: list[str]) -> None:

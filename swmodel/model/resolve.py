@@ -7,7 +7,7 @@ from functools import cache
 from typing import cast
 
 from ..config.loading.case_file import recorded
-from ..config.loading.hand_over import recorded as recorded_own
+from ..config.loading.python_inputs import recorded as recorded_python
 from ..config.options.discretisation import Time
 from ..config.options.model import Config
 from ..config.options.output import Output
@@ -55,7 +55,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
         "executor": fastest_executor(setup) if run.executor == "auto" else run.executor,
         "transport": transport_for(run),
     }
-    updates = {"case": recorded(config.case), "own": recorded_own(setup).own, "time": time}
+    updates = {"case": recorded(config.case), "python": recorded_python(setup).python, "time": time}
     updates |= {"run": run.model_copy(update=chosen)}
     usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
     if config.output.fields == tuple(usual):

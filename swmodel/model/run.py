@@ -150,7 +150,7 @@ def run(
             reason = _loop(model, config, directory, progress, (command_line, resume), stop, calls)
         peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
-            own = config.own.calls or config.own.terms
+            own = config.python.calls or config.python.terms
             in_python = f'Simulation.resume("{directory}"), with every(...) and terms as before, and run("{directory}")'
             raise stopped(reason, model, in_python if own else f"`swmodel resume {directory}`") from calls.error
     except BaseException as error:

@@ -28,7 +28,7 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
     with contextlib.ExitStack() as stack:
         resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
         if resume:
-            calls.want(model.restart.config.own.calls)
+            calls.want(model.restart.config.python.calls)
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:

@@ -92,7 +92,7 @@ class Simulation:
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
         self._forcing, self._max_forcing = Forcing(self.setup, self.transport), np.zeros(3)
         self.block, self._loop_seconds, self._unseen = self.transport.block, 0.0, 0
-        self._calls, self._present = Calls(self.config.own.calls), Present(self)
+        self._calls, self._present = Calls(self.config.python.calls), Present(self)
         self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
         self.restart: Loaded | None = None
         if restart is None:

@@ -24,7 +24,7 @@ from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
 from ..setup.fields.netcdf_input import InputError
-from ..setup.fields.own import fields_of, formulas
+from ..setup.fields.python_section import fields_of, formulas
 from ..setup.fields.varying import record
 from ..setup.positions import crossings, gauges
 from ..setup.setup import Setup, setup_of
@@ -147,10 +147,10 @@ def check_length(config: Config) -> Iterator[str]:
 
 def check_calls(config: Config) -> Iterator[str]:
     """Whether no functions were called from Python in the run, which is to be gone on with or repeated without them."""
-    if calls := config.own.calls:
+    if calls := config.python.calls:
         yield (
-            f"own.calls: {', '.join(calls)} was called from Python: only there the run can go on as it was, as "
-            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR); own.calls=[] goes on without"
+            f"python.calls: {', '.join(calls)} was called from Python: only there the run can go on as it was, as "
+            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR); python.calls=[] goes on without"
         )
 
 

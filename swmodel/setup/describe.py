@@ -60,7 +60,7 @@ def names(setup: Setup) -> list[str]:
 def origin(config, name: str) -> str:
     """Where the values of a field come from, or its number with the unit."""
     in_time = " in time" if fields.varies(config, name) else ""
-    if name in config.own.names:
+    if name in config.python.names:
         return f"given in Python{in_time}"
     if text := fields.file_of(config, name):
         return f"file {text}{in_time}"

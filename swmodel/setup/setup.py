@@ -19,7 +19,7 @@ from ..ocean.terms import TERMS, Term
 from ..ocean.terms.tracer import tracer_term
 from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
 from . import fields
-from .fields.own import own_terms
+from .fields.python_section import python_terms
 from .fields.varying import Records
 
 
@@ -62,7 +62,7 @@ class Setup:
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """The vectors of parameters of the user's own terms, by the terms' names."""
-        return self.config.own._parameters
+        return self.config.python._parameters
 
     def with_config(self, config) -> Setup:
         """The same for a configuration of the same terms: one that is resolved, or on another number of processes."""
@@ -142,7 +142,7 @@ def setup_of(config) -> Setup:
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
     tracers = tuple(tracer_term(each.name, each.diffusivity > 0) for each in config.physics.tracers)
-    scheme = Scheme(options.vorticity_flux, active, own_terms(config), (), options.face_thickness, tracers)
+    scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), options.face_thickness, tracers)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))
 

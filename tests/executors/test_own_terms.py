@@ -270,7 +270,7 @@ def double(state, grid, t):
 )
 def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monkeypatch, term, message):
     for first in ("identity", "check_cells"):  # which would say so
-        monkeypatch.setattr(f"swmodel.config.loading.hand_over.{first}", lambda term, scheme, parameters: "0" * 64)
+        monkeypatch.setattr(f"swmodel.config.loading.python_inputs.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term])
 

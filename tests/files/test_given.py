@@ -1,4 +1,4 @@
-"""A run of fields that were handed over goes on from its restart files, with what they were given by gone."""
+"""A run of fields given in Python goes on from its restart files, with what they were given by gone."""
 
 from functools import partial
 
@@ -59,7 +59,7 @@ def test_a_restart_file_alone_has_all_that_was_handed_over(run, tmp_path):
         np.testing.assert_array_equal(file["given_depth"][:], DEPTH)
         assert file["given_wind_x"].attrs["units"] == b"Pa"
     model = swmodel.Simulation.from_restart(alone)
-    assert (model.step, model.config.own.names) == (3, ["depth", "wind_x", "eta"])
+    assert (model.step, model.config.python.names) == (3, ["depth", "wind_x", "eta"])
     model.advance(3)
     whole = simulation()
     whole.advance(6)
@@ -95,7 +95,7 @@ def test_other_options_may_be_given_when_it_goes_on(run):
 
 def test_a_file_without_them_is_named(run, tmp_path):
     simulation({"eta": 0.01}).run(tmp_path / "other")
-    with pytest.raises(FilesError, match="has no field depth, which was handed over in Python when the run began"):
+    with pytest.raises(FilesError, match="has no field depth, which was given in Python when the run began"):
         swmodel.Simulation(from_toml((run / "config.toml").read_text()), restart=path_of(tmp_path / "other", 6))
 
 
@@ -124,12 +124,12 @@ def test_a_run_with_a_term_goes_on_where_the_same_is_handed_over_again(tmp_path)
     simulation({"roughness": 1e-4}, [drag], **options).run(folder)
     done = resume(folder, "--steps", 9)
     assert done.exit_code == 2
-    words = "own.terms: drag was handed over in Python and lies in no file: only there the run can go on, as swmodel."
+    words = "python.terms: drag was given in Python and lies in no file: only there the run can go on, as swmodel."
     assert words in done.stderr
     with pytest.raises(ConfigError, match=words):
         swmodel.Simulation.resume(folder)
     other = swmodel.Simulation.resume(folder, {"run.steps": 9}, terms=[stronger])
-    with pytest.raises(ConfigError, match=r"own\.drag: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
+    with pytest.raises(ConfigError, match=r"python\.drag: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
         other.run(folder)
     model = swmodel.Simulation.resume(folder, {"run.steps": 9}, terms=[drag])
     model.run(folder)
@@ -149,10 +149,10 @@ def test_fields_that_vary_in_time_are_given_again(tmp_path):
     simulation_of().run(tmp_path / "run")
     refused = resume(tmp_path / "run", "--steps", 9)
     assert refused.exit_code == 5
-    assert "wind_x varies in time and was handed over in Python: only there the run can go on, as " in refused.stderr
+    assert "wind_x varies in time and was given in Python: only there the run can go on, as " in refused.stderr
     assert 'swmodel.Simulation.resume(DIR, fields={"wind_x": ...}).run(DIR)' in refused.stderr
     other = partial(gusts, size=0.2)
-    with pytest.raises(ConfigError, match=r"own.wind_x: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
+    with pytest.raises(ConfigError, match=r"python.wind_x: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
         swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 9}, fields={"wind_x": other}).run(tmp_path / "run")
     swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 9}, fields={"wind_x": gusts}).run(tmp_path / "run")
     simulation_of(run__steps=9).run(tmp_path / "whole")

@@ -212,7 +212,7 @@ def test_a_field_of_a_coefficient_that_has_changed_is_noticed(tmp_path, name):
     config = config_of(fields=fields)
     write(path, Output, config, (0,))
     changed = config_of(fields=fields | {name: fields[name] * np.where(np.eye(NY, NX), 1.01, 1.0)})
-    changed = changed.model_copy(update={"own": config.own})  # as where a file that is read has changed
+    changed = changed.model_copy(update={"python": config.python})  # as where a file that is read has changed
     with pytest.raises(FilesError, match=f"cannot be continued: {name} has other values in the file$"):
         write(path, Output, changed, (7,), keep=lambda step: True)
 

@@ -147,7 +147,7 @@ def test_a_class_with_a_term_and_what_that_asks_for_goes_on_with_the_class(tmp_p
     options = SHORT | {"run.executor": "xla", "time.dt": 10.0}
     swmodel.Simulation(Icy, options).run(tmp_path / "run")
     with pytest.raises(
-        ConfigError, match=r"^own.terms: ice_drag was handed over .*, or with case=CLASS where it has it$"
+        ConfigError, match=r"^python.terms: ice_drag was given in Python .*, or with case=CLASS where it has it$"
     ):
         swmodel.Simulation.resume(tmp_path / "run")
     swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 9}, case=Icy).run(tmp_path / "run")
@@ -163,5 +163,5 @@ def test_of_a_class_that_has_changed_the_run_takes_nothing(tmp_path):
     swmodel.Simulation(swmodel.load(Bump, SHORT | {"time.dt": 10.0}, {})).run(tmp_path / "run")
     Bump.eta = lambda self, config, at: 0.2 * (at.i > 3)
     longer = swmodel.load(Bump, SHORT | {"time.dt": 10.0, "run.steps": 9}, {})
-    with pytest.raises(ConfigError, match=r"own\.eta: SHA-256 .* before, SHA-256 .* now"):
+    with pytest.raises(ConfigError, match=r"python\.eta: SHA-256 .* before, SHA-256 .* now"):
         swmodel.Simulation(longer, restart=tmp_path / "run" / "restart" / "step-0000000006.nc").run(tmp_path / "run")

@@ -196,7 +196,7 @@ def test_a_run_goes_on_with_functions_given_again_or_expressly_without(halfway, 
     again.every(60, nudge)
     again.run(tmp_path / "run")
     assert np.array_equal(again.state.h, whole.state.h)
-    for steps, more in ((21, []), (21, ["-s", "own.calls=[]"]), (22, [])):
+    for steps, more in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
         done = CliRunner().invoke(main, ["resume", str(tmp_path / "run"), "--steps", str(steps), *more])
         assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
 

@@ -100,7 +100,7 @@ def test_weather_that_there_is_none_of_is_refused():
 def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp_path):
     model = swmodel.Simulation(configure(run__executor="reference"))
     model.write_restart(tmp_path / "restart.nc")
-    with pytest.raises(FilesError, match=r"wind_x varies in time and was handed over in Python: .*case=CLASS"):
+    with pytest.raises(FilesError, match=r"wind_x varies in time and was given in Python: .*case=CLASS"):
         swmodel.Simulation.from_restart(tmp_path / "restart.nc")
 
 

@@ -76,7 +76,7 @@ DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script g
 @pytest.mark.parametrize(
     ("what", "first", "second"),
     [
-        ("differs", DIFFER.format("what was handed over as eta"), None),
+        ("differs", DIFFER.format("what Python gave as eta"), None),
         ("options", DIFFER.format(r"time\.dt"), None),
         (
             "part",

@@ -88,11 +88,11 @@ def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over()
         return lambda state, grid, t: {"u": -number * state.u}
 
     same = [damp, closing_over(1e-3), partial(damp, rate=1e-3)]
-    checksums = [resolve(made(term)).own.terms[0].split()[1] for term in same]
+    checksums = [resolve(made(term)).python.terms[0].split()[1] for term in same]
     assert checksums[0] == checksums[1] == checksums[2]
     before, now = (to_toml(resolve(made(closing_over(number)))) for number in (1e-3, 1.0001e-3))
     (told,) = differences(before, now)
-    assert re.fullmatch(r"own.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
+    assert re.fullmatch(r"python.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
 
 
 def test_numbers_of_numpy_leave_the_precision_as_those_of_python_do():

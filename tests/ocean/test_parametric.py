@@ -44,7 +44,7 @@ def problem(*terms):
 
 
 def test_what_a_network_computes_is_recorded_with_the_values_of_its_parameters():
-    texts = [resolve(made(Parametric(stress, weights(seed)))).own.terms for seed in (0, 0, 1)]
+    texts = [resolve(made(Parametric(stress, weights(seed)))).python.terms for seed in (0, 0, 1)]
     assert texts[0] == texts[1] != texts[2]
 
 

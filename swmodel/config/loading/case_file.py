@@ -21,7 +21,7 @@ from .sources import text_in
 #: The copy in a run folder, next to its config.toml.
 CASE = "case.py"
 
-#: In place of a file, where the case was handed over in Python.
+#: In place of a file, where the case was given in Python.
 NO_FILE = "(in Python)"
 
 #: Largest size of a file, bytes: HDF5 has room for 64 KiB in an attribute.

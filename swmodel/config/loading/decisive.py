@@ -13,8 +13,8 @@ from .older import renewed
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
 SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input", "forcing")
-#: The section of what was handed over in Python.
-OWN = "own"
+#: The section of what was given in Python.
+PYTHON = "python"
 OPTIONS = (
     "run.dtype",
     *(f"output.{key}" for key in ("fields", "means", "maxima", "arrival", "stations", "stations_every_steps")),
@@ -32,15 +32,15 @@ FREE_OF_ENSEMBLE = ("advance",)
 def decisive(text: str) -> dict:
     """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies.
 
-    The file of a user's own case has its checksum as value, and so have the track of a storm and what was handed over
+    The file of a user's own case has its checksum as value, and so have the track of a storm and what was given
     in Python.
     """
     found: dict = {}
     for section, options in renewed(tomllib.loads(text)).items():
         for key, value in options.items():
             name = f"{section}.{key}"
-            if section == OWN and key != "calls":
-                found |= {f"{OWN}.{text.split()[0]}": shown(text) for text in value}
+            if section == PYTHON and key != "calls":
+                found |= {f"{PYTHON}.{text.split()[0]}": shown(text) for text in value}
             if section == "input":
                 names = [Path(each).name for each in ([value] if isinstance(value, str) else value)]
                 found |= {name: ", ".join(names)} if value else {}

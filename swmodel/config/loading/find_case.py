@@ -1,4 +1,4 @@
-"""The case of a configuration: one of the package by its name, a user's own by its file, or one handed over."""
+"""The case of a configuration: one of the package by its name, a user's own by its file, or one given in Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def find_case(identity: Mapping[str, Given], options: Mapping[str, Any] | None =
     """The case of an identity, and the layer of where its file lies, or of the options that an object has.
 
     Args:
-        options: that it is given, for one that was handed over in Python and is not there.
+        options: that it is given, for one given in Python and is not there.
     """
     if "file" in identity:
         value = identity["file"].value
@@ -66,7 +66,7 @@ def handed_over(case: Case | type[Case]) -> tuple[type[Case], Layer]:
 
 
 def stand_in(identity: Mapping[str, Given], options: Mapping[str, Any]) -> type[Case]:
-    """A case with the name and the options of one that was handed over: a run has recorded its fields."""
+    """A case with the name and the options of one given in Python: a run has recorded its fields."""
     name = identity["name"].value if "name" in identity else "case"
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     made: dict[str, Any] = {

@@ -59,11 +59,11 @@ def load(
         ConfigError: with everything that is wrong at once.
     """
     config = merge(gather(source, overrides, environ), complete)
-    if fields or terms or config.own.terms or terms_in(type(config.case)):
+    if fields or terms or config.python.terms or terms_in(type(config.case)):
         from ...setup.setup import setup_of
-        from .hand_over import check_terms, hand_over
+        from .python_inputs import check_terms, python_inputs
 
-        config = hand_over(config, fields, terms)
+        config = python_inputs(config, fields, terms)
         check_terms(setup_of(config))
     return config
 
@@ -81,7 +81,7 @@ def gather(source, overrides=(), environ=None) -> Sources:
     """
     if isinstance(source, Config):
         environ = {}
-    environment = from_environment(os.environ if environ is None else environ, (*SECTIONS, *older.SECTIONS))
+    environment = from_environment(os.environ if environ is None else environ, (*SECTIONS, *older.READ))
     known = [(section, key) for section in SECTIONS for key in section_class(section).model_fields]
     layers = [read_source(source), environment, from_overrides(overrides, known)]
     problems = [problem for layer in layers for problem in layer.problems]
@@ -94,14 +94,14 @@ def gather(source, overrides=(), environ=None) -> Sources:
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
     layers, wrong = grid_from_file.expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
     layers, more = tide_from_file.expanded(layers)
-    layers, old = older.expanded(layers, value_of)
+    layers, old = older.expanded(layers, value_of, quiet=isinstance(source, Config))
     tracers = tracers_in(layers)
     classes |= {"input": with_files(tracers), "output": with_fields(tracers)}
     problems += [*wrong, *more, *old, *name_problems(tracers, case)]
     if not isinstance(source, Config):
         return Sources(layers, case, classes, problems)
-    own = source.own
-    return Sources(layers, case, classes, problems, (own._sources, own._terms, own._parameters))
+    python = source.python
+    return Sources(layers, case, classes, problems, (python._sources, python._terms, python._parameters))
 
 
 def value_of(at: tuple[str, str], given: Given) -> Any:
@@ -136,8 +136,8 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
 
     Args:
         case: where the text says that the case is a user's own: the text of its file, or its class. `Case` itself: the
-            case plays no part, and its options are left out, as are terms that were handed over.
-        terms: that were handed over; see `load`.
+            case plays no part, and its options are left out, as are terms given in Python.
+        terms: given in Python; see `load`.
 
     Raises:
         ConfigError: another version of the program has written it, with options that are not known here; or the case or
@@ -149,7 +149,8 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
         case = case_of(of_case, case)
     tables["case"] = {key: of_case[key] for key in of_case if key not in IDENTITY and case is not Case}
     if case is Case:
-        tables.get("own", {}).pop("terms", None)
+        for section in ("python", *older.RENAMED):
+            tables.get(section, {}).pop("terms", None)
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
     return load(case, values, environ={}, complete=True, terms=terms)
 
@@ -167,18 +168,18 @@ def read_source(source) -> Layer:
         return Layer({("case", "file"): Given(str(source), "", Path())}, [])
     if path.suffix != ".toml" and len(path.parts) == 1 and not os.path.lexists(path):
         raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
-    file = read_file(path, (*SECTIONS, *older.SECTIONS))
+    file = read_file(path, (*SECTIONS, *older.READ))
     if not file.values and not file.problems:
         raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
     return file
 
 
 def whole(config: Config) -> Layer:
-    """The layer of a configuration; of what was handed over it has the names."""
+    """The layer of a configuration; of what was given in Python it has the names."""
     tables = tomllib.loads(to_toml(config))
     tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY}
-    tables["own"] = {key: [text.split()[0] for text in getattr(config.own, key)] for key in ("fields", "terms")}
-    tables["own"]["calls"] = list(config.own.calls)
+    tables["python"] = {key: [text.split()[0] for text in getattr(config.python, key)] for key in ("fields", "terms")}
+    tables["python"]["calls"] = list(config.python.calls)
     layer = from_mapping(tables, "the configuration")
     layer.values["case", "file"] = Given(type(config.case), "case", Path())
     return layer

@@ -33,14 +33,14 @@ class Sources(NamedTuple):
         case: its class, None where there is none as named.
         classes: {section: its class}.
         problems: what is wrong so far.
-        own: fields and terms that were handed over (`options.input.Own`).
+        python: fields and terms given in Python (`options.input.Python`).
     """
 
     layers: list[Layer]
     case: type[Case] | None
     classes: dict[str, type[Section]]
     problems: list[str]
-    own: tuple[dict, tuple, dict] = ({}, (), {})
+    python: tuple[dict, tuple, dict] = ({}, (), {})
 
 
 def merge(sources: Sources, complete: bool = False) -> Config:
@@ -64,8 +64,8 @@ def merge(sources: Sources, complete: bool = False) -> Config:
         problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
     if problems:
         raise ConfigError(dict.fromkeys(problems))
-    own = sections["own"]
-    own._sources, own._terms, own._parameters = sources.own
+    python = sections["python"]
+    python._sources, python._terms, python._parameters = sources.python
     time = sections["time"]
     if not complete and not time.start:
         sections["time"] = time.model_copy(update={"start": sections["case"].start_date()})

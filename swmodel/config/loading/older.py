@@ -1,7 +1,7 @@
 """What configurations of earlier versions say in another way.
 
-The section [tracer] is now a table [[tracer]]. Keys of single constituents, as `open_sides.m2_amplitude` and
-`input.outside_m2_cosine`, are now lists with an element for each of `open_sides.constituents`.
+The section [tracer] is now a table [[tracer]], and the section [own] is [python]. Keys of single constituents, as
+`open_sides.m2_amplitude` and `input.outside_m2_cosine`, are now lists with an element for each constituent.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from ...ocean.elements import array_of, element, index_of
 from ...ocean.terms.open_sides import ARRAYS, NAMES, PARTS
 from ...setup.fields.netcdf_input.errors import remark
 from ...setup.fields.netcdf_input.source import parse
-from .sources import Given, Layer, from_mapping, read_text
+from .sources import RENAMED, Given, Layer, from_mapping, read_text
 
 #: Sections of earlier versions, and what their keys may be; "": a number.
 SECTIONS = {"tracer": {"transport": ("none", "upwind"), "initial": ""}}
+#: All sections that this version does not have.
+READ = (*SECTIONS, *RENAMED)
 #: The key of the tables of today, and one of earlier versions that is empty unless there is a tracer.
 TRACERS, FILE = ("physics", "tracers"), ("input", "tracer")
 
@@ -31,7 +33,7 @@ FIELD = re.compile(rf"outside_({'|'.join(NAMES).lower()})_(transport_[xy]_)?(cos
 SIGMA = re.compile(f"sigma_{FIELD.pattern}")
 PATTERNS = {"open_sides": NUMBER, "input": FIELD, "assimilation": SIGMA}
 #: The keys of the lists of today.
-CONSTITUENTS, OWN, CONTROLS = ("open_sides", "constituents"), ("own", "fields"), ("assimilation", "controls")
+CONSTITUENTS, FIELDS, CONTROLS = ("open_sides", "constituents"), ("python", "fields"), ("assimilation", "controls")
 LISTS = {"amplitude": ("open_sides", "amplitude"), "phase": ("open_sides", "phase")} | {
     array: ("input", array) for array in ARRAYS
 }
@@ -47,7 +49,7 @@ class Older(NamedTuple):
 def renewed(tables: dict) -> dict:
     """The tables {section: {key: value}} of a whole configuration as this version writes them."""
     (layer,), _ = expanded([from_mapping(tables, "")], lambda key, given: given.value, quiet=True)
-    found: dict[str, dict[str, Any]] = {section: {} for section in tables if section not in SECTIONS}
+    found: dict[str, dict[str, Any]] = {renamed((name, ""))[0]: {} for name in tables if name not in SECTIONS}
     for (section, key), given in layer.values.items():
         found.setdefault(section, {})[key] = given.value
     return found
@@ -63,6 +65,10 @@ def expanded(
         quiet: nothing is logged.
     """
     problems: list[str] = []
+    for at, each in (item for layer in layers for item in layer.values.items()):
+        if renamed(at) != at and each.value and not quiet:
+            remark(f"{each.place} is an earlier form; write {'.'.join(renamed(at))}")
+    layers = [Layer({renamed(at): each for at, each in layer.values.items()}, layer.problems) for layer in layers]
     found = [*of_tracer(layers, problems), *of_tides(layers, convert, problems), *of_sigmas(layers, problems)]
     bare = [
         Layer({at: each for at, each in layer.values.items() if not is_old(at, each)}, layer.problems)
@@ -76,11 +82,16 @@ def expanded(
             remark(f"{next(iter(values.values())).place} is an earlier form; write {written}")
     for layer in bare:
         if texts := own_fields(layer):
-            layer.values[OWN] = layer.values[OWN]._replace(value=[today(text) for text in texts])
+            layer.values[FIELDS] = layer.values[FIELDS]._replace(value=[today(text) for text in texts])
         names = layer.values[CONTROLS].value if CONTROLS in layer.values else ()
         if isinstance(names, list | tuple) and any(isinstance(name, str) and FIELD.fullmatch(name) for name in names):
             layer.values[CONTROLS] = layer.values[CONTROLS]._replace(value=[today(str(name)) for name in names])
     return bare, problems
+
+
+def renamed(at: tuple[str, str]) -> tuple[str, str]:
+    """Section and key as this version calls them."""
+    return RENAMED.get(at[0], at[0]), at[1]
 
 
 def is_old(at: tuple[str, str], given: Given) -> bool:
@@ -96,7 +107,7 @@ def match_of(at: tuple[str, str]) -> re.Match | None:
 
 def own_fields(layer: Layer) -> list[str]:
     """The texts that record fields of Python."""
-    given = layer.values[OWN].value if OWN in layer.values else ()
+    given = layer.values[FIELDS].value if FIELDS in layer.values else ()
     return [text for text in given if isinstance(text, str)] if isinstance(given, list | tuple) else []
 
 

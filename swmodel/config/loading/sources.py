@@ -21,6 +21,8 @@ KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*="""
 
 #: Lists of tables, [[station]] in place of output.stations.
 LISTS = {"station": ("output", "stations"), "section": ("output", "sections"), "tracer": ("physics", "tracers")}
+#: Sections of earlier versions that have another name.
+RENAMED = {"own": "python"}
 
 #: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
 LONGEST_FILE = 2_000_000
@@ -105,7 +107,7 @@ def flatten(tables: Mapping, lines: Mapping, path: Path, sections: Collection[st
             layer.problems.append(f'{place}: "{section}" {wrong} [{section if section in sections else "grid"}]')
             continue
         if section not in sections:
-            known = [name for name in sections if name not in LISTS]
+            known = [name for name in sections if name not in LISTS and name not in RENAMED]
             unknown(layer.problems, f"{place}: [{section}]", "section", section, known)
             continue
         for key, value in table.items():

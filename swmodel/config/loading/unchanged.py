@@ -17,10 +17,10 @@ from ...ocean.patch import Patch
 from ...ocean.reach import WIDEST, small_block
 from ...ocean.scheme import Scheme
 from ...ocean.terms import Term
-from ...setup.fields.own import with_own
+from ...setup.fields.python_section import with_python
 from ...setup.setup import Setup
 from .case_file import recorded
-from .hand_over import alone, rates_on
+from .python_inputs import alone, rates_on
 
 SEED = 12
 #: Powers of ten of the sizes of half the values that a term is given; the times since the start of the run, s.
@@ -31,10 +31,10 @@ ROUND_OFF = 1e-9
 
 def unhashed(config):
     """The configuration as a run records it, with the SHA-256 of its terms left open."""
-    own = config.own
-    texts = [text.split()[0] for text in own.terms]
+    python = config.python
+    texts = [text.split()[0] for text in python.terms]
     config = config.model_copy(update={"case": recorded(config.case)})
-    return with_own(config, own.fields, texts, own._sources, own._terms)
+    return with_python(config, python.fields, texts, python._sources, python._terms)
 
 
 def with_fresh_terms(setup: Setup) -> Setup:

@@ -1,4 +1,4 @@
-"""The tables [input], [forcing] and [own]: what gives fields besides the case, and terms."""
+"""The tables [input], [forcing] and [python]: what gives fields besides the case, and terms."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Forcing(Section):
     every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
 
 
-class Own(Section):
-    """What was handed over in Python: a run of it cannot be repeated from its file alone.
+class Python(Section):
+    """What was given in Python: a run of it cannot be repeated from its file alone.
 
-    The fields and terms themselves travel with the configuration (`config.own`). A run records each by its name and its
-    SHA-256; its restart files have the fields. Of functions that were called it records names and intervals.
+    The fields and terms themselves travel with the configuration, `config.python`. A run records each by its name and
+    its SHA-256; its restart files have the fields. Of functions that were called it records names and intervals.
     """
 
     fields: tuple[str, ...] = option((), "", "names of the fields, as a run records them with their SHA-256")

@@ -19,7 +19,7 @@ from .case import Case
 from .discretisation import Scheme, Time
 from .ensemble import Ensemble
 from .grid import Grid
-from .input import Forcing, Input, Own, with_files
+from .input import Forcing, Input, Python, with_files
 from .output import Output, Restart, with_fields
 from .physics import Physics
 from .run import Run
@@ -73,7 +73,7 @@ class Config(SeaWithTerms):
     forcing: Forcing = option(Forcing, "", "")
     output: SerializeAsAny[Output] = option(Output, "", "")
     restart: Restart = option(Restart, "", "")
-    own: Own = option(Own, "", "")
+    python: Python = option(Python, "", "")
     assimilation: Assimilation = option(Assimilation, "", "")
     ensemble: Ensemble = option(Ensemble, "", "")
 

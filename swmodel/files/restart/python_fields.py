@@ -14,7 +14,7 @@ from ...setup.fields import VECTORS, field_of, varies
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.digest import IN_TIME
 from ...setup.fields.kinds import PythonField
-from ...setup.fields.own import own_terms, rows_asked_for, with_own
+from ...setup.fields.python_section import python_terms, rows_asked_for, with_python
 from ..integrity.checksums import text
 
 #: How the name of such a field begins in a file, and its attribute with the checksum that the run records.
@@ -26,28 +26,28 @@ def with_stored(config, path):
 
     FilesError: the file cannot be read, or lacks such a field.
     """
-    own = config.own
-    if not (missing := [name for name in own.names if name not in own._sources]):
+    python = config.python
+    if not (missing := [name for name in python.names if name not in python._sources]):
         return config
     import h5py
 
     of_case = (name for name in missing if in_time(getattr(type(config.case), array_of(name), None)))
     found = {name: PythonField(None, in_time=True) for name in of_case}
-    for name in (words[0] for words in map(str.split, own.fields) if IN_TIME in words):
+    for name in (words[0] for words in map(str.split, python.fields) if IN_TIME in words):
         if name in missing and name not in found:
             raise FilesError(
-                f"{path}: {name} varies in time and was handed over in Python: only there the run can go on, as "
+                f"{path}: {name} varies in time and was given in Python: only there the run can go on, as "
                 f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS where it has it'
             )
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):
             written = name if GIVEN + name in file else earlier(name)
             if any(key not in file for key in keys_of(config, name, written)):
-                raise FilesError(f"{path}: has no field {name}, which was handed over in Python when the run began")
+                raise FilesError(f"{path}: has no field {name}, which was given in Python when the run began")
             values = {location: file[key][:] for key, location in keys_of(config, name, written).items()}
             stored = file[GIVEN + written].attrs
             found[name] = PythonField(values, tabulated=bool(stored["table"]), recorded=text(stored[RECORDED]))
-    return with_own(config, own.fields, own.terms, own._sources | found, own._terms)
+    return with_python(config, python.fields, python.terms, python._sources | found, python._terms)
 
 
 def keys_of(config, name: str, written: str = "") -> dict[str, str]:
@@ -65,7 +65,7 @@ def keys_of(config, name: str, written: str = "") -> dict[str, str]:
 
 def kept(config) -> dict[str, tuple[str, str]]:
     """{name in the file: (name, location)} of all fields from Python, without those that vary in time."""
-    names = [name for name in config.own.names if not varies(config, name)]
+    names = [name for name in config.python.names if not varies(config, name)]
     return {key: (name, location) for name in names for key, location in keys_of(config, name).items()}
 
 
@@ -83,12 +83,12 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
 def entry(config, key: str) -> Variable:
     """The row in the table of variables for such a field, by its name in the file."""
     name, location = kept(config)[key]
-    row = rows_asked_for(own_terms(config)).get(name) or entry_of(name, config.physics)
+    row = rows_asked_for(python_terms(config)).get(name) or entry_of(name, config.physics)
     return row._replace(location=location)
 
 
 def attributes_of(config, key: str) -> dict:
     """The attributes of such a field in the file, besides those of its row."""
     name, _ = kept(config)[key]
-    (recorded,) = [text.split()[-1] for text in config.own.fields if text.split()[0] == name]
-    return {RECORDED: recorded, "table": np.int8(field_of(config, name).tabulated), "comment": "handed over in Python"}
+    (recorded,) = [text.split()[-1] for text in config.python.fields if text.split()[0] == name]
+    return {RECORDED: recorded, "table": np.int8(field_of(config, name).tabulated), "comment": "given in Python"}

@@ -229,7 +229,7 @@ def names(config) -> list[str]:
 
 def has_source(config, name: str) -> bool:
     """Whether a field is given by files, by the case or in Python."""
-    return name in config.own.names or in_case(config, name) or bool(file_of(config, name))
+    return name in config.python.names or in_case(config, name) or bool(file_of(config, name))
 
 
 def in_case(config, name: str) -> bool:

@@ -57,7 +57,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         return mask(config, rows, columns)
     values = fill_land(config, name, beside_open_sides(config, name, rows, columns), rows, columns)
     if name == "air_pressure":
-        check_pressure(values, f"air_pressure: {config.input.air_pressure or 'of the case, or handed over'}")
+        check_pressure(values, f"air_pressure: {config.input.air_pressure or 'of the case, or given in Python'}")
     return values
 
 
@@ -83,7 +83,7 @@ def mask(config, rows, columns) -> np.ndarray:
         value = np.broadcast_to(values, wrong.shape)[row, column]
         half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
         of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
-        of = "fields: mask" if "mask" in config.own.names else of
+        of = "fields: mask" if "mask" in config.python.names else of
         raise InputError(
             f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
             f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
@@ -93,7 +93,7 @@ def mask(config, rows, columns) -> np.ndarray:
 
 def has_python_or_file(config, name: str) -> bool:
     """Whether a field comes from Python or a file, and not from the case."""
-    return name in config.own.names or bool(file_of(config, name))
+    return name in config.python.names or bool(file_of(config, name))
 
 
 def check_pressure(values: np.ndarray, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Fields from functions of the points, of a case or handed over: their values, checked."""
+"""Fields from functions of the points, of a case or given in Python: their values, checked."""
 
 from __future__ import annotations
 

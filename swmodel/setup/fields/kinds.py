@@ -233,8 +233,8 @@ def whole(places: np.ndarray) -> np.ndarray:
 
 def field_of(config, name: str) -> FieldSource:
     """What gives a field: Python before a file, a file before the case, else a number."""
-    if name in config.own.names:
-        return field_in_python(config, name, config.own._sources.get(name))
+    if name in config.python.names:
+        return field_in_python(config, name, config.python._sources.get(name))
     if text := file_of(config, name):
         row = entry_of(name, config.physics)
         return (InTime if row.varies and series.in_time(text, row) else File)(config, name, text)
@@ -266,7 +266,7 @@ def absent(name: str, at=None) -> Any:
     """The function of a field that is recorded: it raises ConfigError, as the field is not there."""
     raise ConfigError(
         [
-            f"own.fields: {name} was handed over in Python, and no file but the restart files of the run has it: "
+            f"python.fields: {name} was given in Python, and no file but the restart files of the run has it: "
             'go on with that run, or give the field anew, as swmodel.Simulation(..., fields={"' + name + '": ...})'
         ]
     )

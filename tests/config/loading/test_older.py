@@ -5,6 +5,18 @@ import pytest
 from swmodel.config import ConfigError, load, to_toml
 from swmodel.config.loading.decisive import decisive
 
+
+def test_the_section_own_is_python_now(tmp_path, caplog):
+    path = tmp_path / "old.toml"
+    path.write_text("[own]\nfields = []\ncalls = ['track every 3600 s']\n")
+    assert load(path, environ={}).python.calls == ("track every 3600 s",)
+    assert "python.calls" in caplog.text
+    assert "python.fields" not in caplog.text
+    assert load("jet", ["own.calls=['a']"], environ={}).python.calls == ("a",)
+    new = to_toml(load(path, environ={}))
+    assert decisive(new.replace("[python]", "[own]")) == decisive(new)
+
+
 SIDES = '[open_sides]\nsides = ["west"]\n'
 
 

@@ -1,4 +1,4 @@
-"""A case of the user's own, from a Python file or handed over: the same configuration, and every fault in words."""
+"""A case of the user's own, from a Python file or given in Python: the same configuration, and every fault in words."""
 
 import subprocess
 import sys

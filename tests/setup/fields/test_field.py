@@ -1,4 +1,4 @@
-"""Fields handed over in Python: whatever they are given as, the same field; and every fault in words, before a step."""
+"""Fields given in Python: whatever they are given as, the same field; and every fault in words, before a step."""
 
 import hashlib
 
@@ -164,13 +164,13 @@ def test_all_that_is_wrong_is_said_at_once():
 def test_a_run_records_the_checksums_of_the_values_and_says_where_they_differ():
     first, second = (resolve(given(depth=depth, eta=0.1)) for depth in (formula, VALUES + 1))
     expected = hashlib.sha256(VALUES.astype("<f8").tobytes()).hexdigest()
-    assert first.own.fields[0] == f"depth {expected}"
-    assert f'[own]\nfields = ["depth {expected}", "eta ' in to_toml(first)
-    assert resolve(first).own == first.own
-    assert resolve(given(depth=labelled(), eta=0.1)).own.fields == first.own.fields
+    assert first.python.fields[0] == f"depth {expected}"
+    assert f'[python]\nfields = ["depth {expected}", "eta ' in to_toml(first)
+    assert resolve(first).python == first.python
+    assert resolve(given(depth=labelled(), eta=0.1)).python.fields == first.python.fields
     (told,) = differences(to_toml(first), to_toml(second))
-    assert told.startswith(f"own.depth: SHA-256 {expected[:12]}... before, SHA-256 ")
-    assert "[own]\nfields = []\nterms = []\n" in to_toml(resolve(load("rest", {"time.dt": 1.0}, {})))
+    assert told.startswith(f"python.depth: SHA-256 {expected[:12]}... before, SHA-256 ")
+    assert "[python]\nfields = []\nterms = []\n" in to_toml(resolve(load("rest", {"time.dt": 1.0}, {})))
 
 
 def test_a_class_hands_over_its_functions():
@@ -178,17 +178,15 @@ def test_a_class_hands_over_its_functions():
         def depth(self, config, at):
             return formula(at)
 
-    (recorded,) = resolve(load(Deep, SMALL, {})).own.fields
-    assert recorded == resolve(given(depth=formula)).own.fields[0]
+    (recorded,) = resolve(load(Deep, SMALL, {})).python.fields
+    assert recorded == resolve(given(depth=formula)).python.fields[0]
 
 
 def test_the_file_of_a_run_alone_has_none_of_them():
     text = to_toml(resolve(given(depth=formula)))
     config = from_toml(text)
-    assert config.own.names == ["depth"]
-    with pytest.raises(
-        ConfigError, match="own.fields: depth was handed over in Python, and no file but the restart fi"
-    ):
+    assert config.python.names == ["depth"]
+    with pytest.raises(ConfigError, match="python.fields: depth was given in Python, and no file but the restart fi"):
         check_config(config)
     assert from_toml(text, Case).grid == config.grid
 
@@ -204,8 +202,8 @@ def test_a_configuration_is_a_source_of_others_with_its_fields():
 
 
 def test_a_name_in_a_file_is_no_field_that_was_handed_over():
-    with pytest.raises(ConfigError, match="own.fields: 0.0 was handed over in Python, and no file"):
-        check_config(load("jet", {"own.fields": "0.0"}, environ={}))
+    with pytest.raises(ConfigError, match="python.fields: 0.0 was given in Python, and no file"):
+        check_config(load("jet", {"python.fields": "0.0"}, environ={}))
 
 
 HOURS = 6 * np.arange(3)
@@ -252,7 +250,7 @@ class Turning(Case):
 def test_a_function_of_points_and_time_is_that_of_a_case():
     config = resolve(load(Case, IN_TIME, {}, fields={"wind_x": lambda at, t: 0.1 * np.cos(t / 3600) + 0 * at.x * at.y}))
     theirs = resolve(load(Turning, IN_TIME, {}))
-    assert config.own.fields[0].split()[1:] == theirs.own.fields[0].split()[1:]
+    assert config.python.fields[0].split()[1:] == theirs.python.fields[0].split()[1:]
     for step in (0, 719, 720):
         found, expected = (Records(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
         assert all(np.array_equal(found[name], expected[name]) for name in expected)

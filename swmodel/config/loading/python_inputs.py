@@ -1,6 +1,6 @@
-"""Fields and terms handed over in Python: they are checked, and recorded by their checksums.
+"""Fields and terms given in Python: they are checked, and recorded by their checksums.
 
-A case that was handed over, as a class or an object that lies in no file, hands over its functions.
+A case given in Python, as a class or an object that lies in no file, gives its functions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...setup.fields.case_functions import in_time
 from ...setup.fields.digest import IN_TIME, digest
 from ...setup.fields.field import Local, python_field
 from ...setup.fields.kinds import PythonField, absent, place_in
-from ...setup.fields.own import case_terms, fields_of, rows_asked_for, with_own
+from ...setup.fields.python_section import case_terms, fields_of, rows_asked_for, with_python
 from ...setup.setup import Setup
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
@@ -37,7 +37,7 @@ SEED, EACH, DIGITS = 11, 8, "%.5e"
 ROUND_OFF = 1e-6
 
 
-def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
+def python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
     """The configuration with fields and terms from Python, on top of those that it has.
 
     Args:
@@ -49,7 +49,7 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
         raise ConfigError([f'fields: {fields!r:.60} is no dict, as {{"eta": function}}'])
     if callable(terms) or not isinstance(terms, Iterable):
         raise ConfigError([f"terms: {terms!r:.60} is no list, as [function]"])
-    own, problems, made, parameters = config.own, [], [], dict(config.own._parameters)
+    python, problems, made, parameters = config.python, [], [], dict(config.python._parameters)
     for each in terms:
         try:
             made.append(own_term(each))
@@ -76,10 +76,10 @@ def hand_over(config, fields: Mapping | None = None, terms: Iterable = ()):
             problems += error.problems
     if problems:
         raise ConfigError(problems)
-    replaced = {text.split()[0]: text for text in own.fields} | {name: name for name in added}
-    terms = {text.split()[0]: text for text in own.terms} | {term.name: term.name for term in made}
-    objects = (*own._terms, *made)
-    return with_own(config, replaced.values(), terms.values(), own._sources | added, objects, parameters)
+    replaced = {text.split()[0]: text for text in python.fields} | {name: name for name in added}
+    terms = {text.split()[0]: text for text in python.terms} | {term.name: term.name for term in made}
+    objects = (*python._terms, *made)
+    return with_python(config, replaced.values(), terms.values(), python._sources | added, objects, parameters)
 
 
 def elements_in(config, array: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
@@ -127,8 +127,8 @@ def check_terms(setup: Setup) -> None:
 
 
 def provided(config, row: Variable) -> bool:
-    """Whether a coefficient of the user's own is handed over or a function of the case."""
-    return row.name in config.own.names or callable(getattr(config.case, row.name, None))
+    """Whether a coefficient of the user's own is given in Python or a function of the case."""
+    return row.name in config.python.names or callable(getattr(config.case, row.name, None))
 
 
 def identity(term: Term, scheme, parameters: Mapping) -> str:
@@ -209,25 +209,25 @@ def told(error: Exception, term: Term) -> str:
 
 
 def recorded(setup: Setup):
-    """The configuration of a Setup with all that was handed over, each with its SHA-256, as a run records it."""
+    """The configuration of a Setup with all given in Python, each with its SHA-256, as a run records it."""
     config, scheme = setup.config, setup.scheme
-    own, case, sources = config.own, config.case, dict(config.own._sources)
-    terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in own.terms]
+    python, case, sources = config.python, config.case, dict(config.python._sources)
+    terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in python.terms]
     if not cases.shipped(case) and not case.file_text:
         given = [name for name in (*fields_of(config), *rows_asked_for(case_terms(config))) if in_case(config, name)]
-        given = [name for name in given if name not in own.names and not file_of(config, name)]
+        given = [name for name in given if name not in python.names and not file_of(config, name)]
         sources |= {name: PythonField(None, in_time(getattr(type(case), array_of(name)))) for name in given}
         names += [term.name for term in case_terms(config)]
-    old = {text.split()[0]: text for text in (*own.fields, *own.terms) if " " in text}
+    old = {text.split()[0]: text for text in (*python.fields, *python.terms) if " " in text}
     anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were
     kinds = {name: f"{name} {IN_TIME}" if name in anew else name for name in sources}
     fields = {
         name: (name not in anew and old.get(name)) or f"{kinds[name]} {digest(config, name, source)}"
         for name, source in sources.items()
     }
-    for name in (name for name in own.names if name not in fields):
+    for name in (name for name in python.names if name not in fields):
         fields[name] = old.get(name) or absent(name)
     texts = [
-        old.get(name) or f"{name} {identity(terms[name], scheme, own._parameters)}" for name in dict.fromkeys(names)
+        old.get(name) or f"{name} {identity(terms[name], scheme, python._parameters)}" for name in dict.fromkeys(names)
     ]
-    return with_own(config, fields.values(), texts, sources, own._terms)
+    return with_python(config, fields.values(), texts, sources, python._terms)

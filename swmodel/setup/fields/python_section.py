@@ -1,4 +1,4 @@
-"""Fields and terms that were handed over in Python, and terms of the case, as they travel with a configuration."""
+"""Fields and terms given in Python, and terms of the case, as they travel with a configuration."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .case_functions import terms_in
 from .kinds import Formula, PythonField, field_of
 
 
-def with_own(config, fields, terms, sources: Mapping[str, PythonField], objects, parameters: Mapping | None = None):
+def with_python(config, fields, terms, sources: Mapping[str, PythonField], objects, parameters: Mapping | None = None):
     """The configuration with what Python gave: texts that are recorded, and what they stand for."""
-    own = type(config.own)(fields=tuple(fields), terms=tuple(terms), calls=config.own.calls)
-    own._sources, own._terms = dict(sources), tuple(objects)
-    own._parameters = dict(config.own._parameters if parameters is None else parameters)
-    return config.model_copy(update={"own": own})
+    python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
+    python._sources, python._terms = dict(sources), tuple(objects)
+    python._parameters = dict(config.python._parameters if parameters is None else parameters)
+    return config.model_copy(update={"python": python})
 
 
 def fields_of(config) -> tuple[str, ...]:
@@ -42,14 +42,14 @@ def case_terms(config) -> list[Term]:
     return [term_of_case(case, getattr(cls, name)) for name in terms_in(cls)]
 
 
-def own_terms(config) -> tuple[Term, ...]:
-    """The terms of the user's own: of the case, and those that were handed over."""
-    found = (*case_terms(config), *config.own._terms)
+def python_terms(config) -> tuple[Term, ...]:
+    """The terms of the user's own: of the case, and those given in Python."""
+    found = (*case_terms(config), *config.python._terms)
     there = {term.name for term in found}
-    if missing := [text.split()[0] for text in config.own.terms if text.split()[0] not in there]:
+    if missing := [text.split()[0] for text in config.python.terms if text.split()[0] not in there]:
         raise ConfigError(
             [
-                f"own.terms: {', '.join(missing)} was handed over in Python and lies in no file: only there the run "
+                f"python.terms: {', '.join(missing)} was given in Python and lies in no file: only there the run "
                 "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS where it has it"
             ]
         )
@@ -57,7 +57,9 @@ def own_terms(config) -> tuple[Term, ...]:
 
 
 def formulas(config) -> list[Formula]:
-    """The functions of the points that give fields, of the case or handed over."""
-    names = dict.fromkeys((*fields_of(config), *rows_asked_for(case_terms(config)), *config.own._sources))
-    found = (field_of(config, name) for name in names if name in config.own._sources or name not in config.own.names)
+    """The functions of the points that give fields, of the case or given in Python."""
+    names = dict.fromkeys((*fields_of(config), *rows_asked_for(case_terms(config)), *config.python._sources))
+    found = (
+        field_of(config, name) for name in names if name in config.python._sources or name not in config.python.names
+    )
     return [field for field in found if isinstance(field, Formula)]
