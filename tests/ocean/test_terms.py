@@ -16,6 +16,7 @@ from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.model.validate import check_config
 from swmodel.ocean.dynamics import tendency
+from swmodel.ocean.elements import array_of
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.instant import Instant, PhaseIncrement, angle, turns_of
 from swmodel.ocean.operators import mx_f, my_f
@@ -240,6 +241,6 @@ def test_what_a_term_is_made_of_is_in_the_configuration_and_among_the_input_file
     for term in TERMS.values():
         assert (term.options is None) == (not hasattr(config, term.name))
         for row in term.coefficients:
-            assert hasattr(config.input, row.name) == bool(row.location)
+            assert hasattr(config.input, array_of(row.name)) == bool(row.location)
             section, _, key = row.key.partition(".")
             assert not row.key or hasattr(getattr(config, section), key)

@@ -74,7 +74,8 @@ def sensible(section, key, field):
     default = field.get_default()
     if base is int:
         return st.integers(0, 5)
-    return st.sampled_from([0.0, 1e-3, 0.3, 1.0, 2.0, 30.0, 1e3]).map(lambda x: x * (default or 1.0))
+    sizes = st.sampled_from([0.0, 1e-3, 0.3, 1.0, 2.0, 30.0, 1e3])
+    return st.lists(sizes, max_size=3) if base is tuple else sizes.map(lambda x: x * (default or 1.0))
 
 
 @st.composite
