@@ -2,9 +2,6 @@
 
 `options/`: what there is to set, one class for each section; what a case is.
 `loading/`: where values come from: files, environment, command line, Python; and how they are written again.
-`fields/`: values on the grid from formulas, numbers, files and Python, and their records in time.
-`positions/`: the points and faces of gauges, stations and sections.
-`checks/`: whether a configuration can be run: extremes of its fields, stability, open sides; and remarks on it.
 """
 
 from ..errors import ConfigError

@@ -57,7 +57,7 @@ class BlockExecutor(Executor, Protocol):
         """What `static` holds of a block's Grid and Params, a tree of arrays."""
 
     def watch(self, carry: Carry, n: int, look: tuple, seen: Any, given: Any) -> tuple[Carry, Any]:
-        """The carry n steps later, and what was seen of every step on the way; uses up `carry` and `seen`.
+        """The carry n steps later, and what was seen of every step on the way; donates `carry` and `seen`.
 
         Args:
             look: (make, *parts), hashable; make(*parts, transport) is a function (seen, given, State, step) -> seen

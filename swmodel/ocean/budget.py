@@ -21,7 +21,7 @@ from .state import State
 
 
 def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
-    """{part: its rates of all prognostic fields}; the sum of the parts is `dynamics.tendency`, but for rounding.
+    """{part: its rates of all prognostic fields}; the sum of the parts is `dynamics.tendency`, except for rounding.
 
     Args: those of `tendency`.
     """

@@ -34,7 +34,7 @@ def turns_of(dt: float, period: float) -> PhaseIncrement:
 
 
 def angle(turns: PhaseIncrement, now: Instant, dtype):
-    """2 pi times the part of the period that has passed at an Instant, in [0, 2 pi) but for rounding, in `dtype`.
+    """2 pi times the part of the period that has passed at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
 
     step (high + low / 2^32) is taken modulo one turn in integers, so that no bit is lost, however many steps are taken.
     """

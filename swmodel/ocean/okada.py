@@ -89,7 +89,7 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
 
 
 def integrals(fault: Fault, xi, eta, q) -> tuple:
-    """I1 to I5 of equations 28 and 29, but for functions of xi and q.
+    """I1 to I5 of equations 28 and 29, except for functions of xi and q.
 
     For a negative dip those of the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
     """

@@ -81,7 +81,7 @@ CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 
 def row_of(name: str) -> Variable:
-    """The row of a field of a run: that of the table, or of a tracer, as a name that is not there is one."""
+    """The row of a field of a run: that of the table; a name that the table does not have is a tracer."""
     return VARIABLES[name] if name in VARIABLES else tracer.row_of(name)
 
 

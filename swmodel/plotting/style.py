@@ -44,7 +44,7 @@ RC |= dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width")
 RC |= {f"{axis}tick.{key}": value for axis in "xy" for key, value in (("major.size", 2.5), ("labelsize", 8))}
 RC |= {"axes.formatter.limits": (-4, 5), "axes.formatter.use_mathtext": True, "axes.formatter.useoffset": False}
 
-#: Relative difference of values that are equal but for rounding in single precision.
+#: Relative difference of values that are equal except for rounding in single precision.
 SAME = 1e-6
 
 
@@ -62,7 +62,7 @@ def spans(field: np.ma.MaskedArray) -> np.ndarray:
 
 
 def apart(kind: str, low: float, high: float) -> tuple[float, float]:
-    """Both ends of the colours; other ones if they are equal but for rounding."""
+    """Both ends of the colours; other ones if they are equal except for rounding."""
     if high - low > SAME * max(abs(low), abs(high)):
         return low, high
     return (0.0 if kind == "positive" else low - 1.0), low + 1.0

@@ -54,7 +54,7 @@ def write(path, kind, config, steps, keep=None, layout=(1, 1)):
 
 
 def everything(path):
-    """All variables and attributes of a file: types, shapes, storage and bytes; but for the history."""
+    """All variables and attributes of a file: types, shapes, storage and bytes; except for the history."""
     found = {}
     with h5py.File(path, "r") as file, netCDF4.Dataset(path) as data:
         for name, variable in file.items():

@@ -31,7 +31,7 @@ from swmodel.setup.tidal_analysis import analysis
 
 #: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
 EVERY, STOPS = 7, (13, 17)
-FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q")
+FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 VARIANTS = [
     *itertools.product(("reference", "native"), ("constant", "formula", "recorded")),
     pytest.param(("xla", "recorded"), marks=pytest.mark.compiled),

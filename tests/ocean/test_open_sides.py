@@ -47,7 +47,7 @@ def test_a_pulse_leaves_to_fourth_order(axis):
 
 @pytest.mark.parametrize("degrees", [45, 60])
 def test_oblique_waves_are_reflected_as_the_law_says(degrees):
-    """(1 - cos)/(1 + cos) of their amplitude, but for what 16 cells in a wavelength resolve."""
+    """(1 - cos)/(1 + cos) of their amplitude, except for what 16 cells in a wavelength resolve."""
     nx, ny, dx, length = 160, 8, 1e3, 16e3
     cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     dy, dt, k = length / sin / ny, 0.5 * dx / C, 2 * np.pi / length

@@ -97,7 +97,7 @@ class OneCall:
         self._call = jax.jit(self.call)
 
     def spoil(self, field):
-        """A static field with rubbish around what is declared: NaN, but for what is packed as a mask."""
+        """A static field with rubbish around what is declared: NaN, except for what is packed as a mask."""
         widths = [(0, 0) if length == 1 else (self.beyond, self.beyond) for length in field.shape]
         mask = np.isin(field, (0.0, 1.0)).all()
         return np.pad(field, widths, constant_values=1.0 if mask else np.nan)

@@ -46,7 +46,7 @@ ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
         ("tracer", waves() + 5, (4, 6)),
         *((name, np.zeros((5, 6)), (-1, 1)) for name in ("eta", "h")),
         ("speed", np.full((5, 6), 100.0), (0, 100)),
-        ("tracer", ONE, (0, 2)),  # equal but for rounding
+        ("tracer", ONE, (0, 2)),  # equal except for rounding
         ("tracer", ONE + [0, 1e-5, 0], (1, 1.00001)),
     ],
 )

@@ -25,7 +25,7 @@ OPTIONS = (
 #: Where the track of a storm lies, and the track itself.
 TRACK, STORM = "case.track", "case.storm"
 
-#: Keys of [ensemble] that have no part in the answer but for rounding.
+#: Keys of [ensemble] that have no part in the answer except for rounding.
 FREE_OF_ENSEMBLE = ("advance",)
 
 

@@ -14,7 +14,7 @@ MOST_CELLS = 10**9
 #: Least and largest size of cells, m or degrees, and of a sphere, m.
 LEAST_CELL, LARGEST_CELL = 1e-6, 1e12
 
-#: Relative difference of what is the same but for rounding, such as a length and cells times their size.
+#: Relative difference of what is the same except for rounding, such as a length and cells times their size.
 ROUND_OFF = 1e-12
 
 #: Keys of [physics] with the Coriolis parameter of a plane, which a sphere has from its rotation.

@@ -46,7 +46,7 @@ def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys of `run` that go back to their defaults where values of it change, as in the config.toml of a run.
 
     Devices where the transport becomes one with a single device in a process; a layout made for another number of
-    blocks; the transport with it, or where there are more devices than it serves, but for the sharded one, which serves
+    blocks; the transport with it, or where there are more devices than it serves, except the sharded one, which serves
     any number.
     """
     keys = []

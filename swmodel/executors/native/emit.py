@@ -229,7 +229,7 @@ struct {self.title} {{
         return [f"V {', '.join(f'{name}{{}}' for name in self.values_of(at))};" for at in self.history]
 
     def shifts(self, idle) -> list[str]:
-        """The statements that move values on at the end of a turn, but for idle nodes."""
+        """The statements that move values on at the end of a turn, except for idle nodes."""
         moving = [self.values_of(at) for at in self.history if at[0] not in idle]
         return [f"{names[b]} = {names[b - 1]};" for names in moving for b in range(len(names) - 1, 0, -1)]
 
@@ -247,7 +247,7 @@ struct {self.title} {{
         return passing, stores
 
     def fetches(self, pointers: dict) -> list[str]:
-        """Fetches from memory ahead of need, but for what is written past the cache; adds pointers of fields."""
+        """Fetches from memory ahead of need, except for what is written past the cache; adds pointers of fields."""
         program, fields, read = self.program, self.names.fields, self.fields_read()
         fetched = {name: self.schedule.ahead if name in program.reads else 0 for name in self.fields_used()}
         for name, row in fetched.items():

@@ -268,7 +268,7 @@ def whole_of(x: Symbol, ref: Ref) -> Symbol:
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
-    """x y; what stays the same during a run is multiplied first, into the factor, but for masks."""
+    """x y; what stays the same during a run is multiplied first, into the factor, except for masks."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
     if x.ref is None or y.ref is None:
         return replace(x if x.ref else y, shape=shape, coefficient=coefficient)

@@ -23,7 +23,7 @@ MOST = 2**24
 #: Places along a side of a cell: at least, and for each step of the relief in it.
 FEWEST, EACH = 3, 2
 
-#: Relative difference of what is the same but for rounding.
+#: Relative difference of what is the same except for rounding.
 SAME = 1e-6
 
 

@@ -71,7 +71,7 @@ METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
 MEAN = tuple(
     row._replace(varies=True)
     for row in (
-        given("outside_level", "centre", "m", "sea level of the outside water, but for tides", METRES),
+        given("outside_level", "centre", "m", "sea level of the outside water, except for tides", METRES),
         given("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
         given("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
         given("outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED),

@@ -56,7 +56,10 @@ def parabolas(config, at) -> np.ndarray:
 
 
 def tendency(flow, params, now):
-    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that is removed takes dissolved fields with it."""
+    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that is removed takes dissolved fields with it.
+
+    With open sides the water outside takes the place of rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
+    """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_sides:
         given = given_outside(flow, params, now)

@@ -172,7 +172,7 @@ def wet(config, rows, columns) -> np.ndarray:
 
 
 def water(config, rows, columns, margin: int = 0) -> np.ndarray:
-    """See `wet`: 1 on outside water, too, but for `margin` rows along open sides."""
+    """See `wet`: 1 on outside water, too, except for `margin` rows along open sides."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return within(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 

@@ -15,13 +15,12 @@ from .stencils import cells_around, neighbourhoods
 #: Most cells whose mask is looked at together.
 CELLS = 2**20
 
-
-#: Positions on land whose nearest water is looked for, and said.
+#: Positions on land of which a message names the nearest water.
 NAMED = 10
 
 
 def twice(config, key: str) -> Iterator[str]:
-    """Names that several tables of a key of `output` have, one line each."""
+    """One line for each name that several tables of a key of `output` share."""
     for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
         if count > 1:
             yield f'output.{key}: "{name}" is there {"twice" if count == 2 else f"{count} times"}'
