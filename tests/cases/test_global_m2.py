@@ -13,7 +13,7 @@ from swmodel.files.relief.average import averages
 from swmodel.files.relief.make import grid_of
 from swmodel.files.relief.source import open_relief
 from swmodel.ocean.rotated import from_earth
-from swmodel.ocean.terms.open_sides import FLOWS, LEVEL, parts_of
+from swmodel.ocean.terms.outside import FLOWS, LEVEL, parts_of
 from swmodel.parallel.decomposition import block
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...errors import suggest
 from ...ocean.elements import array_of, element, index_of
-from ...ocean.terms.open_sides import ARRAYS, NAMES, PARTS
+from ...ocean.terms.outside import ARRAYS, NAMES, PARTS
 from ...setup.fields.netcdf_input.errors import remark
 from ...setup.fields.netcdf_input.source import parse
 from .sources import RENAMED, Given, Layer, from_mapping, read_text

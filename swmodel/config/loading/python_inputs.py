@@ -22,7 +22,7 @@ from ...ocean.patch import BeyondHalo
 from ...ocean.reach import CELLS, WIDEST, small_block
 from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.terms import Term
-from ...ocean.terms.open_sides import PARTS, file_of, in_case
+from ...ocean.terms.outside import PARTS, file_of, in_case
 from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.digest import IN_TIME, digest

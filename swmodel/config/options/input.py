@@ -10,7 +10,7 @@ from pydantic import PrivateAttr, create_model, field_validator
 from ...ocean.elements import index_of
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import GIVEN, VARIABLES
-from ...ocean.terms.open_sides import ARRAYS
+from ...ocean.terms.outside import ARRAYS
 
 #: Where the values of a field lie.
 WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}

@@ -11,7 +11,7 @@ from ...ocean.elements import array_of, index_of
 from ...ocean.masks import water_around
 from ...ocean.patch import Patch
 from ...ocean.table import COEFFICIENTS, entry_of
-from ...ocean.terms.open_sides import ARRAYS, PARTS
+from ...ocean.terms.outside import ARRAYS, PARTS
 from ...ocean.variable import Variable
 from ...setup import fields
 from ...setup.setup import coriolis

@@ -15,7 +15,8 @@ import numpy as np
 from ...ocean.operators import mx_f, my_f, slope_x, slope_y
 from ...ocean.patch import Patch
 from ...ocean.records import names_of
-from ...ocean.terms.open_sides import ARRAYS, LEVEL, MEAN, NAMES, PRESSURE, Outside, flows_of, numbers_of, parts_of
+from ...ocean.terms.open_sides import Outside
+from ...ocean.terms.outside import ARRAYS, LEVEL, MEAN, NAMES, PRESSURE, flows_of, numbers_of, parts_of
 from .measures import blocks_of
 
 

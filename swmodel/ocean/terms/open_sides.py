@@ -15,127 +15,39 @@ Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-
 
 from __future__ import annotations
 
-from math import cos, radians, sin
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from pydantic import BeforeValidator
 
 from ..constituents import Constituent, constituents
-from ..elements import array_of, element, index_of
 from ..instant import PhaseIncrement, angle, turns_of
 from ..operators import mx_f, my_f
-from ..option import Section, option
 from ..patch import Patch, east, north, south, west
-from ..variable import Variable
+from .outside import (
+    ARRAYS,
+    FLOWS,
+    LEVEL,
+    MEAN,
+    NAMES,
+    NO_DATE,
+    NUMBERS,
+    PARTS,
+    PRESSURE,
+    RAMP,
+    TIDES,
+    OpenSides,
+    active,
+    are_given,
+    flows_of,
+    names,
+    numbers_of,
+    parts_of,
+    problems,
+    unused_coefficients,
+    uses_air_pressure,
+)
 from .term import Term
-from .tide import grown, known, ramp_fields, ramp_of, too_fast, undated
-
-#: The axis of each side.
-SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
-
-#: Constituents of the tide outside.
-NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
-#: The parts of an oscillation a cos(wt - phase): the factors a cos(phase) of cos(wt) and a sin(phase) of sin(wt).
-PARTS = {"cosine": cos, "sine": sin}
-#: The numbers of a constituent in the params; see `numbers_of`.
-WORDS = ("turns_high", "turns_low", "start_cosine", "start_sine")
-#: The date of the frequencies in runs without a date; they differ by less than 1e-9 from year to year.
-NO_DATE = "2000-01-01"
-
-
-def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the water outside, or its number in the section; a tide has its own (`number`)."""
-    key = "" if index_of(name) else name.replace("outside_", "open_sides.")
-    return Variable(
-        name, location, units, "", long_name, key, control="field", dimension=dimension, signed=True, small=1e-3
-    )
-
-
-def parts_of(constituent: str, array: str) -> list[str]:
-    """The names of the PARTS of a constituent in one of ARRAYS."""
-    return [element(array, constituent, part) for part in PARTS]
-
-
-def numbers_of(constituent: str) -> list[str]:
-    """The names in the params of the fraction of its period in a step, and of f cos(V + u) and f sin(V + u)."""
-    return [element("outside_tide", constituent, word) for word in WORDS]
-
-
-def flows_of(constituent: str) -> str:
-    """The name in the params of a number that is present if transports have the tide, too."""
-    return element("outside_tide", constituent, "flows")
-
-
-METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
-MEAN = tuple(
-    row._replace(varies=True)
-    for row in (
-        given("outside_level", "centre", "m", "sea level of the outside water, except for tides", METRES),
-        given("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
-        given("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
-        given("outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED),
-        given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
-    )
-)
-#: The arrays [constituent, part, y, x] of the tide outside; `open_sides.constituents` are their first axis.
-ARRAYS = {
-    "outside_tide_level": ("centre", "m", "sea level", METRES),
-    "outside_tide_transport_x": ("u", "m2 s-1", "transport in x", TRANSPORT),
-    "outside_tide_transport_y": ("v", "m2 s-1", "transport in y", TRANSPORT),
-}
-LEVEL, *FLOWS = ARRAYS
-#: The rows of their elements.
-TIDES = tuple(
-    given(field, location, units, f"{part} of the tide {name} of the outside {what}", dimension)
-    for array, (location, units, what, dimension) in ARRAYS.items()
-    for name in NAMES
-    for part, field in zip(PARTS, parts_of(name, array), strict=True)
-)
-#: The name of the air pressure under which the sea level outside is as given.
-PRESSURE = "outside_pressure"
-#: The ramp of the tide outside, as `tide.RAMP`.
-RAMP = "outside_ramp"
-NUMBERS = (
-    *(
-        Variable(number, "", "1", "", f"part of the constituent {name}")
-        for name in NAMES
-        for number in (*numbers_of(name), flows_of(name))
-    ),
-    *ramp_fields(RAMP),
-    Variable(PRESSURE, "", "Pa", "", "air pressure under which the level of the outside water is as given"),
-)
-
-
-#: Behind what a tide lags.
-LAG = "the lag behind Greenwich, or without time.start behind the start; none: 0"
-
-
-class OpenSides(Section):
-    """Sides through which water flows, where their outermost cells are water, and what is known of that outside."""
-
-    sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "sides with outside water")
-    level: float = option(0.0, "m", "its mean sea level where the case or a file gives none")
-    transport_x: float = option(0.0, "m2 s-1", "its mean transport in x where the case or a file gives none")
-    transport_y: float = option(0.0, "m2 s-1", "its mean transport in y where the case or a file gives none")
-    current_x: float = option(0.0, "m s-1", "its current in x, which is added to the transport")
-    current_y: float = option(0.0, "m s-1", "its current in y, which is added to the transport")
-
-    pressure: float | None = option(
-        101325.0,
-        "Pa",
-        "air pressure under which the level outside is as given; under another one it is lower, as by a barometer; "
-        "none: it is as given under any, as that of another run is",
-    )
-    constituents: Annotated[tuple[Literal[NAMES], ...], BeforeValidator(known)] = option(
-        (), "", "constituents of its tide; the lists that follow have an element for each"
-    )
-    amplitude: tuple[float, ...] = option((), "m", "amplitude of each where the case or a file gives none")
-    phase: tuple[float, ...] = option((), "degrees", f"phase of each, {LAG}")
-    tide: str = option(
-        "", "", "in place of these its tide from harmonics.nc of another run, on any grid: level and transports"
-    )
-    nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
+from .tide import grown, ramp_of
 
 
 class Outside(NamedTuple):
@@ -144,118 +56,6 @@ class Outside(NamedTuple):
     level: Patch
     x: Patch
     y: Patch
-
-
-def active(options) -> bool:
-    """Whether a side is open."""
-    return bool(options.sides)
-
-
-def problems(config):
-    """Lines about an open side of a ring, values given without an open side, a stepper and tides that do not fit."""
-    options, grid = config.open_sides, config.grid
-    if options.sides and config.time.stepper == "leapfrog":
-        yield (
-            "time.stepper: leapfrog amplifies what leaves through open sides unless the time step is about a tenth of "
-            "the stable one elsewhere; take ab2, ab3, rk3 or rk4"
-        )
-    for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
-        for side in (side for side in options.sides if ring and SIDES[side] == axis):
-            yield f"open_sides.sides: there is no {side} side where grid.periodic_{axis} is true; set it to false"
-    if len(set(options.sides)) < len(options.sides):
-        yield f"open_sides.sides: {', '.join(options.sides)}: each is named once"
-    keys = [
-        f"open_sides.{key}"
-        for key in type(options).model_fields
-        if key not in ("sides", "nodal", "pressure") and getattr(options, key)
-    ]
-    keys += [f"input.{name}" for name in (*(row.name for row in MEAN), *ARRAYS) if getattr(config.input, name)]
-    if keys and not options.sides:
-        yield f"{keys[0]}: has no effect without open_sides.sides"
-    yield from problems_of_lists(config)
-    if config.tide.ramp and not (config.tide.constituents or names(config)):
-        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
-    yield from problems_of_dates(config)
-
-
-def problems_of_lists(config):
-    """Lines about constituents that are named twice or not given, and lists of another length than theirs."""
-    options, there = config.open_sides, config.open_sides.constituents
-    for name in dict.fromkeys(there):
-        if there.count(name) > 1:
-            yield f'open_sides.constituents: "{name}" is listed {there.count(name)} times'
-    lists = {f"open_sides.{key}": getattr(options, key) for key in ("amplitude", "phase")}
-    lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
-    for key, values in lists.items():
-        if values and len(values) != len(there):
-            yield f"{key}: has {len(values)} elements, and open_sides.constituents has {len(there)}; give one of each"
-    if options.phase and not options.amplitude:
-        yield "open_sides.phase: has no effect without open_sides.amplitude"
-    for name in there:
-        if not any(options.amplitude) and not are_given(config, name, *ARRAYS):
-            arrays = ", ".join(f"input.{array}" for array in ARRAYS)
-            yield f"open_sides.constituents: nothing is known of {name}; give open_sides.amplitude, or {arrays}"
-
-
-def problems_of_dates(config):
-    """Lines about tides at an impossible date, that differ from those inside, or too fast for the time step."""
-    given, time = names(config), config.time
-    if given and time.start and config.tide.constituents and config.tide.nodal != config.open_sides.nodal:
-        yield "open_sides.nodal: the tides outside and inside have the same Moon; set it and tide.nodal alike"
-    if wrong := undated(time) if given and time.start else "":
-        yield wrong
-    elif time.dt is not None:
-        yield from too_fast("open_sides", given, time.model_copy(update={"start": time.start or NO_DATE}))
-
-
-def number(section: OpenSides, name: str) -> float:
-    """A part of a tide where it is the same everywhere: a cos(phase) or a sin(phase) for sea level, m; 0 for flows."""
-    array, (constituent, part) = array_of(name), index_of(name)
-    if array != LEVEL or constituent not in section.constituents or not section.amplitude:
-        return 0.0
-    at = section.constituents.index(constituent)
-    return section.amplitude[at] * PARTS[part](radians(section.phase[at] if section.phase else 0.0))
-
-
-def are_given(config, name: str, *arrays: str) -> bool:
-    """Whether parts of a constituent are given by files, by the case or in Python, in any of the arrays."""
-    return any(has_source(config, part) for array in arrays for part in parts_of(name, array))
-
-
-def names(config) -> list[str]:
-    """The constituents of the tide outside, in the order of NAMES."""
-    return [name for name in NAMES if name in config.open_sides.constituents]
-
-
-def has_source(config, name: str) -> bool:
-    """Whether a field is given by files, by the case or in Python."""
-    return name in config.python.names or in_case(config, name) or bool(file_of(config, name))
-
-
-def in_case(config, name: str) -> bool:
-    """Whether the case has a function of a field; of a tide it has one of the array of all constituents."""
-    index = index_of(name)
-    return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_sides.constituents)
-
-
-def file_of(config, name: str) -> str:
-    """The entry of [input] for a field; a tide has one for each constituent; "": there is none."""
-    found = getattr(config.input, array_of(name), "")
-    if not (index := index_of(name)):
-        return found
-    return dict(zip(config.open_sides.constituents, found, strict=False)).get(index[0], "")
-
-
-def uses_air_pressure(config) -> bool:
-    """Whether air pressure acts on the water inside and outside."""
-    return config.open_sides.pressure is not None and has_source(config, "air_pressure")
-
-
-def unused_coefficients(config) -> list[str]:
-    """The parts of constituents that are not given."""
-    with_flows = [name for name in names(config) if are_given(config, name, *FLOWS)]
-    there = {LEVEL: names(config)} | dict.fromkeys(FLOWS, with_flows)
-    return [part for array in ARRAYS for name in NAMES if name not in there[array] for part in parts_of(name, array)]
 
 
 def build(config, rows, columns):

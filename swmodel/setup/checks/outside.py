@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.coordinates import points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.open_sides import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names, parts_of, uses_air_pressure
+from ...ocean.terms.outside import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names, parts_of, uses_air_pressure
 from .. import fields
 from ..fields import field_of, varies, varying
 

@@ -18,7 +18,7 @@ from ...ocean.coordinates import points
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of, location_of
-from ...ocean.terms.open_sides import PARTS, file_of, in_case, number
+from ...ocean.terms.outside import PARTS, file_of, in_case, number
 from . import case_functions
 from .formula import evaluated
 from .netcdf_input import InputError, opened, pole_in, read_field, series

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ....ocean.terms.open_sides import ARRAYS, LEVEL, NAMES
+from ....ocean.terms.outside import ARRAYS, LEVEL, NAMES
 from .dataset import open_file
 from .errors import InputError, remark
 
