@@ -22,7 +22,7 @@ def cases():
 @click.argument("case")
 @options.settings
 def init(case, settings):
-    """Print a commented, complete configuration of CASE, a name or a Python file, to start one's own from.
+    """Print a configuration of CASE, a name or a case file (.py), to start your own from.
 
     swmodel init jet > my.toml, then swmodel run my.toml
     """
