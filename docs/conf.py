@@ -36,6 +36,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_use_ivar = True
 default_role = "literal"
+smartquotes = False  # options keep their two dashes
 
 html_theme = "furo"
 html_math_renderer = "mathml"

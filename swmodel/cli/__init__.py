@@ -31,8 +31,25 @@ from .run import run
 __all__ = ["main"]
 
 
+#: Characters of a command's summary, which is never cut.
+LONGEST_SUMMARY = 1000
+#: The commands that the help lists, by what they are for.
+GROUPS = {
+    "Run": (run, resume, init, cases, grid),
+    "Look": (plot, animate, view, info),
+    "Analyse": (spectra, sensitivity, assimilate, ensemble, check_gradient),
+    "Set up": (doctor, bench),
+}
+
+
 class Program(click.Group):
     """A group that turns exceptions into one message and an exit code (`swmodel.errors`)."""
+
+    def format_commands(self, ctx, formatter):
+        """List the GROUPS of commands, each with its whole summary."""
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(each.name, each.get_short_help_str(LONGEST_SUMMARY)) for each in commands])
 
     def main(self, *arguments, **options):
         """Run the program; exits with its exit code."""
@@ -92,6 +109,5 @@ def main():
     """
 
 
-TASKS = run, resume, check_gradient, sensitivity, assimilate, ensemble
-for command in (*TASKS, cases, init, grid, plot, animate, spectra, view, info, doctor, bench, worker):
+for command in (*sum(GROUPS.values(), ()), worker):
     main.add_command(command)

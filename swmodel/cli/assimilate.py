@@ -14,7 +14,7 @@ from .start import begin
 @options.walltime
 @click.option("--resume", is_flag=True, help="Go on from the iterations in the folder.")
 def assimilate(force, memory, resume, **typed):
-    """Find the initial state, or coefficients, with which a run explains observations: 4D-Var.
+    """Fit the initial state, or coefficients, to observations: 4D-Var.
 
     What is found, from which observations and with which errors of the first guess stands in [assimilation] of the
     configuration. The run is the window; its initial state and coefficients are the first guess.

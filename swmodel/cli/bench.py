@@ -43,7 +43,7 @@ COUNTS, SIZE = Parsed("N,N,...", parse_counts), Parsed("NXxNY", parse_size)
 
 @click.group()
 def bench():
-    """Measure how fast the model is here.
+    """Measure how fast the model is on this machine.
 
     \b
     swmodel bench table                    the published table, on this machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..errors import file_errors
 from . import options
 
 
@@ -21,18 +22,28 @@ def cases():
 @click.command()
 @click.argument("case")
 @options.settings
-def init(case, settings):
-    """Print a commented, complete configuration of CASE, a name or a Python file, to start one's own from.
+@click.option("--all", "complete", is_flag=True, help="Print all keys, also those that few runs change.")
+@click.option("-o", "--output", type=options.PATH, metavar="FILE", help="Write into a new file.")
+def init(case, settings, complete, output):
+    """Print a configuration of CASE, a name or a case file (.py), to start your own from.
 
-    swmodel init jet > my.toml, then swmodel run my.toml
+    \b
+    swmodel init jet -o my.toml
+    swmodel run my.toml
     """
     from ..config import to_toml
     from ..config.loading.load import gather
     from ..config.loading.merge import merge
+    from ..config.loading.toml import template
     from ..config.remarks import domain
 
     sources = gather(case, settings)
-    text = to_toml(merge(sources), comments=True)
-    click.echo(text.encode(), nl=False)  # TOML is UTF-8, whatever the terminal's encoding
+    config = merge(sources)
+    text = (to_toml(config, comments=True) if complete else template(config)).encode()  # TOML is UTF-8
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        with file_errors(output, "written"), open(output, "xb") as file:
+            file.write(text)
     for remark in domain(sources):
         click.echo(remark, err=True)

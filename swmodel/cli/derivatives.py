@@ -25,7 +25,7 @@ STEPS = 50
     help="Write the results to this file.",
 )
 def check_gradient(memory, file, **typed):
-    """Check the derivatives of a case, or of the configuration in a TOML file.
+    """Check the derivatives of a case or a configuration.
 
     The derivatives of a random function of the last state, with respect to the initial state and to every field and
     coefficient that the run depends on: Taylor's remainder, tangent against adjoint, symmetry of the Hessian. In double
@@ -63,7 +63,7 @@ def check_gradient(memory, file, **typed):
 @options.memory
 @click.option("--walltime", metavar="TIME", help='Give up in time: "2 h", "90 min", or seconds.')
 def sensitivity(of, to, mean, memory, **typed):
-    """Map the derivatives of a quantity with respect to fields, by the adjoint of the run.
+    """Map the derivatives of a quantity, by the adjoint of the run.
 
     \b
     QUANTITY is one of          FIELD is one of

@@ -21,7 +21,7 @@ from .start import begin
 @click.option("--reproducible", is_flag=True, help="The same bits with all ways to advance; somewhat slower.")
 @options.walltime
 def ensemble(settings, perturbations, **typed):
-    """Run a case, or the configuration in a TOML file, many times with random perturbations.
+    """Run many members with random perturbations.
 
     \b
     NAME is            SIZE is the standard deviation of      LENGTH, m, of the correlation

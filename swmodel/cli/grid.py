@@ -37,12 +37,13 @@ def numbers(names: str) -> Parsed:
               help="Keep the sea there although it is cut off; may be repeated.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the grid that is in the file, and its picture.")
 def grid(target, relief, force, **wish):
-    """Make depth and mask of a region from a relief: a file for `[grid] file`, and its picture.
+    """Make depth and mask of a region from a relief of the Earth.
 
-    Cells have the mean depth of their sea, and are water where at least half is. Straits and isthmuses narrower than
-    a cell are as in the relief. Small seas that are cut off, and bays of one cell, are closed and listed. With --pole
-    the region is given in longitudes and latitudes about that pole, as in the file: -42,76 and its antipode lie on
-    land, and make an ocean of the whole Earth. A region may end at a pole, 90, that lies on land.
+    Writes a file for `grid.file`, and its picture. Cells have the mean depth of their sea, and are water where at
+    least half is. Straits and isthmuses narrower than a cell are as in the relief. Small seas that are cut off, and
+    bays of one cell, are closed and listed. With --pole the region is given in longitudes and latitudes about that
+    pole, as in the file: -42,76 and its antipode lie on land, and make an ocean of the whole Earth. A region may
+    end at a pole, 90, that lies on land.
 
     \b
     swmodel grid salish.nc --region -126,-122,48,50 --resolution 0.05 --relief topography.nc

@@ -15,7 +15,7 @@ from .options import PATH
 @click.option("--kernel", is_flag=True, help="Describe the native step of a configuration: what it computes.")
 @click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
 def info(path, kernel, verify):
-    """Describe a run, a NetCDF file, or what a configuration will compute; or verify that files are intact."""
+    """Describe a run, a NetCDF file or a configuration; verify files."""
     if kernel:
         if verify:
             raise click.UsageError("--verify is of files, --kernel of a configuration")
@@ -76,7 +76,7 @@ def describe_kernel(source: str):
 
 @click.command()
 def doctor():
-    """Check this installation, with exchanges between two processes by MPI and without."""
+    """Check this installation, with exchanges between two processes."""
     from .doctor import report
 
     environment.check_xla_flags()

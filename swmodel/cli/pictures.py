@@ -48,9 +48,9 @@ def drawn(usual: str):
 @output("FILE", "Picture: PNG, PDF or SVG.")
 @click.pass_context
 def plot(context, path, fields, record, time, member, names, output, **how):
-    """Draw maps of a run: vorticity and eta, or the fields named; of an ensemble, mean and spread.
+    """Draw maps of a run, an ensemble, a sensitivity or an assimilation.
 
-    DIR may also be that of a sensitivity or an assimilation. Vorticity, speed and the like are computed from u, v (and
+    Vorticity, speed and the like are computed from u, v (and
     h) where the file does not hold them.
 
     \b
@@ -123,7 +123,7 @@ def styles(vmin, vmax, range_, arrows, contours):
 )
 @output("FILE", "FILE.mp4 or FILE.gif.")
 def animate(path, field, member, fps, output, **how):
-    """Make a film of one field from all records of a run.
+    """Make a film of one field of a run.
 
     \b
     The colours span, with --range,
@@ -146,7 +146,7 @@ def animate(path, field, member, fps, output, **how):
 @fields
 @output("FILE", "Page: FILE.html.")
 def view(path, fields, output):
-    """Make a page of a run for a browser: maps to step through, time series, configuration, provenance.
+    """Make a page for the browser: maps, time series, configuration.
 
     The page is one file that needs neither a server nor a network: send it to a colleague. Without --field it shows
     vorticity, eta and speed.
@@ -169,7 +169,7 @@ def view(path, fields, output):
 @click.option("--budget", is_flag=True, help="How each part of the equations changes them, and the fluxes.")
 @output("FILE.nc", "File; a picture goes beside.")
 def spectra(path, names, record, time, mean, budget, output):
-    """Spectra of a run in a sea without land: of energy, enstrophy and tracer, by wavenumber and along x and y.
+    """Compute spectra and budgets of a run in a sea without land.
 
     They are computed from the records in output.nc, written to output-spectra.nc beside it, and drawn. Their sums over
     wavenumbers are the means over the domain. NAME is kinetic_energy, potential_energy, enstrophy or tracer_variance.

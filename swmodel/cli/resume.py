@@ -34,7 +34,7 @@ class NothingToDo(Exception):
 @options.settings
 @options.quiet
 def resume(directory, file, settings, quiet, **typed):
-    """Go on with the run, or the ensemble, in DIR as if it had never stopped.
+    """Continue the run, or the ensemble, in DIR.
 
     Records are added to the files of the run; later ones than the restart file are dropped first. What determines the
     answer must be as before; processes, executor and how often is written may change.

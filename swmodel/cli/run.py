@@ -16,7 +16,7 @@ from .start import begin
 @click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
 @options.walltime
 def run(**typed):
-    """Run a case, by its name or in a Python file of your own (docs/cases.md), or the configuration in a TOML file.
+    """Run a case, a case file (.py) or a configuration (.toml).
 
     \b
     swmodel run jet --nproc 2

@@ -141,10 +141,16 @@ def test_cases_are_listed_with_their_first_line(swmodel):
 def test_init_writes_a_configuration_that_runs_as_the_case(swmodel, tmp_path):
     from swmodel import load
 
-    (tmp_path / "my.toml").write_text(swmodel("init jet").stdout)
-    assert load(tmp_path / "my.toml", environ={}) == load("jet", environ={})
+    mine, whole = tmp_path / "my.toml", tmp_path / "whole.toml"
+    assert swmodel(f"init jet -o {mine}").stdout == ""
+    assert mine.read_text() == swmodel("init jet").stdout
+    whole.write_text(swmodel("init jet --all").stdout)
+    assert load(mine, environ={}) == load(whole, environ={}) == load("jet", environ={})
+    assert len(mine.read_text().splitlines()) < 60 < len(whole.read_text().splitlines())
+    again = swmodel(f"init jet -o {mine}")
+    assert (again.exit_code, str(mine) in again.stderr) == (5, True)
     changed = swmodel("init jet -s grid.nx=90")
-    assert "\nnx = 90\n" in changed.stdout
+    assert "\nnx = 90 " in changed.stdout
     assert changed.stderr.startswith("grid.nx=90 makes the domain 450 km wide instead of 1800 km; ")
 
 

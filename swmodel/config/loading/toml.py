@@ -14,6 +14,17 @@ from ..options.case import Case
 from ..options.grid import KEYS_OF, Grid
 from ..options.model import ALTERNATIVES, Config, Section
 
+#: Choices that the help of a key lists in a template.
+SHOWN = 6
+#: Keys that a user changes first, whatever their values.
+USUAL = {
+    "grid": ("nx", "ny", "dx", "dy", "west", "south", "dlon", "dlat"),
+    "physics": ("depth", "f0", "beta", "viscosity"),
+    "time": ("stepper", "dt", "cfl", "start"),
+    "run": ("days", "steps", "dtype"),
+    "output": ("every", "every_steps", "fields", "means"),
+}
+
 
 def to_toml(config: Config, comments: bool = False) -> str:
     """The whole configuration; `load` of the text gives it back.
@@ -33,13 +44,44 @@ def table(name: str, section: Section, comments: bool) -> Iterator[str]:
     unused = left_out(name, section)
     for key, field in type(section).model_fields.items():
         if comments:
-            unit, words = unit_of(field), choices(field.annotation)
-            yield f"# {field.description}" + (f" [{unit}]" if unit else "") + (f"; {', '.join(words)}" if words else "")
+            yield f"# {help_of(field)}"
         if key not in unused:
             yield f"{key} = {value(getattr(section, key))}"
         elif comments:
             yield f"# {key} ="
     yield ""
+
+
+def template(config: Config) -> str:
+    """What a user changes first, each key with its unit and its choices: `load` of the text gives the configuration.
+
+    These are the keys of the case, the USUAL ones, and those with another value than their section's default.
+    """
+    lines = [
+        f"# {cases.about(config.case).strip().splitlines()[0]}",
+        "# A key that is left out keeps its default: `swmodel init --all` prints all of them.",
+    ]
+    for name in Config.model_fields:
+        section = getattr(config, name)
+        unused, found = left_out(name, section), []
+        for key, field in type(section).model_fields.items():
+            now = getattr(section, key)
+            usual = (
+                isinstance(section, Case)
+                or key in USUAL.get(name, ())
+                or now != field.get_default(call_default_factory=True)
+            )
+            if usual and key not in unused:
+                found.append(f"{f'{key} = {value(now)}':<30}  # {help_of(field, SHOWN)}")
+        lines += ["", f"[{name}]", *found] if found else []
+    return "\n".join([*lines, ""])
+
+
+def help_of(field, most: int | None = None) -> str:
+    """The help of a key, with its unit and its choices, of which `most` are listed."""
+    unit, words = unit_of(field), choices(field.annotation)
+    words = words if most is None or len(words) <= most else (*words[:most], "...")
+    return f"{field.description}" + (f" [{unit}]" if unit else "") + (f"; {', '.join(words)}" if words else "")
 
 
 def left_out(name: str, section: Section) -> list[str]:

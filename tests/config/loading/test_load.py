@@ -9,6 +9,7 @@ import pytest
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
+from swmodel.config.loading.toml import template
 from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
 from swmodel.setup.checks.extremes import survey
@@ -244,6 +245,12 @@ def test_the_template_explains_every_key_with_units_and_choices():
     assert "# time stepper; ab2, ab3, rk3, rk4, leapfrog\nstepper" in text
     assert "# length of the run in steps (or give days) [steps]\n# steps =\n" in text
     assert text.startswith("# The published benchmark")
+
+
+@pytest.mark.parametrize("case", cases.names())
+def test_what_the_short_template_leaves_out_is_the_default(file, case):
+    config = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
+    assert load(file(template(config)), environ={}) == config
 
 
 def test_resolved_values():
