@@ -42,5 +42,7 @@ html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = f"swmodel {version}"
 html_extra_path = [str(film) for film in (HERE / "images" / "cases").glob("*.mp4")]
+html_static_path = ["site/static"]
+html_css_files = ["formulas.css"]
 html_show_sourcelink = False
 html_copy_source = False

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 
+def formula(text: str, **options) -> str:
+    """MathML of a formula in TeX; an overline becomes a box with the class `bar`, which is as wide as the formula."""
+    made = tex2mathml(text, **options).replace('<mover accent="false">', '<mrow class="bar">')
+    return re.sub(r'<mo accent="true">_</mo>\s*</mover>', "</mrow>", made)
+
+
 def inline(writer, node) -> None:
-    """A formula within a line."""
-    writer.body.append(tex2mathml(node.astext()))
+    """Write a formula within a line."""
+    writer.body.append(formula(node.astext()))
     raise nodes.SkipNode
 
 
 def display(writer, node) -> None:
-    """A formula of its own."""
-    writer.body.append(f"<div>{tex2mathml(node.astext(), as_block=True)}</div>")
+    """Write a formula of its own."""
+    writer.body.append(f'<div class="formula">{formula(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 
 def setup(app):
-    """What Sphinx calls."""
+    """Sphinx calls this."""
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     return {"parallel_read_safe": True}
