@@ -1,4 +1,4 @@
-"""Every command and every program of the README works; the runs are made short."""
+"""Every command and program of the README, and of the page on output, works; the runs are made short."""
 
 import json
 import re
@@ -15,6 +15,7 @@ from swmodel.gradients.check import KEYS, failures
 pytestmark = pytest.mark.compiled
 
 README = (ROOT / "README.md").read_text()
+GRADIENTS, OUTPUT = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("gradients", "output"))
 SMALL = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
 #: The station of the sensitivity lies in a domain of its own size.
 SHORT = {"run": SMALL, "sensitivity": [*SMALL, "-s", "grid.dx=5e4", "-s", "grid.dy=1e5"]}
@@ -22,8 +23,8 @@ SHORT["ensemble"] = SMALL
 SHORT["check-gradient"] = [*SMALL, "--json", "check.json"]
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language, page=README):
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 def commands():
@@ -62,7 +63,7 @@ def test_commands_in_the_order_of_the_readme(tmp_path, monkeypatch):
     assert (found["nproc"], len(found["gradient_sha256"])) == (1, 64)
     assert failures(found | {"dtype": "float64"}) == []
     namespace = {}
-    for program in blocks("python"):
+    for program in (*blocks("python"), *blocks("python", OUTPUT)):
         exec(program, namespace)
     assert namespace["eta"].shape == (45, 90)
     assert namespace["simulation"].step == 100
@@ -88,7 +89,7 @@ def table(text):
 def test_the_table_of_derivatives_is_that_of_its_program_and_exact(tmp_path):
     program = [sys.executable, "tools/exactness.py", "--layouts", "1x1", "--steps", "5", "--folder", tmp_path]
     made = table(subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=200).stdout)
-    told = table(README)
+    told = table(GRADIENTS)
     assert made[0] == told[0]
     assert [row[:2] for row in made[1:]] == [told[1][:2]]
     assert [row[0] for row in told[1:]] == ["1", "2", "3", "4"]

@@ -1,4 +1,4 @@
-"""Pages that are made of the package and of files beside it: keys of the configuration, public names, the README."""
+"""Pages made from the package and from files beside it: keys of the configuration, variables, public names, README."""
 
 from __future__ import annotations
 
@@ -62,6 +62,20 @@ class Public(Generated):
             yield from ("```{eval-rst}", f".. auto{kind}:: swmodel.{name}", *options, "```", "")
 
 
+class OutputVariables(Generated):
+    """Every variable that a run can write: name, place, units, what it is."""
+
+    def lines(self):
+        from swmodel.ocean.derived import DERIVED
+        from swmodel.ocean.table import VARIABLES
+
+        names = dict.fromkeys(["h", "u", "v", *DERIVED])
+        yield from ("| name | at | units | |", "| --- | --- | --- | --- |")
+        for row in map(VARIABLES.get, names):
+            place = {"u": "east faces", "v": "north faces"}.get(row.location, f"{row.location}s")
+            yield f"| `{row.name}` | {place} | {row.units} | {escaped(row.long_name)} |"
+
+
 class Gallery(Generated):
     """Every case: what it shows, its picture, the command that makes it, its known answer, from its docstring."""
 
@@ -111,5 +125,6 @@ def setup(app):
     app.connect("source-read", with_files)
     app.add_directive("configuration", Configuration)
     app.add_directive("public-names", Public)
+    app.add_directive("output-variables", OutputVariables)
     app.add_directive("gallery", Gallery)
     return {"parallel_read_safe": True}
