@@ -56,7 +56,7 @@ def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
     text = re.sub(r"```.*?```|\$\$.*?\$\$", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
     at = 1
     for part in re.split(r"(\n\s*\n|\n(?=\s*[*-] |\d+\. ))", text):
-        if part.strip() and not part.lstrip().startswith(("|", "#", "    ", "!", "*`")):
+        if part.strip() and not part.startswith("    ") and not part.lstrip().startswith(("|", "#", "!", "*`")):
             yield at + (len(part) - len(part.lstrip("\n"))), part
         at += part.count("\n")
 
