@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..parallel import environment, streams
+from ..parallel import streams
 from .options import PATH, Parsed, combined, output
 
 SWEEPS = {
@@ -82,7 +82,6 @@ def add_sweep(name: str, text: str):
         from ..bench.session import run_sweep
 
         streams.ignore_broken_stdout()
-        environment.check_xla_flags()
         click.get_current_context().exit(run_sweep(name, **options))
 
     bench.command(name, help=text)(command)

@@ -43,13 +43,6 @@ class Job(NamedTuple):
     options: dict = {}  # noqa: RUF012  nobody changes it
     remarks: tuple[str, ...] = ()
 
-    def prepare(self):
-        """Make the run folder ready."""
-        from ..files import run_folder
-
-        fresh = self.restart is None and not self.options.get("resume")
-        (run_folder.prepare if fresh else run_folder.reopen)(self.directory)
-
     def work(self):
         """The module of the task."""
         return importlib.import_module(TASKS[self.task])

@@ -59,7 +59,6 @@ def start(request, configuration, quiet):
         from .rank import run_as_rank
 
         context.exit(run_as_rank(place, request, configuration, quiet, command_line()))
-    environment.check_xla_flags()
     with contextlib.nullcontext() if quiet else compilations_shown():
         job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)

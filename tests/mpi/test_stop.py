@@ -56,13 +56,12 @@ def test_a_signal_stops_a_run_and_its_folder_is_locked_until_then(tmp_path, npro
         assert run.ranks() == {}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path, number):
+def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path):
     """As a terminal's Ctrl-C, which all processes get, and mpiexec hands on to the ranks once more."""
     with LongRun(tmp_path, mpiexec=2) as run:
         for pid in (run.process.pid, *run.ranks().values()):
-            os.kill(pid, number)
-        assert_stopped(run, *run.end(within=20), signal.Signals(number).name)
+            os.kill(pid, signal.SIGINT)
+        assert_stopped(run, *run.end(within=20), "SIGINT")
 
 
 def test_a_signal_to_all_processes_of_a_run_on_devices_stops_it(tmp_path):
@@ -105,22 +104,6 @@ def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec
         assert (status["state"], status["exit_code"]) == ("failed", 70)
         assert status["message"] in err
         assert run.ranks() == {}
-
-
-def test_a_rank_that_goes_on_again_is_forgiven(tmp_path):
-    with LongRun(tmp_path, "--nproc", 2, "-s", "run.watchdog=3") as run:
-        victim = run.ranks()[1]
-        os.kill(victim, signal.SIGSTOP)
-        deadline = time.monotonic() + 20
-        while not (run.folder / "stuck" / "rank-0.txt").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        os.kill(victim, signal.SIGCONT)
-        while (run.folder / "stuck").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        run.process.send_signal(signal.SIGINT)
-        assert_stopped(run, *run.end(within=20), "SIGINT")
 
 
 def test_a_second_signal_ends_a_run_at_once(tmp_path):

@@ -25,19 +25,12 @@ REQUIRED = ("jax", "jaxlib", "numpy", "netCDF4", "pydantic", "click", "rich", "m
 
 
 class Finding(NamedTuple):
-    """One line of the report.
+    """One line of the report."""
 
-    Attributes:
-        what: what was examined.
-        found: what was found.
-        advice: what to do about it; empty if all is well.
-        broken: whether the model does not run properly until that is done.
-    """
-
-    what: str
+    what: str  # was examined
     found: str
-    advice: str = ""
-    broken: bool = False
+    advice: str = ""  # what to do about it; empty if all is well
+    broken: bool = False  # whether the model does not run properly until that is done
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -53,13 +46,8 @@ def packages() -> Iterator[Finding]:
         found = version_of(name)
         if found is None:
             yield Finding(name, "missing", INSTALL, broken=True)
-        elif name == "jax":
-            yield jax_version(found)
-        elif name == "jaxlib" and numbers(found)[:2] != numbers(version_of("jax") or "")[:2]:
-            advice = f"of another release than jax {version_of('jax')}: pip install --upgrade jax jaxlib"
-            yield Finding(name, found, advice, broken=True)
         else:
-            yield Finding(name, found)
+            yield jax_version(found) if name == "jax" else Finding(name, found)
     if find_spec("imageio_ffmpeg") is None and shutil.which("ffmpeg") is None:
         yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
     else:
@@ -96,16 +84,12 @@ def one_process() -> Iterator[Finding]:
         import jax.numpy as jnp
 
         devices = jax.devices()
-        result = jax.jit(lambda x: jnp.sum(x * x))(jnp.arange(10.0))
-        right = float(result) == 285.0
+        jax.jit(lambda x: jnp.sum(x * x))(jnp.arange(10.0)).block_until_ready()
     except Exception as error:  # report whatever is wrong with JAX
         yield Finding("jax.jit", f"{type(error).__name__}: {error}", INSTALL, broken=True)
         return
     yield Finding("devices", ", ".join(device.device_kind for device in devices))
-    if right:
-        yield Finding("jax.jit", f"compiles and computes ({time.perf_counter() - start:.1f} s with importing JAX)")
-    else:
-        yield Finding("jax.jit", f"wrong result {result}", "install jax and jaxlib anew", broken=True)
+    yield Finding("jax.jit", f"compiles and computes ({time.perf_counter() - start:.1f} s with importing JAX)")
     yield native_step()
     yield compiled_steps()
 

@@ -40,16 +40,11 @@ def provide(devices: int) -> None:
 
     Processors are split into so many, unless JAX has started already or JAX_NUM_CPU_DEVICES is set.
     """
-    setting = os.environ.get("JAX_NUM_CPU_DEVICES")
-    if setting is None:
+    if "JAX_NUM_CPU_DEVICES" not in os.environ:
         with contextlib.suppress(RuntimeError):  # JAX has started
             jax.config.update("jax_num_cpu_devices", devices)
-    there = jax.local_device_count()
-    if there < devices:
-        why = "JAX had started with them before more were asked for"
-        if setting is not None and int(setting) < devices:
-            why = f"JAX_NUM_CPU_DEVICES is {setting}"
-        words = f"; {why}" if jax.default_backend() == "cpu" else ""
+    if (there := jax.local_device_count()) < devices:
+        words = "; JAX had started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
         raise SetupError(f"{devices} devices are asked for, and there are {there}{words}")
 
 

@@ -17,12 +17,13 @@ import numpy as np
 from jax.sharding import NamedSharding
 
 from ..decomposition import Block, Span, block, split
+from . import Transport
 from .mesh import AXES, cuts, mesh_of, rectangle, spec
 
 OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
-class Sharded:
+class Sharded(Transport):
     """The Transport of a run on `devices` devices of each process.
 
     Args:
@@ -233,12 +234,6 @@ class Sharded:
         room[: data.size] = data
         found = everyone(room)
         return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
-
-    def any(self, flag: bool) -> bool:
-        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
-
-    def barrier(self) -> None:
-        self.any(False)
 
 
 def everyone(array: np.ndarray) -> np.ndarray:

@@ -94,7 +94,6 @@ def small():
         "messages": messages(),
         "there and back": there_and_back(),
         "peak memory": peak_memory(),
-        "too late": too_late(),
         "spectral": spectral(),
         "series": series(),
     }
@@ -208,15 +207,6 @@ def peak_memory():
 
     static = peak(fields)
     return static, min(peak(lambda: Simulation(config)) for _ in range(3))
-
-
-def too_late():
-    """The message if more devices are asked for than JAX has started with."""
-    jax.devices()
-    try:
-        Sharded((4, 2), 16, 16, 8)
-    except Exception as error:
-        return [type(error).__name__, str(error)]
 
 
 print(json.dumps(globals()[sys.argv[1]]()))
