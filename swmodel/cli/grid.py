@@ -11,13 +11,10 @@ def numbers(names: str) -> Parsed:
     """The type of an option: a tuple of numbers with commas between them, called `names`."""
 
     def parse(text):
-        words = text.split(",")
-        try:
-            if len(words) == len(names.split(",")):
-                return tuple(map(float, words))
-        except ValueError:
-            pass
-        raise ValueError(f"{text!r} is not {names}: {len(names.split(','))} numbers with commas")
+        found = tuple(map(float, text.split(",")))
+        if len(found) != len(names.split(",")):
+            raise ValueError(f"{text!r} is not {names}")
+        return found
 
     return Parsed("numbers", parse)
 

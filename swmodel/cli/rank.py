@@ -52,12 +52,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
     All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
-    fails later says so and ends the others, which may be waiting for it.
-
-    Args:
-        place: this process's place, from mpiexec.
-        request, configuration: see `start.start`.
-        command_line: what the user typed, for the history of the files.
+    fails later says so and ends the others, which may be waiting for it. `request`, `configuration`: see `start.start`.
     """
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog

@@ -37,21 +37,14 @@ ALONE = Span(0, 1, 1)
 
 @dataclass(frozen=True)
 class Block:
-    """The part of the grid that one rank owns, and its neighbours on the rings.
-
-    Attributes:
-        layout: blocks of the grid in y and x.
-        y, x: rows and columns of the block.
-        members: those of an ensemble that the rank has.
-        shares: number of parts into which the members are divided.
-    """
+    """The part of the grid that one rank owns, and its neighbours on the rings."""
 
     rank: int
-    layout: tuple[int, int]
-    y: Span
+    layout: tuple[int, int]  # blocks of the grid in y and x
+    y: Span  # rows of the block
     x: Span
-    members: Span = ALONE
-    shares: int = 1
+    members: Span = ALONE  # of an ensemble, those that the rank has
+    shares: int = 1  # parts into which the members are divided
 
     @property
     def shape(self) -> tuple[int, int]:

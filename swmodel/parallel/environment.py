@@ -98,10 +98,8 @@ def share_of_cores(place: World | None = None) -> int:
 def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
     """Set the environment of this process; call it before JAX or mpi4py is imported. The user's settings stay.
 
-    Args:
-        reproducible: keep XLA to instructions (AVX) with which every layout gives the same bits.
-        place: the place among several processes; None for a process alone.
-        devices: into how many JAX splits the processors where there is no GPU.
+    `reproducible` keeps XLA to instructions (AVX) with which every layout gives the same bits. Processors are split
+    into `devices` where there is no GPU.
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))

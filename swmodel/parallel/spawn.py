@@ -54,10 +54,7 @@ def main(size: int, command: list[str]) -> int:
 def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> int:
     """Wait until all have ended, or have to be killed; returns the exit code of the first that failed, or 0.
 
-    Args:
-        ranks: {rank: process}.
-        heard: the signals that this process gets.
-        parent: the process that started this one.
+    `heard` are the signals that this process gets, `parent` is the process that started it.
     """
     first, deadline, stopping = None, 0.0, False
     while True:

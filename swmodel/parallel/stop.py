@@ -42,15 +42,9 @@ class Stop:
     """A context that collects requests to stop; a second signal ends the process at once.
 
     An inner Stop takes over the requests of the outer one. Outside the main thread, where Python delivers no signals,
-    only the limit counts.
-
-    Args:
-        walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
-        least: chunks of steps that are computed even if the limit is too short for them, so that each job of a chain
-            makes progress.
-
-    Attributes:
-        reserve: wall-clock seconds that writing a restart takes, set by its writer as measured.
+    only the wall-clock limit counts, s from the start of the program. `least` chunks of steps are computed even if the
+    limit is too short for them, so that each job of a chain makes progress. The writer of restarts sets `reserve`, the
+    seconds that writing one takes.
     """
 
     def __init__(self, walltime_seconds: float | None = None, least: int = 0):

@@ -67,12 +67,9 @@ def limited_wait(limit: float, words: str, rank: int):
 
 
 class Watchdog:
-    """Watches this rank while it is entered as a context.
+    """Watches this rank while it is entered as a context; `report`, called on one rank, takes the message to the user.
 
-    Args:
-        directory: the run folder, the same for all ranks.
-        limit: seconds without a step after which the run ends; 0: never.
-        report: function of the message to the user, called on one rank.
+    The run folder is the same for all ranks. After `limit` seconds without a step the run ends; 0: never.
     """
 
     def __init__(self, rank: int, size: int, directory, limit: float, report: Callable):

@@ -76,7 +76,7 @@ def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, request_
 
 
 def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
-    line = "compiling the native step of this configuration: once, a few seconds"
+    line = "INFO: compiling the native step of this configuration: once, a few seconds"
     words = ["run", "jet", "-s", "grid.nx=8", "-s", "grid.ny=6", "--steps", "1", "--force", "-o", f"{tmp_path}/run"]
     said = []
     for options in ([], [], ["--quiet", "--dtype", "float64"]):  # not compiled yet, there, another one

@@ -1,6 +1,5 @@
 """The same run on one process and on several leaves files that agree, from Python too."""
 
-import json
 import os
 import subprocess
 import sys
@@ -43,18 +42,3 @@ def test_reproducible_files_are_the_same_on_any_number_of_processes(alone, tmp_p
         assert ours.keys() == truth.keys()
         for key, value in truth.items():
             np.testing.assert_array_equal(ours[key], value, err_msg=key)
-
-
-def test_from_python_all_processes_are_told_the_same_and_a_run_is_gone_on_with_but_not_overwritten(mpiexec, tmp_path):
-    told = json.loads(mpiexec("python_run.py", 2, tmp_path).stdout.splitlines()[-1])
-    assert all(mine == others for mine, others in told)
-    done, overwriting, arrived, longer, unstable, negative = ((words, code) for (words, code), _ in told)
-    assert done == arrived == longer == ("done", 0)
-    assert overwriting[1] == 2
-    assert "run holds a run (completed); give force=True" in overwriting[0]
-    assert unstable[1] == 4
-    assert "the solution blew up by step 60 " in unstable[0]
-    assert negative[1] == 2
-    assert contents(tmp_path / "run", "output.nc")["step"].tolist() == [0, 3, 6, 9]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
-    assert not (tmp_path / "run/run.lock").exists()

@@ -64,14 +64,6 @@ def test_the_sum_is_that_of_fsum_to_the_stated_precision(numbers, slack):
     assert abs(Fraction(ours) - exact) <= lost + Fraction(math.ulp(ours)) / 2
 
 
-@QUICK
-@given(st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=40), st.integers(-900, 900))
-def test_numbers_within_4096_of_the_bound_are_summed_exactly(integers, exponent):
-    """All multiples of 2^-64 of the bound: the result is that of math.fsum, to the bit."""
-    numbers = np.array([math.ldexp(n, exponent) for n in integers])
-    assert total([numbers], math.ldexp(1.0, exponent + 64)) == math.fsum(numbers)
-
-
 @pytest.mark.parametrize("bound", [math.inf, math.nan])
 def test_without_a_bound_there_is_no_sum(bound):
     assert math.isnan(total([np.array([1.0])], bound))

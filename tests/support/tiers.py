@@ -126,7 +126,6 @@ NIGHT = {
     "parallel/test_fourier.py": (),
     "parallel/test_interrupt.py": (),
     "parallel/test_join.py": (),
-    "parallel/test_messages.py": ("a_halo_too",),
     "parallel/test_sharded.py": (),
     "parallel/test_streams.py": (),
     "plotting/test_page.py": ("a_browser", "a_page_that_would"),

@@ -8,7 +8,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,15 +42,14 @@ def packages() -> Iterator[Finding]:
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("swmodel", f"{version_of('swmodel') or 'not installed'}, {Path(__file__).parents[2]}")
     for name in REQUIRED:
-        found = version_of(name)
-        if found is None:
-            yield Finding(name, "missing", INSTALL, broken=True)
-        else:
+        if found := version_of(name):
             yield jax_version(found) if name == "jax" else Finding(name, found)
-    if find_spec("imageio_ffmpeg") is None and shutil.which("ffmpeg") is None:
-        yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
+        else:
+            yield Finding(name, "missing", INSTALL, broken=True)
+    if ffmpeg := shutil.which("ffmpeg") or version_of("imageio-ffmpeg"):
+        yield Finding("ffmpeg", ffmpeg)
     else:
-        yield Finding("ffmpeg", shutil.which("ffmpeg") or f"imageio-ffmpeg {version_of('imageio-ffmpeg')}")
+        yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
 
 
 def jax_version(found: str) -> Finding:
@@ -108,11 +106,9 @@ def native_step() -> Finding:
 def compiled_steps() -> Finding:
     """Where compiled steps are kept, how many there are, and by which compiler others are made."""
     try:
-        made = [f"{len(list(BUILT.glob('*.so')))} came with swmodel"]
         folder = cache_folder()
-        kept = list(folder.glob("*.so"))
-        made.append(f"{len(kept)} in {folder} ({sum(file.stat().st_size for file in kept) / 2**20:.1f} MiB)")
-        made.append(f"others by {compiler()[0]}")
+        made, kept = (len(list(each.glob("*.so"))) for each in (BUILT, folder))
+        found = f"{made} came with swmodel; {kept} in {folder}; others by {compiler()[0]}"
     except SetupError as error:
-        return Finding("compiled steps", "; ".join(made), f"{error}: what is not compiled takes xla")
-    return Finding("compiled steps", "; ".join(made))
+        return Finding("compiled steps", str(error), "what is not compiled takes xla")
+    return Finding("compiled steps", found)

@@ -29,17 +29,11 @@ ON_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "c
 
 
 class Spectrum(NamedTuple):
-    """One axis of the whole array of coefficients: NumPy vectors.
+    """One axis of the whole array of coefficients: NumPy vectors."""
 
-    Attributes:
-        modes: whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L.
-        turns: that factor of π, 2 or 1.
-        weights: those of |c|² in sums over cells.
-    """
-
-    modes: np.ndarray
-    turns: int
-    weights: np.ndarray
+    modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L
+    turns: int  # that factor of π, 2 or 1
+    weights: np.ndarray  # those of |c|² in sums over cells
 
 
 @dataclass(frozen=True)

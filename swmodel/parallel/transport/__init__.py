@@ -80,6 +80,7 @@ class Transport:
 
     def get(self, tree):
         """The arrays of `put` or of a jitted program as NumPy arrays of the process's part."""
+        return self.join(self.pieces(tree))
 
     def join(self, pieces: list):
         """Fields of the process's part, from those of each of `blocks`; numbers are the same in all."""
@@ -117,10 +118,7 @@ def connect(
 ) -> Transport:
     """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
-    Args:
-        layout: blocks in y and x.
-        devices: devices of each process, for the sharded transport.
-        members, shares: of an ensemble, and into how many parts they are divided: processes for each block.
+    `devices` are those of each process, if sharded; the members of an ensemble are divided into so many shares.
     """
     if name == "serial":
         from .serial import Serial
@@ -150,11 +148,9 @@ def sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transpor
 def of_all_members(
     transport: Transport, values: np.ndarray, operation: str = "sum", neutral: float = 0.0
 ) -> np.ndarray:
-    """Numbers [all members, ...], float64, the same on all processes, from those of each process's members.
+    """Numbers [all members, ...], float64, the same on all processes, from `values` [members here, ...] of each.
 
-    Args:
-        values: [members here, ...].
-        operation: that of `reduce`, over the processes that share a member; `neutral` changes nothing in it.
+    Over the processes that share a member they are reduced; `neutral` changes nothing in the operation.
     """
     members = transport.block.members
     everyone = np.full((members.size, *values.shape[1:]), neutral)

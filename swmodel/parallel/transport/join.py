@@ -68,12 +68,9 @@ def first_process(place: World) -> str | None:
 
 
 def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
-    """Make JAX's devices those of all processes; before JAX has started.
+    """Make JAX's devices those of all processes, of which this one has so many; before JAX has started.
 
-    Args:
-        place: this process's place among the others.
-        devices: number of devices that it computes on.
-        limit: that of the watchdog, s: JAX ends all without a message after a longer silence.
+    JAX ends all without a message after a silence that is longer than the limit of the watchdog, s.
     """
     import jax
 

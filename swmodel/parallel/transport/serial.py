@@ -63,9 +63,6 @@ class OneDevice(Transport):
     def join(self, pieces):
         return pieces[0]
 
-    def get(self, tree):
-        return jax.tree.map(np.asarray, tree)
-
 
 @dataclass(frozen=True)
 class Serial(OneDevice):

@@ -24,16 +24,9 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class Sharded(Transport):
-    """The Transport of a run on `devices` devices of each process.
+    """The Transport of a run on `devices` devices of each process, arranged in the `mesh` [py, px].
 
-    Args:
-        layout: blocks in y and x, as many as there are devices in all processes.
-        ny, nx: cells of the grid.
-        devices: number of devices of this process.
-
-    Attributes:
-        mesh: the devices as [py, px]; those of a process are a rectangle.
-        local, processes: rows and columns of blocks that a process has, and of processes.
+    Those of a process are a rectangle of `local` rows and columns; there are `processes` rows and columns of these.
     """
 
     name = "sharded"
@@ -114,11 +107,8 @@ class Sharded(Transport):
                 return program(*args, **kwargs)
 
             arrays = [leaves[place] for place in places]
-            specs = {
-                "in_specs": tuple(spec(array.ndim) for array in arrays),
-                "out_specs": self._specs(on_block, arrays),
-            }
-            return jax.shard_map(on_block, mesh=self.mesh, check_vma=False, **specs)(*arrays)
+            given, made = tuple(spec(array.ndim) for array in arrays), self._specs(on_block, arrays)
+            return jax.shard_map(on_block, mesh=self.mesh, in_specs=given, out_specs=made, check_vma=False)(*arrays)
 
         return jax.jit(on_all_blocks, **options)
 
@@ -190,9 +180,6 @@ class Sharded(Transport):
             return field
 
         return jax.tree.map(whole, *pieces)
-
-    def get(self, tree):
-        return self.join(self.pieces(tree))
 
     def _window(self, block):
         """The slices of a block in a field of the process's part."""

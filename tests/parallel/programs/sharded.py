@@ -25,7 +25,6 @@ from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
 from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.sharded import Sharded
 from swmodel.setup.setup import setup_of
 
 DEVICES = 4
@@ -89,10 +88,8 @@ def small():
     compile_quickly(True)
     return {
         "steps_per_sweep": several_steps_in_a_sweep(),
-        "compiled in steps": compiled_in_steps(),
         "compiled again": compiled_again(),
         "messages": messages(),
-        "there and back": there_and_back(),
         "peak memory": peak_memory(),
         "spectral": spectral(),
         "series": series(),
@@ -123,14 +120,6 @@ def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
     config = of_layout(13, 17, "2x2", run__executor="native")
     return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
-
-
-def compiled_in_steps():
-    """What is compiled in the first steps of a simulation that is made."""
-    simulation = Simulation(of_layout(13, 17, "4x1", run__executor="native"))
-    with compilations() as found:
-        simulation.advance(2)
-    return found
 
 
 def compiled_again():
@@ -173,14 +162,6 @@ def derivatives():
     (_, one), (checks, four) = of(""), of("2x2")
     found = {name: float(np.abs(four[name] - x).max() / np.abs(x).max()) for name, x in one.items()}
     return found | {"dot product": checks.dot_product_error(), "taylor": checks.taylor_slope() - 2}
-
-
-def there_and_back():
-    """Whether arrays put on the devices come back, for every layout, and if blocks have one and two rows."""
-    cases = [(*map(int, layout.split("x")), 13, 17) for layout in LAYOUTS] + [(2, 2, 3, 17)]
-    transports = [Sharded((py, px), ny, nx, DEVICES) for py, px, ny, nx in cases]
-    arrays = [np.random.default_rng(1).standard_normal((2, ny, nx)) for _, _, ny, nx in cases]
-    return [bool((each.get(each.put(a)) == a).all()) for each, a in zip(transports, arrays, strict=True)]
 
 
 def peak_memory():
