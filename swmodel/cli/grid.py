@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import PATH, Parsed, command_line
-
-
-def numbers(names: str) -> Parsed:
-    """The type of an option: a tuple of numbers with commas between them, called `names`."""
-
-    def parse(text):
-        found = tuple(map(float, text.split(",")))
-        if len(found) != len(names.split(",")):
-            raise ValueError(f"{text!r} is not {names}")
-        return found
-
-    return Parsed("numbers", parse)
+from .options import PATH, command_line, numbers
 
 
 @click.command()

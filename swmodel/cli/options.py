@@ -70,6 +70,25 @@ class Parsed(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+def numbers(form: str, kind: Callable = float, separator: str = ",") -> Parsed:
+    """The type of an option: a tuple of numbers as in `form`, such as W,E,S,N; N,N,... are any number of them."""
+
+    def parse(text):
+        words = text.lower().split(separator)
+        if "..." not in form and len(words) != len(form.split(separator)):
+            raise ValueError(f"{text!r} is not {form}")
+        return tuple(map(kind, words))
+
+    return Parsed(form, parse)
+
+
+def count(word: str) -> int:
+    """A positive whole number."""
+    if not word.strip().isdigit() or int(word) == 0:
+        raise ValueError(f"{word!r} is no whole number above 0")
+    return int(word)
+
+
 def parse_memory(text: str) -> int:
     """The number of bytes in a text such as "4GB", "500 MB" or "2GiB"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", text.strip().lower())

@@ -92,7 +92,7 @@ def check_jax() -> None:
 def check_device(devices: int = 1) -> None:
     """Make sure that JAX finds so many devices; JAX_PLATFORMS may ask for a GPU that is missing."""
     check_jax()
-    from ..parallel.transport.mesh import provide
+    from ..parallel.transport.sharded import provide
 
     try:
         provide(devices)

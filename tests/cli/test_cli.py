@@ -192,11 +192,3 @@ for line in {lines}:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     found = [line for line in done.stdout.splitlines() if line.startswith("HEAVY ")]
     assert found == [f"HEAVY {line} []" for line in lines]
-
-
-@pytest.mark.parametrize("program", [["cli.py"], ["-m", "swmodel"]])
-def test_the_program_is_the_same_from_a_checkout_and_as_a_module(program):
-    found = subprocess.run(
-        [sys.executable, *program, "cases"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert found.stdout == CliRunner().invoke(main, ["cases"]).stdout

@@ -43,7 +43,7 @@ def test_the_weather_cuts_no_series_of_two_processes(made, tmp_path):
 def test_all_processes_are_told_the_same_and_a_run_is_gone_on_with_but_not_overwritten(made):
     folder, told = made
     assert told["overwriting"][0][1] == 2
-    assert "run holds a run (completed); give force=True" in told["overwriting"][0][0]
+    assert "plain holds a run (completed); give force=True" in told["overwriting"][0][0]
     assert told["at its end"] == told["longer"] == [["done", 0]] * 2
     assert told["unstable"][0][1] == 4
     assert "the solution blew up by step 60 " in told["unstable"][0][0]

@@ -74,9 +74,3 @@ def test_derivatives_are_exact_and_those_of_one_process():
     controls |= {"quadratic_drag", "viscosity", "gravity"}
     assert set(found) == controls | {f"{name} of the product" for name in controls} | {"dot product"}
     assert max(found.values()) < 1e-12, found
-
-
-def test_the_host_makes_the_fields_of_one_device_at_a_time(small):
-    """Of four: all at once would take four times as much."""
-    one, all_four = small["peak memory"]
-    assert all_four < 2 * one

@@ -39,7 +39,6 @@ NIGHT = {
     "cases/test_stommel.py": ("streamfunction_is",),
     "cases/test_turbulence.py": (),
     "cases/test_vortex.py": ("error_is_of_second_order",),
-    "cli/test_cli.py": ("the_program_is_the_same",),
     "cli/test_fuzz.py": (),
     "config/loading/test_load.py": ("the_resolved_text", "the_text_of_a_configuration"),
     "ensemble/test_ensemble.py": ("with_reproducible",),

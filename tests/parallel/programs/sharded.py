@@ -8,7 +8,6 @@ import itertools
 import json
 import sys
 import tempfile
-import tracemalloc
 
 import jax
 import jax.numpy as jnp
@@ -19,13 +18,9 @@ from support.restarts import data
 from support.spectral_case import spectral_bits
 from support.stormy_sea import sea
 
-from swmodel.executors.native import request_of
-from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
-from swmodel.parallel.decomposition import block
-from swmodel.setup.setup import setup_of
 
 DEVICES = 4
 jax.config.update("jax_num_cpu_devices", DEVICES)
@@ -90,7 +85,6 @@ def small():
         "steps_per_sweep": several_steps_in_a_sweep(),
         "compiled again": compiled_again(),
         "messages": messages(),
-        "peak memory": peak_memory(),
         "spectral": spectral(),
         "series": series(),
     }
@@ -162,32 +156,6 @@ def derivatives():
     (_, one), (checks, four) = of(""), of("2x2")
     found = {name: float(np.abs(four[name] - x).max() / np.abs(x).max()) for name, x in one.items()}
     return found | {"dot product": checks.dot_product_error(), "taylor": checks.taylor_slope() - 2}
-
-
-def peak_memory():
-    """Most memory that the host takes for the fields of one of four blocks, and for a simulation on four devices.
-
-    The least of three times: what the threads of JAX hold for a moment differs.
-    """
-    config = of_layout(800, 800, "2x2", run__dtype="float32", **TERMS)
-    one = block(0, (2, 2), 800, 800)
-
-    def peak(make):
-        tracemalloc.start()
-        made = make()  # noqa: F841 - what is made is held until the memory is measured
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
-
-    def fields():
-        """The fields of the equations, and the executor's own."""
-        scheme, *more = request_of(setup_of(config))
-        kernel = Kernel(scheme, more[0], scheme.width + 1)
-        grid, params = setup_of(config).static(one)
-        return grid, params, kernel.static_of(grid, params, one.shape)
-
-    static = peak(fields)
-    return static, min(peak(lambda: Simulation(config)) for _ in range(3))
 
 
 print(json.dumps(globals()[sys.argv[1]]()))
