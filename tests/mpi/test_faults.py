@@ -221,9 +221,24 @@ def test_two_mpi_libraries_are_refused(tmp_path):
     assert_failed(tmp_path / "run", 3, "another MPI")
 
 
-def test_a_jax_too_new_for_mpi4jax_is_refused(tmp_path):
-    """JAX itself refuses a compiled part of an earlier version of its interface."""
-    words = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
-    said = run_with_mpi4jax(tmp_path, f"raise RuntimeError({words!r})\n")
-    assert said.startswith(f"Error: mpi4jax cannot be used ({words}); compile mpi4jax anew for this JAX")
-    assert_failed(tmp_path / "run", 3, "mpi4jax cannot be used")
+TOO_NEW = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
+#: An mpi4jax that JAX refuses when it is imported, and one of which it refuses the first message.
+REFUSED_AT_ONCE = f"raise RuntimeError({TOO_NEW!r})\n"
+REFUSED_LATER = f"""import importlib, sys
+sys.path = [path for path in sys.path if not path.endswith("/packages")]
+del sys.modules["mpi4jax"]
+sys.modules["mpi4jax"] = importlib.import_module("mpi4jax")
+def sendrecv(*given, **options):
+    raise RuntimeError({TOO_NEW!r})
+sys.modules["mpi4jax"].sendrecv = sendrecv
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(REFUSED_AT_ONCE, "mpi4jax cannot be used"), (REFUSED_LATER, r"JAX \S+ and mpi4jax \S+ do not work together")],
+)
+def test_a_jax_too_new_for_mpi4jax_is_refused(tmp_path, text, words):
+    said = run_with_mpi4jax(tmp_path, text)
+    assert re.match(rf"Error: {words} \({re.escape(TOO_NEW)}\); compile mpi4jax anew for this JAX", said)
+    assert_failed(tmp_path / "run", 3, words)
