@@ -56,7 +56,7 @@ def limited_wait(limit: float, words: str, rank: int):
         os.write(2, f"Error: no answer for {limit:g} s (run.watchdog): {words}\n".encode())
         abort(INTERNAL)
 
-    timer = threading.Timer(limit + min(rank, 10), end)
+    timer = threading.Timer(limit + 2.0 * min(rank, 10), end)
     timer.daemon = True
     if limit:
         timer.start()

@@ -125,7 +125,7 @@ def connect(
 
         return Serial(block(0, (1, 1), ny, nx, members))
     if name == "sharded":
-        return sharded(layout, ny, nx, devices)
+        return _sharded(layout, ny, nx, devices)
     with limited_start():
         from . import mpi
     size, there = shares * layout[0] * layout[1], mpi.HOST_COMM.Get_size()
@@ -138,7 +138,7 @@ def connect(
 
 
 @lru_cache(maxsize=8)
-def sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transport:
+def _sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transport:
     """The sharded transport: of equal arguments one object, as programs are kept by their transport."""
     from .sharded import Sharded
 
