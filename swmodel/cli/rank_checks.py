@@ -45,7 +45,7 @@ def connect(place, configuration):
 
 
 def agree(comm, function):
-    """What function() returns on this rank; Refused, on all ranks, with the first rank's error if it fails on some."""
+    """The value of function() on this rank; Refused, on all ranks, with the first rank's error if it fails on some."""
     result = problem = None
     try:
         result = function()

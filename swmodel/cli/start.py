@@ -20,8 +20,8 @@ from .rank import compute, end_soon, occupy, run_as_rank, start_log
 def begin(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
     """Start a task in a folder of its own; exits with its exit code.
 
-    What is not explained here is from the command line; `options` are those of `options.KEYS`. `job_options` is a
-    function of the configuration that returns the options of the task, or raises. `check`: see `configure`.
+    Most arguments come from the command line; `options` are those of `options.KEYS`. `job_options` is a function of the
+    configuration that returns the options of the task, or raises. `check`: see `configure`.
     """
     overrides, records = overrides_of(settings, options), task in RECORDING
 
@@ -63,7 +63,7 @@ def start(request, configuration, quiet):
 
 
 def configure(sources, overrides, place=None, check=None, complete=False):
-    """The complete, checked configuration from what `config.loading.load.gather` has found, with the overrides.
+    """The complete, checked configuration from the sources of `config.loading.load.gather`, with the overrides.
 
     The number of processes among which this one has a `place` is `run.nproc`. `check` returns the resolved
     configuration, or raises; None: `validate.check_config`. `complete`: see `config.loading.load.load`.

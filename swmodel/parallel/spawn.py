@@ -70,10 +70,11 @@ def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> i
             return abs(code)
         if not alive:
             return codes.get(first, 0)
-        if FAILED in heard or (heard and stopping) or os.getppid() != parent:
+        signals = [heard.pop(0) for _ in range(len(heard))]
+        if FAILED in signals or (signals and stopping) or os.getppid() != parent:
             return codes.get(first, signal.SIGKILL)
-        while heard:
-            number, stopping = heard.pop(), True
+        for number in signals:
+            stopping = True
             for process in alive:
                 process.send_signal(number)
 

@@ -23,7 +23,7 @@ class Unread(FilesError):
 
 
 class Standard(io.FileIO):
-    """Standard output or error; what cannot be written is dropped, after an error if it is `needed`."""
+    """Standard output or error; output that cannot be written is dropped, after an error if it is `needed`."""
 
     def __init__(self, descriptor: int, needed: bool):
         super().__init__(descriptor, "w", closefd=False)

@@ -1,6 +1,6 @@
 """One exchange of halos between two processes; `swmodel doctor` starts this module, with MPI and without.
 
-A process prints what it found, or what is wrong, in a line "@doctor {json}".
+A process prints its finding, or its problem, in a line "@doctor {json}".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROCESSES, DEVICES = 2, 2
 
 
 def mpi(place) -> str:
-    """Join the other process by MPI, then send numbers round the ring; returns what was found."""
+    """Join the other process by MPI, then send numbers round the ring; returns the finding in words."""
     from ...parallel.transport.join import mpi_world
 
     environment.prepare(place=place)
@@ -36,7 +36,7 @@ def mpi(place) -> str:
 
 
 def sharded(place) -> str:
-    """Join the other process by JAX, and send numbers round the ring of all devices; returns what was found."""
+    """Join the other process by JAX, and send numbers round the ring of all devices; returns the finding in words."""
     from ...parallel.transport import ring
     from ...parallel.transport.join import join
 
@@ -48,7 +48,7 @@ def sharded(place) -> str:
 
 
 def main(exchange):
-    """Print what `exchange`, one of the functions above, finds, or what is wrong."""
+    """Print the finding of `exchange`, one of the functions above, or the problem."""
     place = environment.world()
     try:
         if place is None:

@@ -110,5 +110,5 @@ def compiled_steps() -> Finding:
         made, kept = (len(list(each.glob("*.so"))) for each in (BUILT, folder))
         found = f"{made} came with swmodel; {kept} in {folder}; others by {compiler()[0]}"
     except SetupError as error:
-        return Finding("compiled steps", str(error), "what is not compiled takes xla")
+        return Finding("compiled steps", str(error), "other configurations run with xla")
     return Finding("compiled steps", found)

@@ -25,7 +25,7 @@ EXCHANGE = [sys.executable, "-P", "-m", "swmodel.cli.doctor.exchange"]
 
 
 def exchange(command: list[str], advice: str, timeout: float = TIMEOUT, **environ: str) -> Finding:
-    """What the processes of `command` found; killed after `timeout` s."""
+    """The finding of the processes of `command`, which are killed after `timeout` s."""
     if world() is not None:
         return Finding("exchange", "not tried", "start swmodel doctor without mpiexec or srun")
     process = launch.start(command, PROCESSES, env=launch.rank_environment(PROCESSES) | environ)

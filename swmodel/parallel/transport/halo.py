@@ -35,8 +35,8 @@ def surround(fields, width: int, transport) -> tuple:
     """The fields with `width` rows and columns of the cells around the block on each side, corners included.
 
     All fields travel in one slab per direction: first to the east and the west, then to the north and the south, with
-    the corners that have arrived. If the smallest block is narrower than `width`, they travel again: what is sent lies
-    in the sender's block, or in what it has received from its neighbours. Arrays [..., ny, nx] of one shape become
+    the corners that have arrived. If the smallest block is narrower than `width`, they travel again: each slab lies in
+    the sender's block, or in the slabs that it has received. Arrays [..., ny, nx] of one shape become
     [..., ny + 2 width, nx + 2 width].
     """
     extent = transport.extent()

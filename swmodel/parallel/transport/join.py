@@ -68,7 +68,7 @@ def first_process(place: World) -> str | None:
 
 
 def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
-    """Make JAX's devices those of all processes, of which this one has so many; before JAX has started.
+    """Make JAX's devices those of all processes; this one has so many. Call it before JAX has started.
 
     JAX ends all without a message after a silence that is longer than the limit of the watchdog, s.
     """

@@ -13,7 +13,7 @@ def jitted(make, *parts, **options):
     """The program make(*parts), jitted by the last part, a transport: one object for equal arguments.
 
     So a resumed run, a twin or a member compiles nothing that the process has compiled before. `make` is a function of
-    a module; what it returns depends on the parts alone, which are hashable, and holds no arrays. Grid, Params, carry
+    a module; its result depends on the parts alone, which are hashable, and holds no arrays. Grid, Params, carry
     and dt are arguments of programs.
     """
     return parts[-1].jit(make(*parts), **options)
