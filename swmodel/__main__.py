@@ -14,11 +14,7 @@ def main():
     environment.drop_foreign_settings()
     from .cli import main as program
 
-    try:
-        program(prog_name="swmodel")
-    except SystemExit as end:
-        interrupt.end_with(end.code or 0)
-        raise
+    program(prog_name="swmodel")
 
 
 if __name__ == "__main__":

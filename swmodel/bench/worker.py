@@ -83,9 +83,8 @@ def main(text: str):
     environment.prepare(place=place, devices=row.devices)
     if sharded and place is not None:
         from ..parallel.transport.join import join
-        from ..parallel.transport.rendezvous import first_process
 
-        join(place, row.devices, first_process(place))
+        join(place, row.devices)
     result = do(row, task)
     if place is None or place.rank == 0:
         progress.send(result)

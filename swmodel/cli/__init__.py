@@ -5,11 +5,8 @@ Commands import what they need, apart from click, when they run: `--help` is fas
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
-import tomllib
-from pathlib import Path
 
 import click
 
@@ -80,17 +77,6 @@ def report(error: BaseException) -> int:
     return exit_code(error)
 
 
-def show_version(ctx, parameter, wanted):
-    """Print the version, in a checkout that of pyproject.toml, and exit."""
-    if wanted and not ctx.resilient_parsing:
-        checkout = Path(__file__).parents[2] / "pyproject.toml"
-        if checkout.exists():
-            click.echo(f"swmodel {tomllib.loads(checkout.read_text())['project']['version']} (checkout)")
-        else:
-            click.echo(f"swmodel {importlib.metadata.version('swmodel')}")
-        ctx.exit()
-
-
 def set_debug(ctx, parameter, wanted):
     """Show tracebacks, in this process and in those it starts."""
     if wanted:
@@ -99,9 +85,7 @@ def set_debug(ctx, parameter, wanted):
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--debug", is_flag=True, expose_value=False, callback=set_debug, help="Show tracebacks of errors.")
-@click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Show the version."
-)
+@click.version_option(package_name="swmodel", message="%(package)s %(version)s", help="Show the version.")
 def main():
     """A distributed, differentiable shallow-water ocean model.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..parallel import environment, streams
-from .options import PATH, Parsed, combined, output
+from ..parallel import streams
+from .options import PATH, combined, count, numbers, output
 
 SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
@@ -22,23 +22,7 @@ SWEEPS = {
 }
 
 
-def parse_counts(text: str) -> tuple[int, ...]:
-    """A list of positive whole numbers: 1,2,4."""
-    numbers = tuple(int(word) if word.strip().isdigit() else 0 for word in text.split(","))
-    if not all(numbers):
-        raise ValueError(f"{text}: must be whole numbers above 0 with commas between, such as 1,2,4")
-    return tuple(dict.fromkeys(numbers))
-
-
-def parse_size(text: str) -> tuple[int, ...]:
-    """Columns and rows of a grid: 3600x1800."""
-    words = text.lower().split("x")
-    if len(words) != 2 or not all(word.isdigit() and int(word) for word in words):
-        raise ValueError(f"{text}: must be columns x rows, such as 3600x1800")
-    return tuple(map(int, words))
-
-
-COUNTS, SIZE = Parsed("N,N,...", parse_counts), Parsed("NXxNY", parse_size)
+COUNTS, SIZE = numbers("N,N,...", count), numbers("NXxNY", count, "x")
 
 
 @click.group()
@@ -82,7 +66,6 @@ def add_sweep(name: str, text: str):
         from ..bench.session import run_sweep
 
         streams.ignore_broken_stdout()
-        environment.check_xla_flags()
         click.get_current_context().exit(run_sweep(name, **options))
 
     bench.command(name, help=text)(command)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import click
 
 from ..errors import UsageError, suggest
@@ -48,56 +46,18 @@ def ensemble(settings, perturbations, **typed):
 next(option for option in ensemble.params if option.name == "layout").hidden = True
 
 
-class Perturbation(NamedTuple):
-    """The keys of [ensemble] for a name on the command line.
-
-    Attributes:
-        size: key of the standard deviation.
-        length: key of the length of correlation; "": the perturbation is one number for the whole domain.
-        may_be_number: whether it is one number if no length is given.
-        unit: unit of the standard deviation, in words.
-    """
-
-    size: str
-    length: str
-    may_be_number: bool
-    unit: str
-
-
-PERTURBATIONS = {
-    "initial.eta": Perturbation("initial_eta", "initial_eta_length", False, "in m"),
-    "wind": Perturbation("wind", "wind_length", True, "a relative change"),
-    "viscosity": Perturbation("viscosity", "", True, "of the logarithm of a factor"),
-}
-
-
 def overrides_of_perturbations(texts) -> list[str]:
-    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH", each name once."""
+    """The overrides (`ensemble.key=value`) for texts "NAME=SIZE" or "NAME=SIZE,LENGTH"."""
     found = {}
     for text in texts:
         name, _, value = text.partition("=")
-        if name not in PERTURBATIONS:
-            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, PERTURBATIONS)}")
-        if name in found:
-            raise UsageError(f"--perturb {text}: {name} is given twice")
-        found[name] = keys_of(text, PERTURBATIONS[name], value.split(","))
-    return [f"ensemble.{key}={number}" for keys in found.values() for key, number in keys.items()]
-
-
-def keys_of(text: str, perturbation: Perturbation, numbers: list[str]) -> dict[str, str]:
-    """The keys of [ensemble] with their values; see `overrides_of_perturbations`."""
-    keys = [key for key in perturbation[:2] if key]
-    try:
-        size = [float(number) for number in numbers][0]
-    except ValueError:
-        size = None
-    if size is None or len(numbers) > len(keys):
-        name = text.partition("=")[0]
-        form = f"{name}=SIZE" + (f" or {name}=SIZE,LENGTH" if perturbation.length else "")
-        length = ", LENGTH in m" if perturbation.length else ""
-        raise UsageError(f"--perturb {text}: write it as {form}, with numbers: SIZE {perturbation.unit}{length}")
-    if size == 0:
-        raise UsageError(f"--perturb {text}: a SIZE of 0 perturbs nothing; leave it out")
-    if perturbation.may_be_number and len(numbers) < len(keys):
-        numbers = [*numbers, "0"]
-    return dict(zip(keys, numbers, strict=False))
+        numbers = value.split(",")
+        if name not in options.PERTURBATIONS:
+            raise UsageError(f"--perturb {text}: no such perturbation; {suggest(name, options.PERTURBATIONS)}")
+        keys = options.PERTURBATIONS[name]
+        if not value or len(numbers) > len(keys):
+            raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
+        if name == "wind" and len(numbers) == 1:
+            numbers.append("0")  # no length: one number for the whole domain, whatever the file says
+        found |= zip(keys, numbers, strict=False)
+    return [f"ensemble.{key}={number}" for key, number in found.items()]

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import PATH, Parsed, command_line
-
-
-def numbers(names: str) -> Parsed:
-    """The type of an option: a tuple of numbers with commas between them, called `names`."""
-
-    def parse(text):
-        words = text.split(",")
-        try:
-            if len(words) == len(names.split(",")):
-                return tuple(map(float, words))
-        except ValueError:
-            pass
-        raise ValueError(f"{text!r} is not {names}: {len(names.split(','))} numbers with commas")
-
-    return Parsed("numbers", parse)
+from .options import PATH, command_line, numbers
 
 
 @click.command()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ..parallel import environment
@@ -16,32 +14,23 @@ from .options import PATH
 @click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
 def info(path, kernel, verify):
     """Describe a run, a NetCDF file or a configuration; verify files."""
+    from ..cases import names
+
     if kernel:
-        if verify:
-            raise click.UsageError("--verify is of files, --kernel of a configuration")
         describe_kernel(str(path))
-        return
-    if verify:
+    elif verify:
         from ..files.verify import require_intact, verdicts
 
         found = verdicts(path)
         for name, verdict in found.items():
             click.echo(f"{name}: {verdict}")
         require_intact(path, found)
-        return
-    if is_configuration(path):
+    elif path.suffix in (".toml", ".py") or (str(path) in names() and not path.exists()):
         describe_setup(str(path))
-        return
-    from ..plotting.info import describe_results
+    else:
+        from ..plotting.info import describe_results
 
-    click.echo(describe_results(path))
-
-
-def is_configuration(path: Path) -> bool:
-    """Whether this is a file of a configuration or a case, or the name of a case, and no result of a run."""
-    from ..cases import names
-
-    return path.suffix in (".toml", ".py") or (str(path) in names() and not path.exists())
+        click.echo(describe_results(path))
 
 
 def describe_setup(source: str):
@@ -79,5 +68,4 @@ def doctor():
     """Check this installation, with exchanges between two processes."""
     from .doctor import report
 
-    environment.check_xla_flags()
     click.get_current_context().exit(report())

@@ -25,30 +25,14 @@ KEEPING_NOTHING = ("check-gradient", "sensitivity")
 
 
 class Job(NamedTuple):
-    """A task to start, or a run to continue from a restart file.
+    """A task to start, or a run to continue from a restart file."""
 
-    Attributes:
-        config: complete and checked.
-        directory: the run folder.
-        restart: a `restart.folder.Restart`, only the one on rank 0 counts; None: from the start.
-        task: one of TASKS.
-        options: options of the task, JSON values by name.
-        remarks: remarks to the user before it starts, a line each.
-    """
-
-    config: Any
+    config: Any  # complete and checked
     directory: Path
-    restart: Any = None
+    restart: Any = None  # a `restart.folder.Restart`, only the one on rank 0 counts; None: from the start
     task: str = "run"
-    options: dict = {}  # noqa: RUF012  nobody changes it
-    remarks: tuple[str, ...] = ()
-
-    def prepare(self):
-        """Make the run folder ready."""
-        from ..files import run_folder
-
-        fresh = self.restart is None and not self.options.get("resume")
-        (run_folder.prepare if fresh else run_folder.reopen)(self.directory)
+    options: dict = {}  # noqa: RUF012  of the task, JSON values; nobody changes it
+    remarks: tuple[str, ...] = ()  # to the user before it starts
 
     def work(self):
         """The module of the task."""

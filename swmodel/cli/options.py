@@ -28,13 +28,11 @@ KEYS = {
     "seed": "ensemble.seed",
     "write_members": "ensemble.write",
 }
-#: Key -> the beginning of the word of --perturb for it.
-PERTURB = {
-    "ensemble.initial_eta": "initial.eta=",
-    "ensemble.initial_eta_length": "initial.eta=SIZE,",
-    "ensemble.wind": "wind=",
-    "ensemble.wind_length": "wind=SIZE,",
-    "ensemble.viscosity": "viscosity=",
+#: NAME of --perturb -> the keys of [ensemble] for SIZE and LENGTH.
+PERTURBATIONS = {
+    "initial.eta": ("initial_eta", "initial_eta_length"),
+    "wind": ("wind", "wind_length"),
+    "viscosity": ("viscosity",),
 }
 
 
@@ -45,12 +43,11 @@ def overrides_of(settings, options) -> list[str]:
 
 def as_typed(problem: str) -> str:
     """A message about `-s run.nproc=0`, reworded for the option `--nproc 0`."""
-    if not problem.startswith("-s "):
-        return problem
     for option, key in KEYS.items():
         problem = problem.replace(f"-s {key}=", f"--{option.replace('_', '-')} ")
-    for key, word in PERTURB.items():
-        problem = problem.replace(f"-s {key}=", f"--perturb {word}")
+    for name, keys in PERTURBATIONS.items():
+        for key, words in zip(keys, ("", "SIZE,"), strict=False):
+            problem = problem.replace(f"-s ensemble.{key}=", f"--perturb {name}={words}")
     return problem
 
 
@@ -67,25 +64,38 @@ class Parsed(click.ParamType):
 
     def convert(self, value, param, ctx):
         """The value of the text."""
-        if not isinstance(value, str):
-            return value
         try:
             return self.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-#: Units of memory, bytes.
-UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+def numbers(form: str, kind: Callable = float, separator: str = ",") -> Parsed:
+    """The type of an option: a tuple of numbers as in `form`, such as W,E,S,N; N,N,... are any number of them."""
+
+    def parse(text):
+        words = text.lower().split(separator)
+        if "..." not in form and len(words) != len(form.split(separator)):
+            raise ValueError(f"{text!r} is not {form}")
+        return tuple(map(kind, words))
+
+    return Parsed(form, parse)
+
+
+def count(word: str) -> int:
+    """A positive whole number."""
+    if not word.strip().isdigit() or int(word) == 0:
+        raise ValueError(f"{word!r} is no whole number above 0")
+    return int(word)
 
 
 def parse_memory(text: str) -> int:
     """The number of bytes in a text such as "4GB", "500 MB" or "2GiB"."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    unit = {name.lower(): size for name, size in UNITS.items()}.get(match[2].lower()) if match else None
-    if unit is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", text.strip().lower())
+    if match is None:
         raise ValueError(f'{text!r} is no size; write it as "4GB" or "500MB"')
-    return int(float(match[1]) * unit)
+    number, prefix, binary, _ = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix or " "))
 
 
 def parse_time(text: str) -> float:

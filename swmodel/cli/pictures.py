@@ -69,41 +69,32 @@ def plot(context, path, fields, record, time, member, names, output, **how):
     """
     from .. import plotting
 
-    special = [name for name in SPECIAL if how.pop(name)]
-    if names and not special:
-        special = ["stations"]
-    for name in special:
-        if others := on_command_line(context) - {f"--{name}", "--output", *SPECIAL[name]}:
+    given = [name for name in OPTIONS_OF if how.pop(name)] or (["stations"] if names else [])
+    for name in given:
+        ours = {name, "path", "output", *OPTIONS_OF[name]}
+        typed = [p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"]
+        if others := [p.opts[-1] for p in typed if p.name not in ours]:
             raise click.UsageError(f"--{name} draws a picture of its own; leave out {', '.join(sorted(others))}")
-    if len(fields) > 1 and "stations" in special:
-        raise click.UsageError("--stations draws one field; give --field once")
-    if special == ["diagnostics"]:
+    if given == ["diagnostics"]:
         written = plotting.plot_diagnostics(path, output=output)
-    elif special == ["stations"]:
+    elif given == ["stations"]:
         written = plotting.plot_stations(path, next(iter(fields), None), output, names)
-    elif special == ["sections"]:
+    elif given == ["sections"]:
         written = plotting.plot_sections(path, output)
-    elif special == ["maxima"]:
+    elif given == ["maxima"]:
         written = plotting.plot_maxima(path, output, record, time, styles(**how)[0])
     else:
         written = plotting.plot(path, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
 
 
-#: Options that draw other pictures, and the further options that each takes besides --output.
-SPECIAL = {
+#: The options that draw pictures of their own, and the further options that each takes.
+OPTIONS_OF = {
     "diagnostics": (),
-    "stations": ("--field", "--station"),
+    "stations": ("fields", "names"),
     "sections": (),
-    "maxima": ("--record", "--time", "--vmin", "--vmax", "--range"),
+    "maxima": ("record", "time", "vmin", "vmax", "range_"),
 }
-
-
-def on_command_line(context) -> set[str]:
-    """The options on the command line, as --name."""
-    source = click.core.ParameterSource.COMMANDLINE
-    options = (option for option in context.command.params if isinstance(option, click.Option))
-    return {max(option.opts, key=len) for option in options if context.get_parameter_source(option.name) is source}
 
 
 def styles(vmin, vmax, range_, arrows, contours):

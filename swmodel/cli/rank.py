@@ -19,7 +19,7 @@ from ..errors import INTERNAL, STOPPED, FilesError, NumericalError, SetupError, 
 from ..model import progress
 from ..parallel import environment
 from .job import KEEPING_NOTHING, Job
-from .messages import error_text, print_error
+from .messages import Refused, error_text, print_error
 from .options import PATH
 
 
@@ -38,8 +38,8 @@ def worker(directory, command_line, restart, task, options):
     context, place = click.get_current_context(), environment.world()
     if place is None:
         error = SetupError("mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?")
-        say(error_text(error), exit_code(error))
-        context.exit(exit_code(error))
+        say(error)
+        context.exit(error.exit_code)
     configuration = partial(load, directory / CONFIG, environ={})
 
     def request(place):
@@ -52,25 +52,17 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     """Compute as one rank of several; returns the exit code.
 
     All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
-    fails later says so and ends the others, which may be waiting for it.
-
-    Args:
-        place: this process's place, from mpiexec.
-        request, configuration: see `start.start`.
-        command_line: what the user typed, for the history of the files.
+    fails later says so and ends the others, which may be waiting for it. `request`, `configuration`: see `start.start`.
     """
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
-    from .rank_checks import Refused, agree, check_same, check_transport, connect, one_executor
+    from .rank_checks import agree, check_same, check_transport, connect
 
+    comm = None
     with Stop() as stop, contextlib.ExitStack() as stack:
         try:
             comm = connect(place, configuration)
-        except Refused as error:
-            return leave(place, error)
-        try:
             job = agree(comm, lambda: request(place))
-            job = job._replace(config=one_executor(comm, job.config))
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
             if environment.LAUNCHED not in os.environ:
@@ -80,12 +72,12 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             stack.enter_context(watchdog)
             environment.prepare(run.reproducible, place, run.devices)
             check_transport(comm, place, run)
-        except Refused as error:
-            if place.rank == 0:
-                say(str(error), error.exit_code)
+        except (Refused, SetupError) as error:
+            if comm is None or place.rank == 0:
+                say(error)
             return error.exit_code
         try:
-            compute(job, quiet or place.rank > 0, command_line, place, watchdog)
+            compute(job, quiet or place.rank > 0, command_line, place, watchdog.watch)
         except (Exception, KeyboardInterrupt) as error:
             return end_all(error, place.rank, directory)
         if place.rank == 0 and not quiet:
@@ -93,25 +85,14 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         return 0
 
 
-def leave(place, error) -> int:
-    """Say why this rank cannot join the others, and end them, as they would wait for it; returns the exit code."""
-    from ..parallel.abort import abort_mpich
-
-    if place.rank > 0:
-        time.sleep(2.0)  # rank 0 has most likely met the same error, and ends this rank
-    say(str(error), error.exit_code)
-    abort_mpich(error.exit_code)
-    return error.exit_code
-
-
 def occupy(stack, job, quiet):
     """Take the run folder until the context `stack` ends, and announce the job; returns the lock file."""
-    from ..files import lock
-    from ..files.run_folder import write_config
+    from ..files import lock, run_folder
 
     file = stack.enter_context(lock.held(job.directory))
-    job.prepare()
-    write_config(job.directory, job.config)
+    fresh = job.restart is None and not job.options.get("resume")
+    (run_folder.prepare if fresh else run_folder.reopen)(job.directory)
+    run_folder.write_config(job.directory, job.config)
     if not quiet:
         announce(job)
     return file
@@ -131,18 +112,18 @@ def end_soon(stack, stop, job, place=None):
             with contextlib.suppress(FilesError):
                 finish(job.directory, "stopped", STOPPED, str(error))
             print_error(error)
-        abort(STOPPED) if place is not None else os._exit(STOPPED)
+        abort(STOPPED)
 
     if job.task in KEEPING_NOTHING:
         stack.enter_context(ends_soon(stop, end))
 
 
-def say(message: str, code: int):
-    """Tell the user why the run ends with exit code `code`, through the launcher if there is one."""
+def say(error: Exception):
+    """Tell the user why the run ends, through the launcher if there is one."""
     if environment.LAUNCHED in os.environ:
-        progress.send({"failed": message, "exit_code": code})
+        progress.send({"failed": error_text(error), "exit_code": exit_code(error)})
     else:
-        print(message, file=sys.stderr, flush=True)
+        print(error_text(error), file=sys.stderr, flush=True)
 
 
 def report_stuck(directory, message: str):
@@ -150,18 +131,17 @@ def report_stuck(directory, message: str):
     from ..files.status import finish
 
     finish(directory, "failed", INTERNAL, message)
-    say(f"Error: {message}", INTERNAL)
+    say(Refused(f"Error: {message}", INTERNAL))
 
 
-def compute(job, quiet, command_line, place=None, watchdog=None):
-    """Compute the job in this process; status.json records how it ends."""
+def compute(job, quiet, command_line, place=None, watch=lambda progress: None):
+    """Compute the job in this process; status.json records how it ends. `watch`: that of the watchdog."""
     from ..files.status import finish
     from .rank_checks import check_device
 
     config, directory, first = job.config.model_copy(), job.directory, place is None or place.rank == 0
     config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
-    watch = (lambda function: None) if watchdog is None else watchdog.watch
     environment.prepare(config.run.reproducible, place, config.run.devices)
     start_log(0 if first else place.rank)
     try:
@@ -186,40 +166,31 @@ def record(error, directory):
 
 
 def end_all(error, rank, directory) -> int:
-    """End all ranks after an error on this one; returns the exit code, if all ranks have the error together."""
+    """Report an error on this rank, and end all ranks; returns the exit code if all ranks have the error together.
+
+    The launcher reports the reason in status.json: the last line of a rank that ends all ranks may be lost.
+    """
     from ..parallel.abort import abort
 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # another rank may end all
-    code = exit_code(error)
+    code, launched = exit_code(error), environment.LAUNCHED in os.environ
     if isinstance(error, NumericalError | Stopped):
         if rank == 0:
             print_error(error)
         return code
     try:
-        report_failure(error, rank, directory)
+        # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
+        time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
+        if rank > 0:
+            record(error, directory)
+        if launched:
+            progress.send({"rank": rank, "exit_code": code})
+        if code == INTERNAL:
+            sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
+        elif not launched:
+            print_error(error)
     finally:
         abort(code)
-    return code
-
-
-def report_failure(error, rank, directory):
-    """Record and report what went wrong on this rank, which then ends all ranks.
-
-    The launcher reports the reason in status.json: the last line of a rank that ends all ranks may be lost.
-    """
-    code = exit_code(error)
-    # Rank 0 has most likely met the same error, and ends this rank; or a rank has died, and messages fail.
-    time.sleep((rank > 0) + (type(error).__name__ == "JaxRuntimeError"))
-    if rank > 0:
-        record(error, directory)
-    if environment.LAUNCHED in os.environ:
-        progress.send({"rank": rank, "exit_code": code})
-    if code == INTERNAL:
-        sys.stderr.write("".join(f"[rank {rank}] {line}" for line in traceback.format_exc().splitlines(True)))
-        sys.stderr.flush()
-        time.sleep(0.5)  # so that mpiexec passes it on before it ends this rank
-    elif environment.LAUNCHED not in os.environ:
-        print_error(error)
 
 
 def start_log(rank: int):

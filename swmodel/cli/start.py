@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 from functools import partial
 from pathlib import Path
 
@@ -15,16 +14,14 @@ import swmodel
 from ..parallel import environment, streams
 from .job import KEEPING_NOTHING, RECORDING, Job
 from .options import as_typed, command_line, overrides_of
+from .rank import compute, end_soon, occupy, run_as_rank, start_log
 
 
 def begin(task, source, settings, output, force, quiet, job_options=lambda config: {}, check=None, **options):
     """Start a task in a folder of its own; exits with its exit code.
 
-    Args:
-        source, settings, output, force, quiet, options: from the command line; `options` are those of `options.KEYS`.
-        job_options: function of the configuration that returns the options of the task, or raises; called before
-            anything starts.
-        check: see `configure`.
+    Most arguments come from the command line; `options` are those of `options.KEYS`. `job_options` is a function of the
+    configuration that returns the options of the task, or raises. `check`: see `configure`.
     """
     overrides, records = overrides_of(settings, options), task in RECORDING
 
@@ -49,46 +46,27 @@ def begin(task, source, settings, output, force, quiet, job_options=lambda confi
 def start(request, configuration, quiet):
     """Run a job as one rank, in this process, or on processes of its own; exits with its exit code.
 
-    Args:
-        request: function of the place of this process among others, None if it is alone, that returns a Job, or raises.
-        configuration: function that returns its configuration, not checked yet, or raises.
+    `request` is a function of the place of this process among others, None if it is alone, that returns a Job;
+    `configuration` returns its configuration, not checked yet. Both may raise.
     """
     streams.ignore_broken_stdout()
     context, place = click.get_current_context(), environment.world()
     if place is not None:
-        from .rank import run_as_rank
-
         context.exit(run_as_rank(place, request, configuration, quiet, command_line()))
-    environment.check_xla_flags()
-    with contextlib.nullcontext() if quiet else compilations_shown():
-        job = request()
+    if not quiet:
+        start_log(0)  # native steps are compiled while the request is checked
+    job = request()
     code = run_here(job, quiet) if job.config.run.nproc == 1 else run_on_many(job, quiet)
     if not quiet and code == 0:
         click.echo(job.work().summary(job.directory))
     context.exit(code)
 
 
-@contextlib.contextmanager
-def compilations_shown():
-    """A context in which stderr tells when a native step is compiled, as that takes seconds."""
-    log, handler = logging.getLogger("swmodel.executors.native"), logging.StreamHandler()
-    log.setLevel(logging.INFO)
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(logging.NOTSET)
-
-
 def configure(sources, overrides, place=None, check=None, complete=False):
-    """The complete, checked configuration.
+    """The complete, checked configuration from the sources of `config.loading.load.gather`, with the overrides.
 
-    Args:
-        sources: the result of `config.loading.load.gather`, with the overrides (`section.key=value`).
-        place: the place of this process among those that mpiexec has started; their number is `run.nproc`.
-        check: function that returns the resolved configuration, or raises; None: `validate.check_config`.
-        complete: see `config.loading.load.load`.
+    The number of processes among which this one has a `place` is `run.nproc`. `check` returns the resolved
+    configuration, or raises; None: `validate.check_config`. `complete`: see `config.loading.load.load`.
     """
     from ..config import ConfigError
     from ..config.loading.merge import merge
@@ -118,7 +96,6 @@ def check_without_analysis(config):
 def run_here(job, quiet) -> int:
     """Run in this process; returns the exit code 0. Needs no MPI."""
     from ..parallel.stop import Stop
-    from .rank import compute, end_soon, occupy
 
     with Stop() as stop, contextlib.ExitStack() as stack:
         occupy(stack, job, quiet)
@@ -130,7 +107,6 @@ def run_here(job, quiet) -> int:
 def run_on_many(job, quiet) -> int:
     """Start `run.nproc` processes and wait for them; returns the exit code."""
     from ..model import launch, progress
-    from .rank import occupy
 
     nproc, directory = job.config.run.nproc, job.directory
     options = ["--restart", str(job.restart.path)] if job.restart else []

@@ -15,7 +15,7 @@ from ..config.loading.decisive import PYTHON, decisive
 from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World
 from ..parallel.transport import connect
-from ..parallel.transport.rendezvous import mpi_world
+from ..parallel.transport.join import mpi_world
 from ..setup.fields.field import Local, table
 from ..setup.fields.python_section import with_python
 from ..setup.setup import setup_of

@@ -17,7 +17,7 @@ from ..files.restart.python_fields import with_stored
 from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
-from ..parallel.transport.mesh import processes
+from ..parallel.transport.sharded import processes
 from .calls import MOST_STEPS
 from .resolve import for_processes
 

@@ -18,7 +18,7 @@ from ..executors.xla import make_step
 from ..ocean.grid import Grid
 from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
-from ..parallel.transport.mesh import spec
+from ..parallel.transport.sharded import spec
 from ..setup.setup import Setup
 from .arguments import Fields, Overrides, Terms, configured
 from .domain import domain

@@ -37,21 +37,14 @@ ALONE = Span(0, 1, 1)
 
 @dataclass(frozen=True)
 class Block:
-    """The part of the grid that one rank owns, and its neighbours on the rings.
-
-    Attributes:
-        layout: blocks of the grid in y and x.
-        y, x: rows and columns of the block.
-        members: those of an ensemble that the rank has.
-        shares: number of parts into which the members are divided.
-    """
+    """The part of the grid that one rank owns, and its neighbours on the rings."""
 
     rank: int
-    layout: tuple[int, int]
-    y: Span
+    layout: tuple[int, int]  # blocks of the grid in y and x
+    y: Span  # rows of the block
     x: Span
-    members: Span = ALONE
-    shares: int = 1
+    members: Span = ALONE  # of an ensemble, those that the rank has
+    shares: int = 1  # parts into which the members are divided
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,40 +101,19 @@ def blocks(layout: tuple[int, int], ny: int, nx: int, members: int = 1, shares: 
     return [block(rank, layout, ny, nx, members, shares) for rank in range(shares * layout[0] * layout[1])]
 
 
-def layouts(nproc: int, ny: int, nx: int, width: int) -> list[tuple[int, int]]:
-    """The layouts (py, px) of `nproc` blocks that leave every block at least `width` rows and columns."""
-    pairs = [(py, nproc // py) for py in range(1, min(ny // width, nproc) + 1) if nproc % py == 0]
-    return [pair for pair in pairs if fits(pair, ny, nx, width)]
-
-
-def fits(layout: tuple[int, int], ny: int, nx: int, width: int) -> bool:
-    """Whether every block has at least `width` rows and columns."""
-    return ny // layout[0] >= width and nx // layout[1] >= width
-
-
-def largest_below(nproc: int, ny: int, nx: int, width: int) -> int:
-    """The largest number of blocks below `nproc` for which there is a layout; 0: there is none."""
-    short, long = sorted((ny // width, nx // width))
-    limit = nproc - 1
-    return max((n * min(long, limit // n) for n in range(1, min(short, limit) + 1)), default=0)
-
-
-def halo_length(layout: tuple[int, int], ny: int, nx: int) -> int:
-    """Cells on the borders between blocks of different ranks, over the whole domain."""
-    py, px = layout
-    return (py if py > 1 else 0) * nx + (px if px > 1 else 0) * ny
-
-
 def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout with the shortest halos; among equals the one with the longest rows."""
-    candidates = layouts(nproc, ny, nx, width)
-    if not candidates:
-        largest = largest_below(nproc, ny, nx, width)
+    """The layout (py, px) of `nproc` blocks of at least `width` rows and columns with the shortest halos.
+
+    Among equals it is the one with the longest rows.
+    """
+    tallest, widest = ny // width, nx // width
+    pairs = [(py, nproc // py) for py in range(1, min(tallest, nproc) + 1) if nproc % py == 0 and nproc // py <= widest]
+    if not pairs:
         raise LayoutError(
-            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells (blocks need {width} cells each way); "
-            + (f"the largest number that fits below it is {largest}" if largest else "no number fits")
+            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of "
+            f"at least {width} x {width}; the largest number that does is {tallest * widest}"
         )
-    return min(candidates, key=lambda p: (halo_length(p, ny, nx), p[1]))
+    return min(pairs, key=lambda pair: ((pair[0] > 1) * pair[0] * nx + (pair[1] > 1) * pair[1] * ny, pair[1]))
 
 
 def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
@@ -151,9 +123,8 @@ def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners
     py, px = (int(part) for part in text.split("x"))
     if py * px != nproc:
         raise LayoutError(f"layout {text} has {py * px} blocks, but there are {nproc} {owners}")
-    if not fits((py, px), ny, nx, width):
+    if min(ny // py, nx // px) < width:
         raise LayoutError(
-            f"layout {text} leaves blocks of {ny // py} x {nx // px} cells of a grid of {ny} x {nx}; "
-            f"they need at least {width} each way"
+            f"layout {text} leaves blocks of {ny // py} x {nx // px} cells; they need at least {width} each way"
         )
     return py, px

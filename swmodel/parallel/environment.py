@@ -6,22 +6,18 @@ mpiexec or srun set the number of threads; the flags for threads in XLA_FLAGS no
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.metadata
 import importlib.util
 import os
 import re
 import resource
-import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
-
-from ..errors import SetupError
 
 #: Variables that `spawn` sets: rank and size.
 RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
@@ -60,11 +56,6 @@ OPEN_MPI = {
     "PRTE_MCA_hwloc_default_binding_policy": "none",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-#: A program that ends as XLA ends its process if it does not understand XLA_FLAGS, and what its log has before words.
-ASK_XLA = "from jaxlib import xla_client; xla_client.make_cpu_client()"
-LOG_HEAD = re.compile(r"^[A-Z]\d{4} \S+ +\d+ \S+:\d+\] ")
-#: Seconds after which no answer of that program counts as consent.
-XLA_PATIENCE = 60
 
 
 class World(NamedTuple):
@@ -78,34 +69,19 @@ class World(NamedTuple):
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
     """The place of this process among others, from variables of their launcher; None for a process alone."""
-    rows = [row for row in LAUNCHERS if row[0] in environ and number(environ, row[1], 1) > 1]
+    rows = [row for row in LAUNCHERS if row[0] in environ and int(environ.get(row[1], 1)) > 1]
     if not rows:
         return None
-    rank, size = (number(environ, name) for name in rows[0][:2])
-    same = [row for row in rows if number(environ, row[1]) == size and row[3] in environ]  # srun tells both ways
+    rank, size = (int(environ[name]) for name in rows[0][:2])
+    same = [row for row in rows if int(environ[row[1]]) == size and row[3] in environ]  # srun tells both ways
     local_rank, local_size = same[0][2:] if same else rows[0][2:]
-    local = re.match(r"\d+", environ.get(local_size, "")) or re.match(r"\d+", str(size))
-    return World(rank, size, int(local[0]), number(environ, local_rank, 0))
+    local = re.match(r"\d+", environ.get(local_size, str(size)))  # Slurm writes 4(x2)
+    return World(rank, size, int(local[0]), int(environ.get(local_rank, 0)))
 
 
 def started() -> float:
     """When the program began, s since 1970: the launcher that started this process, or this process itself."""
-    return number(os.environ, STARTED, _IMPORTED, float)
-
-
-def number(environ: Mapping[str, str], name: str, default=None, kind=int):
-    """The number in a variable of the environment; the default where there is none."""
-    text = environ.get(name, default)
-    try:
-        return kind(text)
-    except ValueError:
-        raise SetupError(f"{name}={text}: must be a number; launchers of processes set it, or nobody") from None
-
-
-def srun_started(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether srun itself started this process, rather than a launcher under srun."""
-    place = world(environ)
-    return place is not None and place == world({name: environ[name] for name in environ if name.startswith("SLURM_")})
+    return float(os.environ.get(STARTED, _IMPORTED))
 
 
 def cores() -> int:
@@ -122,10 +98,8 @@ def share_of_cores(place: World | None = None) -> int:
 def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
     """Set the environment of this process; call it before JAX or mpi4py is imported. The user's settings stay.
 
-    Args:
-        reproducible: keep XLA to instructions (AVX) with which every layout gives the same bits.
-        place: the place among several processes; None for a process alone.
-        devices: into how many JAX splits the processors where there is no GPU.
+    `reproducible` keeps XLA to instructions (AVX) with which every layout gives the same bits. Processors are split
+    into `devices` where there is no GPU.
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
@@ -154,18 +128,6 @@ def drop_foreign_settings():
         warnings.simplefilter("default")
 
 
-def check_xla_flags():
-    """Make sure, in another process and in 0.2 s, that XLA accepts the user's XLA_FLAGS, if there are any."""
-    if not os.environ.get("XLA_FLAGS"):
-        return
-    pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        done = subprocess.run([sys.executable, "-P", "-c", ASK_XLA], timeout=XLA_PATIENCE, **pipes)
-        said = [LOG_HEAD.sub("", line) for line in done.stderr.splitlines() if LOG_HEAD.match(line)]
-        if done.returncode and said:
-            raise SetupError(f"XLA does not take XLA_FLAGS={os.environ['XLA_FLAGS']}: {said[0]}")
-
-
 @functools.cache
 def version_of(package: str) -> str | None:
     """Version of an installed package; None where there is none."""
@@ -178,17 +140,12 @@ def version_of(package: str) -> str | None:
 def linux_memory(file: str, name: str) -> int | None:
     """An entry of a file of /proc about memory, bytes; None on systems without it."""
     path = Path("/proc", file)
-    if not path.is_file():
-        return None
-    lines = dict(line.split(":", 1) for line in path.read_text().splitlines())
-    return int(lines[name].split()[0]) * 1024
+    entries = re.findall(rf"^{name}:\s*(\d+) kB", path.read_text(), re.MULTILINE) if path.is_file() else []
+    return 1024 * int(entries[0]) if entries else None
 
 
 def peak_memory() -> int:
-    """The most memory that this process has held at a time, bytes.
-
-    The count of getrusage, for systems without /proc, begins with the memory of the parent that forked.
-    """
+    """The most memory that this process has held at a time, bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return linux_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
@@ -213,24 +170,6 @@ def has_gpu() -> bool:
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")
     return any(device.exists() for device in devices) and any(map(importlib.util.find_spec, plugins))
-
-
-def visible_gpus(environ: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> list[str] | None:
-    """The GPUs of NVIDIA that this process may use; None if it does not compute on GPUs, or the system does not tell.
-
-    Each name is unique on a machine: the number or name in CUDA_VISIBLE_DEVICES, and the GPUs that the system lets
-    this process open, among which that number counts.
-    """
-    if environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
-        return None
-    mine = sorted(path.name for path in devices.glob("nvidia[0-9]*") if os.access(path, os.R_OK | os.W_OK))
-    if "CUDA_VISIBLE_DEVICES" in environ:
-        visible = [name.strip() for name in environ["CUDA_VISIBLE_DEVICES"].split(",") if name.strip()]
-    elif mine:
-        visible = range(len(mine))
-    else:
-        return None
-    return [f"{name} of {', '.join(mine)}" for name in visible]
 
 
 def mpi_libraries() -> list[str]:

@@ -12,10 +12,8 @@ class FixedPoint:
 
     Each number is split into two pieces of BITS bits, rounded in the same manner on every process; the pieces are added
     without rounding. Numbers larger than 2^-12 of the bound are exact; a smaller one loses at most 2^-65 of the bound,
-    or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite.
-
-    Args:
-        bound: no number is larger in size, apart from rounding; the same on all processes.
+    or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite. No number is larger in size than the
+    bound, apart from rounding, which is the same on all processes.
     """
 
     BITS = 33

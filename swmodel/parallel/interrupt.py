@@ -1,7 +1,6 @@
-"""Ctrl-C at any moment, without a traceback.
+"""Ctrl-C without a traceback: while modules are imported it ends the program at once, a command gets KeyboardInterrupt.
 
-While modules are imported, Ctrl-C ends the program at once: an exception could be raised anywhere. A command gets
-KeyboardInterrupt, and cleans up. A run has handlers of its own (`stop`). After the end only the exit code counts.
+A run has handlers of its own (`stop`).
 """
 
 from __future__ import annotations
@@ -38,10 +37,4 @@ def as_exception():
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, end_at_once)
-
-
-def end_with(code: int):
-    """From now on SIGINT ends the process at once, with the exit code that it would have had anyway."""
-    if signal.getsignal(signal.SIGINT) is end_at_once:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(code))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided

@@ -13,10 +13,8 @@ from jax.interpreters import ad, batching, mlir, xla
 def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
     """The primitive of a linear map, which is its own derivative, of arrays [..., y, x] with any leading axes.
 
-    Args:
-        compute: function of the array and the primitive's parameters.
-        transpose: function of a cotangent of the result and the parameters: the transposed map.
-        effects: JAX effects of `compute`.
+    `compute` is a function of the array and the primitive's parameters, with these JAX effects; `transpose` is the
+    transposed map, a function of a cotangent of the result and the parameters.
     """
     primitive = Primitive(name)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -25,10 +24,8 @@ LOCAL = "127.0.0.1"
 SPAWN = "SWMODEL_SPAWN"
 #: The signal by which a process asks to have all ended, and those that are handed on.
 FAILED, STOPS = signal.SIGUSR1, (signal.SIGINT, signal.SIGTERM)
-#: Time, s, that processes have to end by themselves after one has ended with an error.
-GRACE = 10.0
-#: Time between two looks at the clock and at the parent, s.
-LOOK = 1.0
+#: Time that processes have to end by themselves after one has ended with an error, and between two looks, s.
+GRACE, LOOK = 10.0, 0.05
 #: The line on stderr that says which process ended first, and how.
 ENDED = "swmodel.parallel.spawn: rank {rank} ended: {how}"
 #: Linux: the signal that a process gets when its parent ends (prctl).
@@ -37,82 +34,49 @@ PR_SET_PDEATHSIG = 1
 
 def main(size: int, command: list[str]) -> int:
     """Start `size` processes and wait for them; returns 0, or the exit code of the first that failed."""
+    parent, heard, ranks = os.getppid(), [], {}
+    for number in (*STOPS, FAILED):
+        signal.signal(number, lambda number, frame: heard.append(number))
     place = {"JAX_COORDINATOR_ADDRESS": f"{LOCAL}:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
     # JAX's runtime would go through a proxy to this machine, too.
     direct = ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
-    processes = Processes()
     try:
         for rank in range(size):
-            processes.start(command, os.environ | place | {"no_proxy": direct, RANK: str(rank)}, rank)
-        return processes.wait()
+            environ = os.environ | place | {"no_proxy": direct, RANK: str(rank)}
+            options = {"stdin": subprocess.DEVNULL, "preexec_fn": end_with_parent}
+            ranks[rank] = subprocess.Popen(command, env=environ, **options)
+        return wait(ranks, heard, parent)
     finally:
-        processes.end()
-
-
-class Processes:
-    """The processes that are alive. Signals to this one wait until they are read, so that nothing is interrupted.
-
-    Attributes:
-        ranks: {rank: process}.
-        failed, deadline: (rank, exit code) of the first that ended with an error, and when the others are killed.
-        stopping, over: whether a signal was handed on, and whether all are being killed.
-    """
-
-    def __init__(self):
-        self.ranks, self.failed, self.deadline, self.stopping, self.over = {}, None, 0.0, False, False
-        self.parent = os.getppid()
-        self._signals, into = os.pipe()
-        os.set_blocking(into, False)
-        signal.set_wakeup_fd(into)
-        for number in (*STOPS, FAILED, signal.SIGCHLD):
-            signal.signal(number, lambda *signal: None)
-
-    def start(self, command, environ, rank):
-        """Start a process."""
-        options = {"stdin": subprocess.DEVNULL, "preexec_fn": end_with_parent}
-        self.ranks[rank] = subprocess.Popen(command, env=environ, **options)
-
-    def wait(self) -> int:
-        """Wait for all; returns the exit code of the first that failed, or 0."""
-        while self.ranks:
-            if select.select([self._signals], [], [], LOOK)[0]:
-                for number in os.read(self._signals, 1000):
-                    self.receive(number)
-            self.reap()
-            if self.failed and time.monotonic() > self.deadline:
-                self.end(*self.failed)
-            if os.getppid() != self.parent:
-                self.end()
-        return abs(self.failed[1]) if self.failed else 0
-
-    def receive(self, number):
-        """Hand a signal on, or end all."""
-        if number == FAILED or (number in STOPS and self.stopping):
-            self.end()
-        elif number in STOPS:
-            self.stopping = True
-            for process in self.ranks.values():
-                process.send_signal(number)
-
-    def reap(self):
-        """Note which processes have ended."""
-        for rank, process in list(self.ranks.items()):
-            if (code := process.poll()) is None:
-                continue
-            del self.ranks[rank]
-            if code and self.failed is None:
-                self.failed, self.deadline = (rank, code), time.monotonic() + GRACE
-            if code < 0:
-                self.end(*self.failed)
-
-    def end(self, rank=None, code=0):
-        """Kill the processes that are left; the first time, say which rank had ended by itself, if one had."""
-        if rank is not None and not self.over:
-            how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"
-            print(ENDED.format(rank=rank, how=how), file=sys.stderr, flush=True)
-        self.over = True
-        for process in self.ranks.values():
+        for process in ranks.values():
             process.kill()
+
+
+def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> int:
+    """Wait until all have ended, or have to be killed; returns the exit code of the first that failed, or 0.
+
+    `heard` are the signals that this process gets, `parent` is the process that started it.
+    """
+    first, deadline, stopping = None, 0.0, False
+    while True:
+        time.sleep(LOOK)
+        alive = [process for process in ranks.values() if process.poll() is None]
+        codes = {rank: process.returncode for rank, process in ranks.items() if process.returncode}
+        if codes and first is None:
+            first, deadline = min(codes, key=codes.get), time.monotonic() + GRACE  # a killed one before others
+        if codes and (min(codes.values()) < 0 or (alive and time.monotonic() > deadline)):
+            code = codes[first]
+            how = f"exit code {code}" if code > 0 else f"{signal.strsignal(-code)} (signal {-code})"
+            print(ENDED.format(rank=first, how=how), file=sys.stderr, flush=True)
+            return abs(code)
+        if not alive:
+            return codes.get(first, 0)
+        signals = [heard.pop(0) for _ in range(len(heard))]
+        if FAILED in signals or (signals and stopping) or os.getppid() != parent:
+            return codes.get(first, signal.SIGKILL)
+        for number in signals:
+            stopping = True
+            for process in alive:
+                process.send_signal(number)
 
 
 def end_with_parent():

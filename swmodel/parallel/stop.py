@@ -34,23 +34,17 @@ RESTART, MOST_RESTART = 0.05, 30.0
 LEAVE, MOST_LEAVE = 0.1, 10.0
 #: Time, s, that a task which keeps nothing has to stop by itself.
 SOON = 1.0
-#: The limit recommended to the user is this much longer than the time that the job has just needed.
-MARGIN = 1.2
+#: The limit recommended to the user is this much longer than the time that the job has just needed for its steps.
+MARGIN = 1.5
 
 
 class Stop:
     """A context that collects requests to stop; a second signal ends the process at once.
 
     An inner Stop takes over the requests of the outer one. Outside the main thread, where Python delivers no signals,
-    only the limit counts.
-
-    Args:
-        walltime_seconds: wall-clock limit counted from the start of the program, s; None: no limit.
-        least: chunks of steps that are computed even if the limit is too short for them, so that each job of a chain
-            makes progress.
-
-    Attributes:
-        reserve: wall-clock seconds that writing a restart takes, set by its writer as measured.
+    only the wall-clock limit counts, s from the start of the program. `least` chunks of steps are computed even if the
+    limit is too short for them, so that each job of a chain makes progress. The writer of restarts sets `reserve`, the
+    seconds that writing one takes.
     """
 
     def __init__(self, walltime_seconds: float | None = None, least: int = 0):
@@ -99,10 +93,11 @@ class Stop:
             self._longest = max(self._longest, now - self._last_call)
         self._last_call = now
         needed = now - started() + self._longest
-        late = needed + kept_free(self.walltime, self.reserve) > self.walltime
+        kept_free = 2 * self.reserve + min(MOST_LEAVE, LEAVE * self.walltime)
+        late = needed + kept_free > self.walltime
         enough = self._chunks >= self.least
         if late and enough and self._too_short:
-            least = math.ceil(MARGIN * limit_for(needed))
+            least = math.ceil(MARGIN * needed)
             log.warning("the wall-clock limit of %s is too short: give %d s at least", duration(self.walltime), least)
         self._too_short = late and not enough
         self._chunks += 1
@@ -114,49 +109,26 @@ def ends_soon(stop: Stop, end: Callable[[int], None]) -> Iterator[None]:
     """A context in which a thread calls `end` with a signal, SOON seconds after it, if the context has not ended.
 
     Python calls handlers of signals between two lines of the main thread; compilation and steps may take far longer.
-
-    Args:
-        stop: has the signal that came before, if one has; then it is called at once.
+    `stop` has the signal that came before, if one has; then `end` is called at once.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    if stop.received:
+        end(stop.received)
     (heard, said), over = os.pipe(), threading.Event()
     os.set_blocking(said, False)
 
     def wait():
-        while (number := os.read(heard, 1)[0]) not in SIGNALS and not over.is_set():
-            pass
-        if not over.wait(SOON):
+        number = os.read(heard, 1)[0]
+        if number and not over.wait(SOON):
             end(number)
 
-    before, thread = signal.set_wakeup_fd(said), threading.Thread(target=wait, name="stop", daemon=True)
-    thread.start()
+    before = signal.set_wakeup_fd(said)
+    threading.Thread(target=wait, daemon=True).start()
     try:
-        if stop.received:
-            end(stop.received)
         yield
     finally:
-        signal.set_wakeup_fd(before)
         over.set()
+        signal.set_wakeup_fd(before)
         os.write(said, bytes([0]))
-        thread.join()
-        os.close(heard)
-        os.close(said)
-
-
-def kept_free(limit: float, reserve: float | None = None) -> float:
-    """Wall-clock seconds kept free before a limit to write two restarts, of `reserve` each if known, and exit."""
-    reserve = min(MOST_RESTART, RESTART * limit) if reserve is None else reserve
-    return 2 * reserve + min(MOST_LEAVE, LEAVE * limit)
-
-
-def limit_for(seconds: float) -> float:
-    """The shortest limit that leaves so many wall-clock seconds for steps."""
-    limit = seconds
-    while limit < seconds + kept_free(limit) - 1e-3:
-        limit = seconds + kept_free(limit)
-    return limit
 
 
 def stopped(reason: str, simulation, go_on: str) -> Stopped:

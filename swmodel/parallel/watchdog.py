@@ -56,7 +56,7 @@ def limited_wait(limit: float, words: str, rank: int):
         os.write(2, f"Error: no answer for {limit:g} s (run.watchdog): {words}\n".encode())
         abort(INTERNAL)
 
-    timer = threading.Timer(limit + min(rank, 10) * 0.5, end)
+    timer = threading.Timer(limit + 2.0 * min(rank, 10), end)
     timer.daemon = True
     if limit:
         timer.start()
@@ -67,19 +67,15 @@ def limited_wait(limit: float, words: str, rank: int):
 
 
 class Watchdog:
-    """Watches this rank while it is entered as a context.
+    """Watches this rank while it is entered as a context; `report`, called on one rank, takes the message to the user.
 
-    Args:
-        directory: the run folder, the same for all ranks.
-        limit: seconds without a step after which the run ends; 0: never.
-        report: function of the message to the user, called on one rank.
+    The run folder is the same for all ranks. After `limit` seconds without a step the run ends; 0: never.
     """
 
     def __init__(self, rank: int, size: int, directory, limit: float, report: Callable):
         self.rank, self.size, self.limit, self.report = rank, size, limit, report
         self.folder = Path(directory) / FOLDER
         self.progress = lambda: None
-        self.seen, self.waited, self.moved = None, 0.0, False
         self.tick = min(30.0, limit / 20)
         self._main = threading.get_ident()
         self._end = threading.Event()
@@ -102,62 +98,38 @@ class Watchdog:
         """From now on take the number that `progress()` returns for the rank's progress."""
         self.progress = progress
 
-    @property
-    def patience(self) -> float:
-        """How long the rank may make no progress now, s: longer before its first step."""
-        return self.limit if self.moved else max(self.limit, START)
-
     def _watch(self):
-        while not self._end.is_set():
-            before = time.monotonic()
-            if self._end.wait(self.tick):
-                return
-            # While this process itself is suspended, time does not count.
-            self._count(min(time.monotonic() - before, 2 * self.tick))
-            if self.waited > self.patience or (self.waited and self.folder.is_dir()):
-                self._answer()
+        """End the run after `limit` seconds with the same step, at least START before the first one."""
+        seen, waited, patience = None, 0.0, max(self.limit, START)
+        while not self._end.wait(self.tick):
+            now = self.progress()
+            waited = waited + self.tick if now == seen else 0.0
+            if now != seen and seen is not None:
+                patience = self.limit
+            seen = now
+            if waited > patience or (waited and self.folder.is_dir()):
+                self._answer(seen, waited)
 
-    def _count(self, seconds: float):
-        """Add to the time without progress, or begin anew."""
-        now = self.progress()
-        self.waited = self.waited + seconds if now == self.seen else 0.0
-        self.moved = self.moved or (self.seen is not None and now != self.seen)
-        self.seen = now
-
-    def _answer(self):
-        """Write this rank's stacks; some seconds later end the run, unless it has gone on."""
-        path = self.folder / f"rank-{self.rank}.txt"
+    def _answer(self, step, waited: float):
+        """Write this rank's stacks; some seconds later end the run, unless it has ended meanwhile."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
-            with path.open("w") as file:
+            with (self.folder / f"rank-{self.rank}.txt").open("w") as file:
                 file.write(f"{innermost_function(self._main)}\n")
                 file.flush()
                 faulthandler.dump_traceback(file, all_threads=True)
         if self._end.wait(2 * self.tick + 2.0):
             return
-        if self.progress() != self.seen:
-            path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                self.folder.rmdir()
-            return
-        answers = {
-            int(path.stem.removeprefix("rank-")): path.read_text().partition("\n")[0]
-            for path in self.folder.glob("rank-*.txt")
-        }
+        answers = {int(path.stem[5:]): path.read_text().partition("\n")[0] for path in self.folder.glob("rank-*.txt")}
         if self.rank == min(answers, default=self.rank):
-            self.report(self._message(answers))
+            silent = [f"rank {rank} did not answer" for rank in range(self.size) if rank not in answers]
+            where = "; ".join((silent + [f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)])[:SHOWN])
+            self.report(f"no step for {waited:.0f} s (step {step}): {where}; stacks in {self.folder}")
         else:
             time.sleep(2.0)
         sys.stderr.flush()
         spawn.fail()
         os._exit(INTERNAL)
-
-    def _message(self, answers: dict[int, str]) -> str:
-        """What the user has to know; `answers`: where each rank is that has answered."""
-        where = "; ".join(f"rank {rank} is in {answers[rank]}" for rank in sorted(answers)[:SHOWN])
-        if silent := [str(rank) for rank in range(self.size) if rank not in answers]:
-            where = f"{'rank' if len(silent) == 1 else 'ranks'} {', '.join(silent[:SHOWN])} did not answer; {where}"
-        return f"no step for {self.waited:.0f} s (step {self.seen}): {where}; stacks in {self.folder}"
 
 
 def innermost_function(thread: int) -> str:

@@ -115,9 +115,9 @@ def test_each_variant_is_a_row_of_each_grid_and_number_of_processes_but_not_of_t
     [
         (["tabel"], "'table'"),
         (["table", "--executor", "xlaa"], 'did you mean "xla"?'),
-        (["table", "--nproc", "1,x"], "1,x"),
+        (["table", "--nproc", "1,x"], "'x' is no whole number"),
         (["table", "--nproc", "0"], "0"),
-        (["table", "--size", "3600"], "3600x1800"),
+        (["table", "--size", "3600"], "NXxNY"),
         (["table", "--size", "900000x900000"], "needs about"),
         (["table", "--quick", "--launcher", "no-such-program"], "no such program"),
         (["table", "--quick", "--launcher", "'"], "No closing quotation"),

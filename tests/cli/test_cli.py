@@ -24,20 +24,12 @@ def swmodel(tmp_path, monkeypatch):
     return lambda line: CliRunner().invoke(main, line if isinstance(line, list) else line.split())
 
 
-def test_a_misspelt_command_is_suggested(swmodel):
-    result = swmodel("rnu jet")
-    assert result.exit_code == 2
-    assert "No such command 'rnu'. Did you mean 'run'?" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("run jett", 'jett: there is no case or file of this name; did you mean "jet"?'),
-        ("init jett", 'did you mean "jet"?'),
         ("run nothing.toml", "nothing.toml: there is no such file"),
         ("run jet --dtype float46", '--dtype float46: no choice "float46"; did you mean "float64"?'),
-        ("run jet -s scheme.vorticity_flux=enstropy", 'did you mean "enstrophy"?'),
         ("run jet -s grid.n_x=3", 'no such key; did you mean "nx"?'),
         ("run jet -s grid.nx", "-s grid.nx: write it as section.key=value"),
         ("run jet --layout 2by2", "--layout 2by2: must"),
@@ -48,11 +40,10 @@ def test_a_misspelt_command_is_suggested(swmodel):
         ("run jet --steps 3 --days 2", "--days 2: give steps or days, not both"),
         ("run jet -s physics.depth=-3", "-s physics.depth=-3: must be above 0"),
         ("run jet --nprok 2", "No such option '--nprok'. Did you mean '--nproc'?"),
+        ("rnu jet", "No such command 'rnu'. Did you mean 'run'?"),
         ("run", "Missing argument 'CASE|FILE'"),
         ("plot nowhere", "nowhere"),
         ("plot nowhere --time soon", '"soon" is not a length of time'),
-        ("animate nowhere", "nowhere"),
-        ("view nowhere", "nowhere"),
         ("info nowhere", "nowhere"),
     ],
 )
@@ -90,16 +81,11 @@ def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files, messa
 @pytest.mark.parametrize(
     ("kept", "holds", "goes_on"),
     [
-        ("restart/step-0000000001.nc", "a run (stopped)", "or go on with it by `swmodel resume out`"),
+        ("restart/step-0000000001.nc", "a run (stopped)", "`swmodel resume out`"),
         ("output.nc", "a run (stopped)", ""),
         ("ensemble.nc", "an ensemble (stopped)", ""),
-        ("check.json", "derivatives (stopped)", ""),
         ("sensitivity.nc", "derivatives (stopped)", ""),
-        (
-            "minimisation.h5",
-            "an assimilation (stopped)",
-            "or go on with it by `swmodel assimilate out/config.toml --output out --resume`",
-        ),
+        ("minimisation.h5", "an assimilation (stopped)", "`swmodel assimilate out/config.toml --output out --resume`"),
     ],
 )
 def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on):
@@ -107,25 +93,26 @@ def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on
     for name in (kept, "config.toml"):
         (tmp_path / "out" / name).write_text("")
     (tmp_path / "out/status.json").write_text(json.dumps({"state": "stopped"}))
-    what = f"Error: out holds {holds}; give --force to replace it or another folder with --output"
-    for command in ("run jet", "sensitivity jet --of mass --to eta", "check-gradient jet"):
+    for command in ("run jet", "sensitivity jet --of mass --to eta"):
         result = swmodel(f"{command} --quiet --output out")
         assert result.exit_code == 2
-        assert result.stderr == f"{', '.join(filter(None, [what, goes_on]))}\n"
+        assert result.stderr.startswith(f"Error: out holds {holds}; give --force")
+        assert ("go on with it by" in result.stderr, goes_on in result.stderr) == (bool(goes_on), True)
 
 
-def test_a_file_of_results_without_a_folder_is_refused_before_anything_starts(swmodel, tmp_path):
-    result = swmodel("check-gradient jet --json none/check.json")
-    assert (result.exit_code, list(tmp_path.iterdir())) == (5, [])
-    assert "--json none/check.json: there is no folder none" in result.stderr
-
-
-def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path):
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("check-gradient jet --json none/check.json", "none"),
+        ("run jet -o file", "file"),
+        ("run jet -o file/run", "run"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path, line, words):
     (tmp_path / "file").write_text("")
-    for folder in ("file", "file/run"):
-        result = swmodel(["run", "jet", "--output", folder])
-        assert result.exit_code == 5
-        assert folder in result.stderr
+    result = swmodel(line)
+    assert (result.exit_code, [path.name for path in tmp_path.iterdir()]) == (5, ["file"])
+    assert words in result.stderr
 
 
 def test_cases_are_listed_with_their_first_line(swmodel):
@@ -166,16 +153,12 @@ def test_the_package_shows_its_public_names_and_loads_them_when_they_are_used():
 
 
 def test_an_unexpected_exception_is_one_line_and_70(swmodel, monkeypatch):
-    def fail(*arguments):
-        raise RuntimeError("the sea ran dry")
-
     monkeypatch.delenv("SWMODEL_DEBUG", raising=False)
-    monkeypatch.setattr("swmodel.files.run_folder.check_vacant", fail)
+    monkeypatch.setattr("swmodel.files.run_folder.check_vacant", lambda *arguments: 1 / 0)
     result = swmodel("run jet")
     assert result.exit_code == 70
-    assert result.stderr.splitlines() == [
-        "Internal error: RuntimeError: the sea ran dry (swmodel --debug ... shows where)"
-    ]
+    assert result.stderr.startswith("Internal error: ZeroDivisionError: division by zero (")
+    assert len(result.stderr.splitlines()) == 1
     monkeypatch.setenv("SWMODEL_DEBUG", "1")
     assert "Traceback" in swmodel("run jet").stderr
 
@@ -209,11 +192,3 @@ for line in {lines}:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
     found = [line for line in done.stdout.splitlines() if line.startswith("HEAVY ")]
     assert found == [f"HEAVY {line} []" for line in lines]
-
-
-@pytest.mark.parametrize("program", [["cli.py"], ["-m", "swmodel"]])
-def test_the_program_is_the_same_from_a_checkout_and_as_a_module(program):
-    found = subprocess.run(
-        [sys.executable, *program, "cases"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert found.stdout == CliRunner().invoke(main, ["cases"]).stdout

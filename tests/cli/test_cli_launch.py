@@ -1,7 +1,6 @@
 """Starting mpiexec and judging how a run ended, with small programs in the place of mpiexec."""
 
 import io
-import json
 import os
 import signal
 import socket
@@ -13,7 +12,7 @@ import pytest
 from swmodel.cli.start import configure
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.errors import FilesError, SetupError, UsageError
+from swmodel.errors import SetupError, UsageError
 from swmodel.files.run_folder import check_vacant, prepare
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
@@ -35,22 +34,6 @@ Please see the FAQ page for debugging suggestions
 OPEN_MPI = """
 prterun noticed that process rank 3 with PID 4711 on node sea exited on
 signal 9 (Killed).
-"""
-LINE = "-" * 74
-OLDER_OPEN_MPI = f"""{LINE}
-Primary job  terminated normally, but 1 process returned
-a non-zero exit code. Per user-direction, the job has been aborted.
-{LINE}
-{LINE}
-mpiexec detected that one or more processes exited with non-zero status, thus causing
-the job to be terminated. The first process to do so was:
-
-  Process name: [[9028,1],1]
-  Exit code:    75
-{LINE}
-mpirun noticed that process rank 3 with PID 0 on node sea exited on signal 9 (Killed).
-{LINE}
-[sea:21956] [[14650,0],0] ORTE_ERROR_LOG: Out of resource in file ../../../orte/util/show_help.c at line 501
 """
 
 
@@ -80,12 +63,6 @@ def test_mpiexec_is_looked_for_beside_the_interpreter_then_on_the_path(tmp_path,
     assert launch.find_mpiexec() == str(path / "mpiexec")
     (path / "mpiexec").unlink()
     with pytest.raises(SetupError, match="need mpiexec, not found; .*docs/install.md.* or run with --nproc 1"):
-        launch.find_mpiexec()
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SetupError, match="need mpi4py, mpi4jax, not found"):
         launch.find_mpiexec()
 
 
@@ -125,6 +102,7 @@ def test_open_mpi_starts_as_many_ranks_as_asked_for_by_anybody_and_binds_none_to
         ({"state": "failed", "exit_code": 4}, 0, 4),  # mpiexec may return 0 after a rank has failed
         ({"state": "stopped", "exit_code": 75}, 1, 75),
         ({"state": "running", "exit_code": 0}, 0, 70),
+        ({}, 0, 70),
     ],
 )
 def test_the_exit_code_is_that_of_the_status(tmp_path, status, mpiexec_code, code):
@@ -140,25 +118,9 @@ def test_the_configuration_of_a_run_serves_another_number_of_processes(tmp_path)
         assert (run.nproc, run.layout) == (processes, f"1x{processes}")
 
 
-def test_without_a_status_the_run_has_failed(tmp_path, capfd):
-    assert play(tmp_path, "pass") == 70
-    assert capfd.readouterr().err == "Error: the ranks ended without a word, exit code 0\n"
-    assert read_status(tmp_path) == {
-        "state": "failed",
-        "exit_code": 70,
-        "message": "the ranks ended without a word, exit code 0",
-    }
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (HYDRA, "rank 3 ended: Killed (signal 9)"),
-        (OPEN_MPI, "rank 3 ended: Killed (signal 9)"),
-        (OLDER_OPEN_MPI, "rank 3 ended: Killed (signal 9)"),
-    ],
-)
-def test_the_rank_that_died_is_named(tmp_path, capfd, words, message):
+@pytest.mark.parametrize("words", [HYDRA, OPEN_MPI])
+def test_the_rank_that_died_is_named(tmp_path, capfd, words):
+    message = "rank 3 ended: Killed (signal 9)"
     hello = sent({"rank": 3, "pid": 4711, "host": "sea"})
     code = play(tmp_path, f"print({hello!r})", "print('before')", f"print({words!r})", "print('after')", "sys.exit(9)")
     out, err = capfd.readouterr()
@@ -168,26 +130,11 @@ def test_the_rank_that_died_is_named(tmp_path, capfd, words, message):
     assert read_status(tmp_path)["message"] == message
 
 
-def test_events_reach_the_reporter_and_other_lines_pass(tmp_path, capfd):
-    write_status(tmp_path, state="completed", exit_code=0)
-    events = []
-    play(
-        tmp_path,
-        f"print({sent({'step': 1})!r}, flush=True)",
-        "print('a line')",
-        "print('a warning', file=sys.stderr)",
-        report=events.append,
-    )
-    assert events == [{"step": 1}]
-    assert capfd.readouterr() == ("a line\n", "a warning\n")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_passed_on(tmp_path, number):
+def test_a_signal_is_passed_on(tmp_path):
     code = play(
         tmp_path,
         "import signal",
-        f"signal.signal({int(number)}, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))",
+        "signal.signal(15, lambda *_: (open(folder + '/heard', 'w').close(), sys.exit()))",
         f"print({sent({'step': 1})!r}, flush=True)",
         "time.sleep(0.5)",  # the signal comes before the ranks have said that they are there, and waits for that
         *(
@@ -195,7 +142,7 @@ def test_a_signal_is_passed_on(tmp_path, number):
             for rank, host in enumerate((socket.gethostname(), "elsewhere"))
         ),
         "time.sleep(60)",
-        report=lambda event: signal.raise_signal(number),
+        report=lambda event: signal.raise_signal(signal.SIGTERM),
     )
     assert (tmp_path / "heard").exists()
     assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
@@ -224,26 +171,9 @@ def test_the_second_signal_kills(tmp_path):
     assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
 
 
-def test_a_status_is_whole_and_leaves_nothing_else(tmp_path):
-    assert read_status(tmp_path) == {}
-    write_status(tmp_path, state="failed", layout=[1, 2])
-    write_status(tmp_path, state="completed")
-    assert read_status(tmp_path) == {"state": "completed"}
-    assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
-
-
 def test_force_removes_the_run_and_nothing_else(tmp_path):
-    for name in ("config.toml", "output.nc", "diagnostics.nc", "status.json", "notes.txt"):
-        (tmp_path / name).write_text(json.dumps({}))
-    with pytest.raises(UsageError, match="--force"):
-        check_vacant(tmp_path)
+    for name in ("config.toml", "output.nc", "status.json", "notes.txt"):
+        (tmp_path / name).write_text("{}")
     check_vacant(tmp_path, force=True)
-    assert len(list(tmp_path.iterdir())) == 5
     prepare(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_a_folder_below_a_file_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FilesError, match="cannot be written"):
-        prepare(tmp_path / "file" / "run")

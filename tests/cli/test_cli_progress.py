@@ -49,10 +49,6 @@ def on_terminal(quiet=False):
     return written.decode()
 
 
-def test_an_event_in_words():
-    assert progress.in_two_lines(EVENT) == LINES
-
-
 def test_what_is_not_known_yet_is_left_out():
     unknown = {"cell_updates_per_second": 0.0, "cfl": None, "energy": None, "remaining_seconds": None}
     assert progress.in_two_lines(EVENT | unknown) == ("step 50/200  day 0.50", "")
@@ -83,14 +79,6 @@ def test_a_terminal_gets_a_bar(monkeypatch):
     assert all(line in written for line in LINES)
     assert "━" in written
     assert "\x1b[38;" in written
-
-
-def test_no_color_is_honoured(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    written = on_terminal()
-    assert all(line in written for line in LINES)
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", written)
 
 
 def test_quiet_is_silent():

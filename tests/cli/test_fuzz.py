@@ -139,10 +139,8 @@ def test_every_case_on_odd_grids_runs_or_is_refused(folder, name, size):
     ("options", "reason"),
     [
         (["grid.dx=1e-40"], "grid.dx=1e-40: must be 0 or between 1e-30 and 1e+30 in size, not 1e-40"),
-        (["grid.dy=1e181"], "grid.dy=1e181: must be 0 or between 1e-30 and 1e+30 in size, not 1e+181"),
         (["case.name=turbulence", f"case.seed={2**128}"], "must be at most 9007199254740992 in size"),
         (["time.ab2_epsilon=1e20"], "no time step of ab2 with ab2_epsilon = 1e+20 is stable (gravity waves"),
-        (["run.steps=3000000000"], "run.steps: must be at most 2147483647 steps, not 3000000000"),
         ([f"input.u={'x' * 300}"], "input.u: there is no file"),
     ],
 )
@@ -161,7 +159,6 @@ def test_any_environment_is_worked_in_or_refused_with_a_reason(folder, environ, 
 @pytest.mark.parametrize(
     ("environ", "line", "code", "reason"),
     [
-        ({"XLA_FLAGS": "--garbage"}, RUN, 3, "Error: XLA does not take XLA_FLAGS=--garbage: Unknown flag in XLA_FLAGS"),
         (
             {"JAX_ENABLE_X64": "junk"},
             RUN,
@@ -174,9 +171,3 @@ def test_any_environment_is_worked_in_or_refused_with_a_reason(folder, environ, 
 def test_what_others_have_set_is_without_effect_or_refused_in_words(folder, environ, line, code, reason):
     found, said = swmodel_in(environ, *line)
     assert (found, reason in said) == (code, True)
-
-
-def test_a_damaged_status_is_said_to_be_one(folder):
-    code, said = swmodel("info", "odd")
-    assert code == 5
-    assert "odd/status.json: is not the status of a run" in said

@@ -102,8 +102,8 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
     ("line", "code", "message"),
     [
         (["--perturb", "intial.eta=1,2e5"], 2, 'no such perturbation; did you mean "initial.eta"?'),
-        (["--perturb", "wind=strong"], 2, "write it as wind=SIZE or wind=SIZE,LENGTH, with numbers"),
-        (["--perturb", "viscosity=0.1,2e5"], 2, "write it as viscosity=SIZE, with numbers"),
+        (["--perturb", "wind=strong"], 2, "--perturb wind=strong: must be"),
+        (["--perturb", "viscosity=0.1,2e5"], 2, "write it as viscosity=SIZE"),
         (["--perturb", "initial.eta=1"], 2, "initial_eta_length: must be above 0 m"),
         (["--perturb", "initial.eta=1000,2e5"], 4, "the state at step 0 cannot be used in members"),
         (["--perturb", "viscosity=9"], 2, "above the largest stable one"),

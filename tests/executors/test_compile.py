@@ -16,7 +16,6 @@ from support.random_case import TIDE, configuration
 from support.stepping import step_by_step
 
 from swmodel.cli import main
-from swmodel.cli.rank_checks import one_executor
 from swmodel.config import load
 from swmodel.errors import SetupError
 from swmodel.executors.native import compile as steps
@@ -77,7 +76,7 @@ def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, request_
 
 
 def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
-    line = "compiling the native step of this configuration: once, a few seconds"
+    line = "INFO: compiling the native step of this configuration: once, a few seconds"
     words = ["run", "jet", "-s", "grid.nx=8", "-s", "grid.ny=6", "--steps", "1", "--force", "-o", f"{tmp_path}/run"]
     said = []
     for options in ([], [], ["--quiet", "--dtype", "float64"]):  # not compiled yet, there, another one
@@ -322,21 +321,3 @@ def test_a_cache_in_a_folder_of_others_is_not_used(cache, tmp_path, request_of_j
     tmp_path.chmod(0o777)
     with pytest.raises(SetupError, match=f"as other users can write {tmp_path}: set SWMODEL_CACHE"):
         steps.library_of(request_of_jet)
-
-
-def test_all_processes_take_xla_where_one_has_no_native_step(caplog):
-    class Comm:
-        def __init__(self, *executors):
-            self.executors = executors
-
-        def allgather(self, own):
-            assert own in self.executors
-            return list(self.executors)
-
-    resolving.say_slower.cache_clear()
-    config = load("jet", SMALL | {"run.executor": "native"}, environ={})
-    assert one_executor(Comm("native", "native"), config) is config
-    assert caplog.text == ""
-    assert one_executor(Comm("native", "xla"), config).run.executor == "xla"
-    assert "rank 1 has no native step" in caplog.text
-    resolving.say_slower.cache_clear()

@@ -35,14 +35,14 @@ SQUARE = {"grid.nx": 6, "grid.ny": 6}
 @pytest.mark.parametrize(
     ("overrides", "key", "words"),
     [
-        ({"run.nproc": 50} | SQUARE, "run.nproc", "the largest number that fits below it is 36"),
-        ({"run.devices": 50} | SQUARE, "run.devices", "the largest number that fits below it is 36"),
+        ({"run.nproc": 50} | SQUARE, "run.nproc", "the largest number that does is 36"),
+        ({"run.devices": 50} | SQUARE, "run.devices", "the largest number that does is 36"),
         ({"run.nproc": 4, "run.layout": "2x3"}, "run.layout", "2x3 has 6 blocks, but there are 4 processes"),
         ({"run.devices": 4, "run.layout": "2x3"}, "run.layout", "2x3 has 6 blocks, but there are 4 devices"),
         (
             {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"},
             "run.layout",
-            "blocks of 1 x 12 cells of a grid of 9 x 12; they need at least 2 each way",
+            "blocks of 1 x 12 cells; they need at least 2 each way",
         ),
         ({"run.nproc": 2, "run.executor": "reference"}, "run.executor", "on one process, not on 2; use xla"),
         ({"run.transport": "sharded", "run.executor": "reference"}, "run.executor", "not on devices of JAX; use xla"),

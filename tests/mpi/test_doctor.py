@@ -6,9 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swmodel.cli.doctor import several
-from swmodel.model.launch import find_mpiexec
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,8 +17,3 @@ def test_doctor_finds_this_installation_well():
     assert "two processes exchanged a halo" in done.stdout
     assert "halos went round 2 processes of 2 devices" in done.stdout
     assert done.stdout.endswith("Ready.\n")
-
-
-def test_processes_under_mpiexec_that_hang_are_ended():
-    sleep = [find_mpiexec(), "-n", "2", sys.executable, "-c", "import time; time.sleep(60)"]
-    assert several.exchange(sleep, timeout=2.0) == ({}, "no answer after 2 s")

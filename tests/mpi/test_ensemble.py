@@ -7,13 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import netCDF4
 import numpy as np
-from support.long_run import LongRun
 from support.restarts import assert_same_data, data
 from support.small_ensemble import words
 
-from swmodel.files.restart.folder import candidates, facts, path_of
+from swmodel.files.restart.folder import path_of
 from swmodel.files.status import read_status
 
 ROOT = Path(__file__).parents[2]
@@ -54,21 +52,6 @@ def test_five_members_on_two_processes_stopped_by_a_signal_and_gone_on_with_on_t
     ended(ensemble(one, "--steps", steps, **LARGER))
     assert_same_data(two / "ensemble.nc", one / "ensemble.nc")
     assert_same_data(path_of(two, steps), path_of(one, steps))
-
-
-def test_a_killed_rank_is_named_with_the_last_restart_of_the_ensemble(tmp_path):
-    with LongRun(tmp_path, "--nproc", 2, "--members", 3, task="ensemble") as run:
-        os.kill(run.ranks()[1], signal.SIGKILL)
-        code, text = run.end(within=10)
-        newest = candidates(run.folder)[0]
-        assert (code, text) == (
-            70,
-            f"Error: rank 1 ended: Killed (signal 9); last restart: {newest.relative_to(tmp_path)}, "
-            "continue with `swmodel resume run`\n",
-        )
-        assert "problem" not in facts(newest)
-        with netCDF4.Dataset(newest) as file:
-            assert (file.nproc, file.layout, file["h"].dimensions) == (2, "1x1", ("realization", "y_c", "x_c"))
 
 
 def test_what_only_one_process_meets_ends_all_with_one_error_and_the_state_of_its_member(tmp_path):

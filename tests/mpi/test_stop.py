@@ -56,13 +56,12 @@ def test_a_signal_stops_a_run_and_its_folder_is_locked_until_then(tmp_path, npro
         assert run.ranks() == {}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path, number):
+def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path):
     """As a terminal's Ctrl-C, which all processes get, and mpiexec hands on to the ranks once more."""
     with LongRun(tmp_path, mpiexec=2) as run:
         for pid in (run.process.pid, *run.ranks().values()):
-            os.kill(pid, number)
-        assert_stopped(run, *run.end(within=20), signal.Signals(number).name)
+            os.kill(pid, signal.SIGINT)
+        assert_stopped(run, *run.end(within=20), "SIGINT")
 
 
 def test_a_signal_to_all_processes_of_a_run_on_devices_stops_it(tmp_path):
@@ -83,9 +82,9 @@ def test_a_signal_to_one_rank_stops_all(tmp_path):
 
 def test_a_run_stops_before_its_wall_clock_limit(tmp_path):
     begin = time.time()
-    with LongRun(tmp_path, "--nproc", 2, "--walltime", "8 s") as run:
-        assert_stopped(run, *run.end(within=30), "the wall-clock limit of 8 s")
-        assert 5 < (run.folder / "status.json").stat().st_mtime - begin < 8
+    with LongRun(tmp_path, "--nproc", 2, "--walltime", "12 s") as run:
+        assert_stopped(run, *run.end(within=30), "the wall-clock limit of 12 s")
+        assert 6 < (run.folder / "status.json").stat().st_mtime - begin < 12
 
 
 @pytest.mark.parametrize(("arguments", "mpiexec", "rank"), [(["--nproc", 2], 0, 1), ([], 2, 0), (DEVICES, 0, 0)])
@@ -105,22 +104,6 @@ def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec
         assert (status["state"], status["exit_code"]) == ("failed", 70)
         assert status["message"] in err
         assert run.ranks() == {}
-
-
-def test_a_rank_that_goes_on_again_is_forgiven(tmp_path):
-    with LongRun(tmp_path, "--nproc", 2, "-s", "run.watchdog=3") as run:
-        victim = run.ranks()[1]
-        os.kill(victim, signal.SIGSTOP)
-        deadline = time.monotonic() + 20
-        while not (run.folder / "stuck" / "rank-0.txt").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        os.kill(victim, signal.SIGCONT)
-        while (run.folder / "stuck").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        run.process.send_signal(signal.SIGINT)
-        assert_stopped(run, *run.end(within=20), "SIGINT")
 
 
 def test_a_second_signal_ends_a_run_at_once(tmp_path):

@@ -11,8 +11,6 @@ from swmodel.errors import STOPPED
 from swmodel.parallel.interrupt import MESSAGE
 
 INTERRUPT = "import signal; signal.raise_signal(signal.SIGINT)\n"
-MAIN = "from swmodel.__main__ import main\nmain()\n"
-ENDS = (STOPPED, "", f"{MESSAGE}\n")
 
 
 def python(folder, *words, before=(), **options):
@@ -30,18 +28,8 @@ def test_while_modules_are_imported(tmp_path, module):
     text = f"try:\n    {INTERRUPT}except BaseException:\n    print('an exception')\n"
     (tmp_path / "site" / f"{module}.py").write_text(text if module == "click" else INTERRUPT)
     environ = {"PYTHONPATH": str(tmp_path / "site")}
-    assert python(tmp_path, *PROGRAM[1:], "run", "jet", "--steps", "1", env=environ) == ENDS
-
-
-def test_an_end_that_is_decided_is_only_hastened(tmp_path):
-    program = (
-        f"import atexit\natexit.register(lambda: exec({INTERRUPT!r}))\nfrom swmodel.__main__ import main\nmain()\n"
-    )
-    (tmp_path / "program.py").write_text(program)
-    environ = {"PYTHONPATH": str(PROGRAM[1]).removesuffix("cli.py")}
-    code, out, err = python(tmp_path, "program.py", "--version", env=environ)
-    assert (code, err) == (0, "")
-    assert out.startswith("swmodel ")
+    found = python(tmp_path, *PROGRAM[1:], "run", "jet", "--steps", "1", env=environ)
+    assert found == (STOPPED, "", f"{MESSAGE}\n")
 
 
 def test_who_has_it_ignored_is_obeyed(tmp_path):

@@ -54,11 +54,6 @@ def test_spectra_and_what_else_transforms_give_have_the_bits_of_one_process(smal
         assert found == alone
 
 
-def test_the_loop_over_steps_is_compiled_once(small):
-    """Before the first step: what is compiled after that are looks at the state."""
-    assert not [name for name in small["compiled in steps"] if "loop" in name]
-
-
 def test_a_second_simulation_of_a_kind_compiles_nothing_though_another_layout_was_in_between(small):
     assert small["compiled again"] == []
 
@@ -79,19 +74,3 @@ def test_derivatives_are_exact_and_those_of_one_process():
     controls |= {"quadratic_drag", "viscosity", "gravity"}
     assert set(found) == controls | {f"{name} of the product" for name in controls} | {"dot product"}
     assert max(found.values()) < 1e-12, found
-
-
-def test_what_is_put_on_the_devices_comes_back(small):
-    assert small["there and back"] == [True] * 4
-
-
-def test_the_host_makes_the_fields_of_one_device_at_a_time(small):
-    """Of four: all at once would take four times as much."""
-    one, all_four = small["peak memory"]
-    assert all_four < 2 * one
-
-
-def test_devices_asked_for_after_the_start_of_jax_are_refused(small):
-    kind, message = small["too late"]
-    assert kind == "SetupError"
-    assert message == "8 devices are asked for, and there are 4; JAX had started with them before more were asked for"

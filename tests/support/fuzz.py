@@ -218,7 +218,7 @@ ENVIRONMENT = {
     **dict.fromkeys(("COLUMNS", "LINES", "OMP_NUM_THREADS", "NPROC", "PYTHONOPTIMIZE"), ["junk", "", "-1", "0"]),
     **dict.fromkeys(("TERM", "TZ", "LC_ALL", "LANG", "HDF5_USE_FILE_LOCKING"), ["junk", "", "C", "ü"]),
     **dict.fromkeys(("NO_COLOR", "FORCE_COLOR", "SWMODEL_NOPE", "SWMODEL_DEBUG_", "SWMODEL_GRID_"), ["1", "", "junk"]),
-    "XLA_FLAGS": ["--garbage", "garbage", "", "--xla_cpu_max_isa=AVX", "--xla_force_host_platform_device_count=x"],
+    "XLA_FLAGS": ["", "--xla_cpu_max_isa=AVX"],
     "MPLBACKEND": ["module://matplotlib_inline.backend_inline", "junk", "", "TkAgg"],
     "PYTHONIOENCODING": ["ascii", "ascii:strict", "latin-1", "utf-16"],
     "PYTHONWARNINGS": ["error", "junk", "ignore"],

@@ -1,57 +1,64 @@
 """One exchange of halos between two processes; `swmodel doctor` starts this module, with MPI and without.
 
-Each process prints what it finds in lines "@doctor {json}", so that the report knows how far it came.
+A process prints its finding, or its problem, in a line "@doctor {json}".
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 
+from ...errors import SetupError
 from ...parallel import environment
+from ..messages import first_line
+from ..rank_checks import check_device, check_mpi4jax, try_message
 
 MARK = "@doctor "
 #: Processes, and devices of each without MPI.
 PROCESSES, DEVICES = 2, 2
 
 
-def say(**facts):
-    """Report facts to the process that started this one."""
-    sys.stdout.write(f"{MARK}{json.dumps(facts)}\n")  # in one write: the processes share the pipe
-    sys.stdout.flush()
+def mpi(place) -> str:
+    """Join the other process by MPI, then send numbers round the ring; returns the finding in words."""
+    from ...parallel.transport.join import mpi_world
 
-
-def mpi():
-    """Import mpi4py, then mpi4jax, then send numbers round the ring of the processes."""
-    environment.prepare(place=environment.world())
+    environment.prepare(place=place)
+    mpi_world(place)
+    check_device()
+    check_mpi4jax()
+    try_message(place)
+    import jax
     from mpi4py import MPI
 
-    vendor = MPI.Get_library_version().strip().splitlines()[0].strip("\0 ")
-    say(vendor=vendor, mpi4py=environment.mpi_libraries())
-    import jax
-    import mpi4jax  # noqa: F401  to see which library it loads
-
-    size = MPI.COMM_WORLD.Get_size()
-    say(mpi4jax=environment.mpi_libraries(), size=size, device=jax.devices()[0].platform)
-    if size == PROCESSES:
-        from ...parallel.transport import ring
-
-        say(exchanged=ring("mpi", PROCESSES))
+    vendor = " ".join(MPI.Get_library_version().splitlines()[0].strip("\0 ").split())
+    library = ", ".join(environment.mpi_libraries())
+    return f"two processes exchanged a halo on their {jax.devices()[0].platform} devices, by {vendor} {library}"
 
 
-def sharded():
-    """Join the other process, and send numbers round the ring of all devices."""
-    place = environment.world()
-    environment.prepare(place=place, devices=DEVICES)
+def sharded(place) -> str:
+    """Join the other process by JAX, and send numbers round the ring of all devices; returns the finding in words."""
     from ...parallel.transport import ring
     from ...parallel.transport.join import join
 
-    join(place, DEVICES, os.environ["JAX_COORDINATOR_ADDRESS"])
-    exchanged = ring("sharded", place.size, DEVICES)
-    if place.rank == 0:
-        say(exchanged=exchanged)
+    environment.prepare(place=place, devices=DEVICES)
+    join(place, DEVICES)
+    if not ring("sharded", place.size, DEVICES):
+        raise SetupError("wrong values received")
+    return f"halos went round {PROCESSES} processes of {DEVICES} devices"
+
+
+def main(exchange):
+    """Print the finding of `exchange`, one of the functions above, or the problem."""
+    place = environment.world()
+    try:
+        if place is None:
+            raise SetupError("mpiexec does not tell its processes that they belong together")
+        said = {"found": exchange(place)}
+    except Exception as error:  # report whatever is wrong
+        said = {"problem": first_line(error)}
+    sys.stdout.write(f"\n{MARK}{json.dumps(said)}\n")  # in one write: the processes share the pipe
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    {"mpi": mpi, "sharded": sharded}[sys.argv[1]]()
+    main({"mpi": mpi, "sharded": sharded}[sys.argv[1]])

@@ -21,8 +21,8 @@ from ...ocean.grid import as_patches
 from ...ocean.state import Carry, State
 from ...parallel.environment import share_of_cores
 from ...parallel.transport import connect
-from ...parallel.transport.mesh import provide
 from ...parallel.transport.programs import jitted
+from ...parallel.transport.sharded import provide
 from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..domain import domain
 from ..forcing import Forcing

@@ -1,10 +1,10 @@
-"""How blocks exchange messages: the only door to other processes, and the Protocol of its implementations."""
+"""How blocks exchange messages: the only door to other processes, and the interface of its implementations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,32 +13,22 @@ from ..decomposition import Block, block
 from ..watchdog import limited_start
 
 
-class Transport(Protocol):
+class Transport:
     """How the blocks of a run, or the processes of an ensemble, reach each other.
 
     The grid is cut into the blocks of a layout. A process has one on each of its devices; together they are a
     rectangle, its part of the grid.
-
-    Attributes:
-        name: that of the transport.
-        rank, size: number of this process, and how many there are.
-        block: the process's part of the grid and of the members of an ensemble.
-        blocks: the blocks on the devices of the process.
-        layout: blocks of all processes in y and x.
-        devices: the number of devices of this process.
-        shape: (rows, columns) of a field in a jitted program, the same in all blocks.
-        smallest: the fewest (rows, columns) that a block has.
     """
 
     name: str
-    rank: int
-    size: int
-    block: Block
-    blocks: list[Block]
-    layout: tuple[int, int]
-    devices: int
-    shape: tuple[int, int]
-    smallest: tuple[int, int]
+    rank: int  # number of this process
+    size: int  # how many processes there are
+    block: Block  # the process's part of the grid and of the members of an ensemble
+    blocks: list[Block]  # on the devices of the process
+    layout: tuple[int, int]  # blocks of all processes in y and x
+    devices: int  # of this process
+    shape: tuple[int, int]  # (rows, columns) of a field in a jitted program, the same in all blocks
+    smallest: tuple[int, int]  # the fewest (rows, columns) that a block has
 
     def jit(self, program: Callable, **options) -> Callable:
         """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks.
@@ -75,16 +65,14 @@ class Transport(Protocol):
     def make(self, build: Callable, margin=0):
         """The trees of NumPy arrays build(block) of each of `blocks`, each on its device: arguments of programs.
 
-        Args:
-            margin: cells that the arrays have around the block: a number, or one of rows and one of columns. With a
-                margin an axis of length one holds one value for all cells.
+        The arrays have `margin` cells around the block: a number, or one of rows and one of columns. With a margin an
+        axis of length one holds one value for all cells.
         """
 
     def pieces(self, tree, margin: int | None = 0) -> list:
         """The arrays of `make` or of a jitted program as NumPy arrays, for each of `blocks`.
 
-        Args:
-            margin: as in `make`; None: the arrays are returned as they are in a program, and need not be fields.
+        With the margin None they are returned as they are in a program, and need not be fields.
         """
 
     def put(self, tree):
@@ -92,6 +80,7 @@ class Transport(Protocol):
 
     def get(self, tree):
         """The arrays of `put` or of a jitted program as NumPy arrays of the process's part."""
+        return self.join(self.pieces(tree))
 
     def join(self, pieces: list):
         """Fields of the process's part, from those of each of `blocks`; numbers are the same in all."""
@@ -102,10 +91,8 @@ class Transport(Protocol):
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         """Rows first to last of a whole field of a member on rank 0, None elsewhere.
 
-        All processes call this and the following methods in the same order, from the main thread.
-
-        Args:
-            local: the process's part [y, x]; if it has none, any array of the same type, such as an empty one.
+        All processes call this and the following methods in the same order, from the main thread. `local` is the
+        process's part [y, x]; if it has none, any array of the same type.
         """
 
     def reduce(self, values, operation: str):
@@ -119,61 +106,51 @@ class Transport(Protocol):
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any process."""
+        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
 
     def barrier(self) -> None:
         """Wait for all processes."""
+        self.any(False)
 
 
-def _serial(layout, ny, nx, devices, members=1, shares=1):
-    from .serial import Serial
+def connect(
+    name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1, members: int = 1, shares: int = 1
+) -> Transport:
+    """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
-    return Serial(block(0, (1, 1), ny, nx, members))
+    `devices` are those of each process, if sharded; the members of an ensemble are divided into so many shares.
+    """
+    if name == "serial":
+        from .serial import Serial
 
-
-def _mpi(layout, ny, nx, devices, members=1, shares=1):
+        return Serial(block(0, (1, 1), ny, nx, members))
+    if name == "sharded":
+        return _sharded(layout, ny, nx, devices)
     with limited_start():
-        from .mpi import HOST_COMM, Mpi
-    size, there = shares * layout[0] * layout[1], HOST_COMM.Get_size()
+        from . import mpi
+    size, there = shares * layout[0] * layout[1], mpi.HOST_COMM.Get_size()
     if there != size:
         raise SetupError(
             f"a run on {size} processes, but MPI knows of {there}: start the program with mpiexec -n {size}, "
             "or set run.nproc"
         )
-    return Mpi(block(HOST_COMM.Get_rank(), layout, ny, nx, members, shares))
+    return mpi.Mpi(block(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, shares))
 
 
-@lru_cache(maxsize=8)  # equal arguments, one object, as programs are kept by their transport
-def _sharded(layout, ny, nx, devices):
+@lru_cache(maxsize=8)
+def _sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transport:
+    """The sharded transport: of equal arguments one object, as programs are kept by their transport."""
     from .sharded import Sharded
 
     return Sharded(layout, ny, nx, devices)
 
 
-#: Functions of layout, cells in y and x, devices of a process, and, of an ensemble, members and their shares.
-TRANSPORTS = {"serial": _serial, "mpi": _mpi, "sharded": _sharded}
-
-
-def connect(name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1, **ensemble: int) -> Transport:
-    """The transport called `name` with this process's part of a grid of ny by nx cells.
-
-    Args:
-        layout: blocks in y and x.
-        devices: devices of each process, for the sharded transport.
-        ensemble: `members`, and the number of `shares` into which they are divided: processes for each block.
-    """
-    if name not in TRANSPORTS:
-        raise ValueError(f"no transport {name}; there are {', '.join(TRANSPORTS)}")
-    return TRANSPORTS[name](layout, ny, nx, devices, **ensemble)
-
-
 def of_all_members(
     transport: Transport, values: np.ndarray, operation: str = "sum", neutral: float = 0.0
 ) -> np.ndarray:
-    """Numbers [all members, ...], float64, the same on all processes, from those of each process's members.
+    """Numbers [all members, ...], float64, the same on all processes, from `values` [members here, ...] of each.
 
-    Args:
-        values: [members here, ...].
-        operation: that of `reduce`, over the processes that share a member; `neutral` changes nothing in it.
+    Over the processes that share a member they are reduced; `neutral` changes nothing in the operation.
     """
     members = transport.block.members
     everyone = np.full((members.size, *values.shape[1:]), neutral)

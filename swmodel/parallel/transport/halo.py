@@ -35,16 +35,9 @@ def surround(fields, width: int, transport) -> tuple:
     """The fields with `width` rows and columns of the cells around the block on each side, corners included.
 
     All fields travel in one slab per direction: first to the east and the west, then to the north and the south, with
-    the corners that have arrived. If the smallest block is narrower than `width`, they travel again: what is sent lies
-    in the sender's block, or in what it has received from its neighbours.
-
-    Args:
-        fields: arrays [..., ny, nx] of one shape, of this block.
-        width: rows and columns around it.
-        transport: how the block gets them.
-
-    Returns:
-        Tuple of arrays [..., ny + 2 width, nx + 2 width].
+    the corners that have arrived. If the smallest block is narrower than `width`, they travel again: each slab lies in
+    the sender's block, or in the slabs that it has received. Arrays [..., ny, nx] of one shape become
+    [..., ny + 2 width, nx + 2 width].
     """
     extent = transport.extent()
     for axis in (-1, -2):

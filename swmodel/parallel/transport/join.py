@@ -1,16 +1,18 @@
-"""How processes of the sharded transport find each other: by JAX's distributed runtime, before JAX has a device."""
+"""Where processes that were started together meet: MPI's world, or JAX's distributed runtime."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-
-import jax
+import socket
+from importlib.util import find_spec
+from pathlib import Path
 
 from ...errors import SetupError
 from .. import streams, watchdog
-from ..environment import RANK, World, has_gpu, visible_gpus
-from .rendezvous import LOCAL, find_first
+from ..environment import RANK, World, has_gpu, started
+from ..spawn import LOCAL, free_port
 
 #: How long a process waits for the others to start, and for an answer of one, s.
 START, ANSWER = 300, 600
@@ -18,75 +20,102 @@ START, ANSWER = 300, 600
 NEVER = 10**9
 
 
-def join(place: World, devices: int, address: str | None, limit: float = watchdog.START) -> Joined:
-    """Make JAX's devices those of all processes; before JAX has started.
+def mpi_world(place: World):
+    """MPI's communicator of all processes, from mpi4py."""
+    clear_shared_memory()
+    try:
+        with watchdog.limited_start():
+            from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise SetupError(f"mpi4py cannot be used ({error}); see docs/install.md") from error
+    if (there := MPI.COMM_WORLD.Get_size()) != place.size:
+        library = MPI.Get_library_version().strip().splitlines()[0]
+        raise SetupError(
+            f"{place.size} processes were started, but MPI here knows of {there}: mpiexec or srun does not speak to "
+            f"the MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}`, with that MPI's "
+            "mpiexec, or with `srun --mpi=pmix` (pmi2 for MPICH)"
+        )
+    return MPI.COMM_WORLD
 
-    Args:
-        place: this process's place among the others.
-        devices: number of devices that it computes on.
-        address: HOST:PORT of the first process; None: JAX finds it itself, from the environment of Slurm or Open MPI.
-        limit: that of the watchdog, s.
+
+def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
+    """Remove the shared memory of MPICH that killed ranks of this job have left on this machine.
+
+    MPICH names it by job and step, which are the same when Slurm puts a job back: MPI_Init would take the old memory,
+    and hang or crash. Only files of this user go that are older than this process; who has mapped one keeps it.
     """
-    from jax._src.clusters import ClusterEnv
+    if "SLURM_RESTART_COUNT" not in os.environ:
+        return
+    for path in folder.glob("mpich_shm_*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            if status.st_uid == os.getuid() and status.st_mtime < started():
+                path.unlink()
 
-    own = own_devices(place, devices)
-    if not address:
-        address = ClusterEnv.auto_detect_unset_distributed_params(None, place.size, place.rank, [0], None, START)[0]
-    find_first(place, address, START)
+
+def first_process(place: World) -> str | None:
+    """HOST:PORT of the first process, for JAX: as set, else agreed on by MPI.
+
+    None under srun and without MPI: JAX finds it itself.
+    """
+    address = os.environ.get("JAX_COORDINATOR_ADDRESS")
+    by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
+    if address or by_slurm or find_spec("mpi4py") is None:
+        return address
+    everyone = mpi_world(place).allgather((socket.gethostname(), free_port()))
+    host, port = everyone[0]
+    return f"{LOCAL if all(other == host for other, _ in everyone) else host}:{port}"
+
+
+def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
+    """Make JAX's devices those of all processes; this one has so many. Call it before JAX has started.
+
+    JAX ends all without a message after a silence that is longer than the limit of the watchdog, s.
+    """
+    import jax
+
+    address, own = first_process(place), own_devices(place, devices)
     jax.config.update("jax_enable_preemption_service", False)  # it takes SIGTERM, which `stop` answers
     jax.config.update("jax_check_proxy_envs", RANK not in os.environ)
-    jax.distributed.initialize(
-        address,
-        place.size,
-        place.rank,
-        own,
-        "deactivate",
-        initialization_timeout=START,
-        heartbeat_timeout_seconds=longest_silence(limit),
-        coordinator_bind_address=address if address.startswith(f"{LOCAL}:") else None,
-    )
-    if not visible_gpus():
+    try:
+        jax.distributed.initialize(
+            address,
+            place.size,
+            place.rank,
+            own or [0],  # without GPUs any number: JAX then takes none from Slurm
+            "deactivate" if address else None,
+            initialization_timeout=START,
+            heartbeat_timeout_seconds=int(1.5 * max(limit, watchdog.START)) if limit else NEVER,
+            coordinator_bind_address=address if address and address.startswith(f"{LOCAL}:") else None,
+        )
+    except Exception as error:
+        raise SetupError(
+            f"the {place.size} processes do not find each other at {address or 'an address that JAX knows'} "
+            f"({str(error).partition(chr(10))[0]}); give the first one's HOST:PORT in JAX_COORDINATOR_ADDRESS"
+        ) from error
+    if own is None:
         # Gloo, which carries messages between processors, prints in pieces between the lines for the launcher.
         streams.move_stdout()
-    return Joined(place, own)
-
-
-def longest_silence(limit: float) -> int:
-    """Time after which JAX's runtime ends all without a message, s; the watchdog with this limit does before."""
-    return int(1.5 * max(limit, watchdog.START)) if limit else NEVER
+    return Joined(place)
 
 
 def own_devices(place: World, devices: int) -> list[int] | None:
-    """The numbers of the GPUs that a process takes of those it sees: its share, or the first; None on processors."""
-    gpus, wanted = visible_gpus(), devices * place.local_size
-    if gpus == [] or not has_gpu():
+    """The numbers of the GPUs that a process takes: its share, or the first that it alone sees; None: processors."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible == "" or os.environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
         return None
-    first = devices * place.local_rank
-    if gpus and len(gpus) < wanted:
-        needed = wanted if RANK in os.environ else devices
-        if len(gpus) < needed:
-            raise SetupError(f"{needed} devices are asked for, and there are {len(gpus)}")
-        first = 0
+    alone = visible is not None and len(visible.split(",")) < devices * place.local_size
+    first = 0 if alone else devices * place.local_rank
     return list(range(first, first + devices))
 
 
 class Joined:
-    """Messages between the processes before they have a device, by the key-value store of JAX's runtime.
+    """Messages between the processes before they have a device, by the key-value store of JAX's runtime."""
 
-    Args:
-        place: this process's place among the others.
-        own: the numbers of the GPUs that it takes of those it sees; None on processors.
-
-    Attributes:
-        gpus: their names, where they are known.
-    """
-
-    def __init__(self, place: World, own: list[int] | None = None):
+    def __init__(self, place: World):
         from jax._src.distributed import global_state
 
         self.place, self.calls, self.store = place, 0, global_state.client
-        gpus = visible_gpus()
-        self.gpus = [gpus[number] for number in own] if own and gpus else []
 
     def allgather(self, value) -> list:
         """The list of the JSON values of all processes, on all of them; called by all in the same order."""

@@ -22,8 +22,6 @@ from ..linear import linear
 #: The communicator of messages inside jitted programs, and of no others.
 DEVICE_COMM = MPI.COMM_WORLD.Clone()
 TAG = 7
-#: Most bytes of a message: MPI counts its items, and some implementations its bytes, in integers of 32 bits.
-LARGEST = 2**31 - 1
 
 
 def _sendrecv(slab: jax.Array, *, source: int, dest: int) -> jax.Array:
@@ -41,14 +39,9 @@ def _communicator(ranks: tuple[int, ...], world: int) -> MPI.Intracomm:
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), TAG)
 
 
-def _transpose(array: jax.Array, *, ring: tuple[int, ...], largest: int) -> jax.Array:
-    comm = _communicator(ring, DEVICE_COMM.handle)
-    parts = jnp.moveaxis(array, -3, 0)
-    flat = parts.reshape(len(ring), -1)
-    most = max(1, largest // array.dtype.itemsize)
-    cuts = range(0, flat.shape[1], most)
-    received = [mpi4jax.alltoall(flat[:, start : start + most], comm=comm) for start in cuts]
-    return jnp.moveaxis(jnp.concatenate(received, 1).reshape(parts.shape), 0, -3)
+def _transpose(array: jax.Array, *, ring: tuple[int, ...]) -> jax.Array:
+    received = mpi4jax.alltoall(jnp.moveaxis(array, -3, 0), comm=_communicator(ring, DEVICE_COMM.handle))
+    return jnp.moveaxis(received, 0, -3)
 
 
 #: The array that `source` sends, while ours goes to `dest`.
@@ -62,8 +55,5 @@ sendrecv_p = linear(
 sum_p = linear("sum_over_processes", _sum, lambda cotangent: sum_p.bind(cotangent), {ordered_effect})
 #: Of arrays [..., parts, rows, columns], part k goes to the k-th rank of the `ring`, in exchange for its part for ours.
 transpose_p = linear(
-    "transpose_on_ring",
-    _transpose,
-    lambda cotangent, **parameters: transpose_p.bind(cotangent, **parameters),
-    {ordered_effect},
+    "transpose_on_ring", _transpose, lambda cotangent, *, ring: transpose_p.bind(cotangent, ring=ring), {ordered_effect}
 )

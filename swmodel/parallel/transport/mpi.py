@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..decomposition import Block
-from .messages import LARGEST, sendrecv_p, sum_p, transpose_p
+from .messages import sendrecv_p, sum_p, transpose_p
 from .serial import OneDevice
 
 #: The communicator of mpi4py, between jitted programs; these have one of their own.
@@ -20,17 +20,12 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 @dataclass(frozen=True)
 class Mpi(OneDevice):
-    """The Transport of a run on the processes of MPI's world, one block each.
-
-    Attributes:
-        largest: most bytes of a message of `transpose`; longer ones are cut.
-    """
+    """The Transport of a run on the processes of MPI's world, one block each."""
 
     block: Block
-    rank: int = field(default_factory=HOST_COMM.Get_rank)
-    size: int = field(default_factory=HOST_COMM.Get_size)
+    rank: int = field(default_factory=lambda: HOST_COMM.Get_rank())
+    size: int = field(default_factory=lambda: HOST_COMM.Get_size())
     name: str = "mpi"
-    largest: int = LARGEST
 
     def shift(self, slab, axis: int, step: int):
         if self.block.layout[axis] == 1:
@@ -44,7 +39,7 @@ class Mpi(OneDevice):
     def transpose(self, array, axis: int):
         if self.block.layout[axis] == 1:
             return array
-        return transpose_p.bind(array, ring=self.block.ring(axis), largest=self.largest)
+        return transpose_p.bind(array, ring=self.block.ring(axis))
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         jax.effects_barrier()

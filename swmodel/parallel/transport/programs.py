@@ -12,12 +12,8 @@ MOST = 64
 def jitted(make, *parts, **options):
     """The program make(*parts), jitted by the last part, a transport: one object for equal arguments.
 
-    So a resumed run, a twin or a member compiles nothing that the process has compiled before. Grid, Params, carry and
-    dt are arguments of programs; JAX compiles anew if their shapes or their precision differ.
-
-    Args:
-        make: a function of a module. What it returns depends on the parts alone and holds no arrays.
-        parts: hashable, equal if the programs are the same: schemes, methods, numbers, names. Kept with the program.
-        options: of `jax.jit`.
+    So a resumed run, a twin or a member compiles nothing that the process has compiled before. `make` is a function of
+    a module; its result depends on the parts alone, which are hashable, and holds no arrays. Grid, Params, carry
+    and dt are arguments of programs.
     """
     return parts[-1].jit(make(*parts), **options)

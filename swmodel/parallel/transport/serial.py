@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..decomposition import Block
+from . import Transport
 
 
-class OneDevice:
+class OneDevice(Transport):
     """Base of Transports whose process has one block, its `block`, on JAX's default device."""
 
     devices = 1
@@ -61,15 +62,6 @@ class OneDevice:
 
     def join(self, pieces):
         return pieces[0]
-
-    def get(self, tree):
-        return jax.tree.map(np.asarray, tree)
-
-    def any(self, flag: bool) -> bool:
-        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
-
-    def barrier(self) -> None:
-        self.any(False)
 
 
 @dataclass(frozen=True)

@@ -8,41 +8,43 @@ or column.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
 from functools import wraps
+from math import gcd
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ...errors import SetupError
 from ..decomposition import Block, Span, block, split
-from .mesh import AXES, cuts, mesh_of, rectangle, spec
+from . import Transport
 
+AXES = ("y", "x")
 OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
-class Sharded:
-    """The Transport of a run on `devices` devices of each process.
+class Sharded(Transport):
+    """The Transport of a run on `devices` devices of each process, arranged in the `mesh` [py, px].
 
-    Args:
-        layout: blocks in y and x, as many as there are devices in all processes.
-        ny, nx: cells of the grid.
-        devices: number of devices of this process.
-
-    Attributes:
-        mesh: the devices as [py, px]; those of a process are a rectangle.
-        local, processes: rows and columns of blocks that a process has, and of processes.
+    Those of a process are a rectangle of `local` rows and columns; there are `processes` rows and columns of these.
     """
 
     name = "sharded"
 
     def __init__(self, layout: tuple[int, int], ny: int, nx: int, devices: int):
-        self.layout, self.cells, self.devices = layout, (ny, nx), devices
-        self.local = rectangle(devices, layout)
+        self.layout, self.devices = layout, devices
+        columns = gcd(devices, layout[1])
+        self.local = devices // columns, columns
         self.processes = layout[0] // self.local[0], layout[1] // self.local[1]
         self.mesh = mesh_of(self.local, self.processes)
         self.rank, self.size = jax.process_index(), self.processes[0] * self.processes[1]
+        #: Rows of the blocks, and their columns; the first of each is the longest.
+        self.spans = split(ny, layout[0]), split(nx, layout[1])
+        self.shape, self.smallest = (tuple(spans[end].length for spans in self.spans) for end in (0, -1))
         self.block = self.block_of(self.rank)
         places = [number for number, device in enumerate(self.mesh.devices.flat) if device.process_index == self.rank]
         self._devices = [self.mesh.devices.flat[number] for number in places]
@@ -50,34 +52,20 @@ class Sharded:
 
     def block_of(self, rank: int) -> Block:
         """A process's part of the grid."""
-        parts = zip(self._spans, divmod(rank, self.processes[1]), self.local, strict=True)
+        parts = zip(self.spans, divmod(rank, self.processes[1]), self.local, strict=True)
         spans = (spans[place * local : (place + 1) * local] for spans, place, local in parts)
         return Block(rank, self.processes, *(Span(some[0].start, some[-1].stop, some[0].size) for some in spans))
 
-    @property
-    def _spans(self) -> list[list[Span]]:
-        """The rows of the blocks, and their columns."""
-        return [split(size, parts) for size, parts in zip(self.cells, self.layout, strict=True)]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(rows, columns) of a field in a jitted program: those of the largest block."""
-        return tuple(spans[0].length for spans in self._spans)
-
-    @property
-    def smallest(self) -> tuple[int, int]:
-        return tuple(spans[-1].length for spans in self._spans)
-
     def extent(self):
-        if self.smallest == self.shape:
-            return None
-        return self._of_place([[span.length for span in spans] for spans in self._spans])
+        return None if self.smallest == self.shape else self._of_place(lambda span: span.length)
 
     def offset(self):
-        return self._of_place([[span.start for span in spans] for spans in self._spans])
+        return self._of_place(lambda span: span.start)
 
-    def _of_place(self, numbers):
-        return [jnp.asarray(of)[place] for of, place in zip(numbers, self.place(), strict=True)]
+    def _of_place(self, number):
+        """A number of the rows of the block of a program, and one of its columns."""
+        lists = zip(self.spans, self.place(), strict=True)
+        return [jnp.asarray([number(span) for span in spans])[place] for spans, place in lists]
 
     def place(self):
         return tuple(jax.lax.axis_index(axis) for axis in AXES)
@@ -113,11 +101,8 @@ class Sharded:
                 return program(*args, **kwargs)
 
             arrays = [leaves[place] for place in places]
-            specs = {
-                "in_specs": tuple(spec(array.ndim) for array in arrays),
-                "out_specs": self._specs(on_block, arrays),
-            }
-            return jax.shard_map(on_block, mesh=self.mesh, check_vma=False, **specs)(*arrays)
+            given, made = tuple(spec(array.ndim) for array in arrays), self._specs(on_block, arrays)
+            return jax.shard_map(on_block, mesh=self.mesh, in_specs=given, out_specs=made, check_vma=False)(*arrays)
 
         return jax.jit(on_all_blocks, **options)
 
@@ -190,9 +175,6 @@ class Sharded:
 
         return jax.tree.map(whole, *pieces)
 
-    def get(self, tree):
-        return self.join(self.pieces(tree))
-
     def _window(self, block):
         """The slices of a block in a field of the process's part."""
         spans = zip((block.y, block.x), (self.block.y, self.block.x), strict=True)
@@ -234,12 +216,6 @@ class Sharded:
         found = everyone(room)
         return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
 
-    def any(self, flag: bool) -> bool:
-        return bool(self.reduce(np.asarray(flag, dtype=np.int64), "max"))
-
-    def barrier(self) -> None:
-        self.any(False)
-
 
 def everyone(array: np.ndarray) -> np.ndarray:
     """The arrays of all processes, stacked; sent as bytes, since JAX would round double precision."""
@@ -248,3 +224,48 @@ def everyone(array: np.ndarray) -> np.ndarray:
     bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
     found = np.asarray(process_allgather(bytes_))
     return found.view(array.dtype).reshape(-1, *array.shape)
+
+
+def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
+    """The first devices of each process, arranged like blocks: `processes` rectangles of `local` rows and columns."""
+    devices, size = local[0] * local[1], processes[0] * processes[1]
+    provide(devices)
+    if jax.process_count() != size:
+        raise SetupError(
+            f"a run on {size} processes, but JAX knows of {jax.process_count()}: each calls "
+            "jax.distributed.initialize before anything else of JAX, or `swmodel run` starts them"
+        )
+    first = [[device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)]
+    by_process = np.array(first, dtype=object).reshape(*processes, *local)
+    return Mesh(by_process.swapaxes(1, 2).reshape(processes[0] * local[0], processes[1] * local[1]), AXES)
+
+
+def provide(devices: int) -> None:
+    """Make sure that this process has so many devices; else raise a SetupError.
+
+    Processors are split into so many, unless JAX has started already or JAX_NUM_CPU_DEVICES is set.
+    """
+    if "JAX_NUM_CPU_DEVICES" not in os.environ:
+        with contextlib.suppress(RuntimeError):  # JAX has started
+            jax.config.update("jax_num_cpu_devices", devices)
+    if (there := jax.local_device_count()) < devices:
+        words = "; JAX had started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
+        raise SetupError(f"{devices} devices are asked for, and there are {there}{words}")
+
+
+def processes(devices: int) -> int:
+    """How many processes JAX knows of, once each has its devices, as `provide` makes sure."""
+    provide(devices)
+    return jax.process_count()
+
+
+def spec(ndim: int) -> PartitionSpec:
+    """How an array with so many axes lies on the mesh: numbers on all devices, arrays in blocks."""
+    if ndim < 2:
+        return PartitionSpec(AXES) if ndim else PartitionSpec()
+    return PartitionSpec(*[None] * (ndim - 2), *AXES)
+
+
+def cuts(ndim: int, layout: tuple[int, int]) -> tuple[int, ...]:
+    """Into how many parts each axis of the array of all blocks is cut: `spec` in numbers."""
+    return (*[1] * (ndim - 2), *layout) if ndim > 1 else (layout[0] * layout[1],) * ndim

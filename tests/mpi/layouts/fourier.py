@@ -1,6 +1,4 @@
-"""Transforms: bits, derivatives, messages that are cut."""
-
-from dataclasses import replace
+"""Transforms: bits, derivatives, messages."""
 
 from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, fields, other_bits, placed
 
@@ -9,8 +7,6 @@ from swmodel.parallel.transport import connect
 
 NY, NX = 13, 17
 PHASES = (((1, 2),), ((3, 1),), ((2, 2),))
-#: Bytes of a message: some of the parts that are sent are shorter, some several times longer, and it divides none.
-LARGEST = 100
 
 
 def messages(transport):
@@ -20,12 +16,8 @@ def messages(transport):
 
 
 def results(layout):
-    """What is found on a layout; on the last one also with walls in one direction, and with messages that are cut."""
+    """What is found on a layout; on the last one also with walls in one direction."""
     transport = connect("mpi", layout, NY, NX)
     found = {"derivatives": error_of_derivatives(transport), "messages": messages(transport)}
-    found["energies"] = energies(transport)
-    if layout != (2, 2):
-        return found | {"other bits": other_bits(transport, "float64", TWO)}
-    cut = replace(transport, largest=LARGEST)
-    found |= {"messages cut": messages(cut), "other bits cut": other_bits(cut, "float32", FOUR)}
-    return found | {"other bits": other_bits(transport, "float64", FOUR)}
+    pairs = FOUR if layout == (2, 2) else TWO
+    return found | {"energies": energies(transport), "other bits": other_bits(transport, "float64", pairs)}

@@ -21,9 +21,7 @@ import jax
 from mpi4py import MPI
 
 import swmodel.model.domain
-from swmodel.parallel import transport
 from swmodel.parallel.abort import abort
-from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport import messages, mpi
 from swmodel.parallel.transport.programs import jitted
 
@@ -51,9 +49,7 @@ def of_layouts(name, phases, compute) -> dict:
 
 def connect_within(group):
     """Let the transport "mpi" connect the ranks of a group."""
-    place = {"rank": group.Get_rank(), "size": group.Get_size()}
     messages.DEVICE_COMM, mpi.HOST_COMM = group, group.Clone()
-    transport.TRANSPORTS["mpi"] = lambda layout, ny, nx, devices: mpi.Mpi(block(place["rank"], layout, ny, nx), **place)
     jitted.cache_clear()  # programs are kept by layout, and send within the group that they were made in
 
 

@@ -12,10 +12,12 @@ import numpy as np
 from mpi4py import MPI
 from support.own_run import WIND, drag, gradient_of_energy, nudge, simulation
 from support.stormy_sea import sea
+from support.unchecked import unchecked
 
 import swmodel
 from swmodel.errors import exit_code
 
+SMALL = {"grid.nx": 23, "grid.ny": 11, "run.steps": 6, "output.every_steps": 3, "run.executor": "native"}
 STORMY = {"run__executor": "native", "run__nproc": 2, "output__every_steps": 7}
 FOLDER, RANK = Path(sys.argv[1]), MPI.COMM_WORLD.rank
 told = {}
@@ -54,7 +56,6 @@ if RANK == 0:
     one.every("2 steps", nudge)
 some.every("2 steps", lambda model: RANK or some.every("5 steps", nudge))
 attempt("called by one", lambda: one.advance(4))
-attempt("run by one", lambda: one.run(FOLDER / "one"))
 attempt("asked for by one", lambda: some.advance(4))
 attempt("differs", lambda: simulation(eta=lambda at: 0.01 * RANK + 0 * at.x))
 attempt("shape", lambda: simulation(eta=np.zeros((3, 3)) if RANK == 1 else 0.0))
@@ -63,10 +64,17 @@ attempt("part", lambda: simulation(eta=swmodel.local(np.zeros((3, 3)))))
 attempt("part of one", lambda: simulation(eta=swmodel.local(np.zeros(block.shape)) if RANK == 1 else 0.0))
 attempt("options", lambda: swmodel.Simulation("rest", {"grid.nx": 20, "grid.ny": 10, "time.dt": 1.0 + RANK}))
 attempt("set differs", lambda: stopped.set(eta=0.01 * RANK))
-attempt("set others", lambda: stopped.set(**{"uv"[RANK]: 0.0}))
-attempt("set shape", lambda: stopped.set(eta=np.zeros((3, 3)) if RANK == 1 else 0.0))
 told["gradient"] = MPI.COMM_WORLD.allgather(gradient_of_energy().tolist())
 attempt("checkpoint", lambda: gradient_of_energy(jax.checkpoint))
+plain = swmodel.Simulation(swmodel.load("jet", SMALL, environ={}))
+plain.run(FOLDER / "plain", lambda event: None)
+attempt("overwriting", lambda: plain.run(FOLDER / "plain"))
+attempt("at its end", lambda: swmodel.Simulation.from_restart(FOLDER / "plain").run(FOLDER / "plain"))
+longer = swmodel.load("jet", SMALL | {"run.steps": 9}, environ={})
+restart = FOLDER / "plain/restart/step-0000000006.nc"
+attempt("longer", lambda: swmodel.Simulation(longer, restart=restart).run(FOLDER / "plain"))
+options = SMALL | {"time.dt": 4000.0, "run.nproc": 2}
+attempt("unstable", lambda: swmodel.Simulation(unchecked(swmodel.load("jet", options, environ={}))).advance(60))
 attempt("weather", lambda: swmodel.Simulation(sea("recorded", FOLDER, **STORMY)).run(FOLDER / "weather"))
 if RANK == 0:
     print(json.dumps(told))

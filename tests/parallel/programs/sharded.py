@@ -8,7 +8,6 @@ import itertools
 import json
 import sys
 import tempfile
-import tracemalloc
 
 import jax
 import jax.numpy as jnp
@@ -19,14 +18,9 @@ from support.restarts import data
 from support.spectral_case import spectral_bits
 from support.stormy_sea import sea
 
-from swmodel.executors.native import request_of
-from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of
 from swmodel.model.simulation import Simulation
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.sharded import Sharded
-from swmodel.setup.setup import setup_of
 
 DEVICES = 4
 jax.config.update("jax_num_cpu_devices", DEVICES)
@@ -89,12 +83,8 @@ def small():
     compile_quickly(True)
     return {
         "steps_per_sweep": several_steps_in_a_sweep(),
-        "compiled in steps": compiled_in_steps(),
         "compiled again": compiled_again(),
         "messages": messages(),
-        "there and back": there_and_back(),
-        "peak memory": peak_memory(),
-        "too late": too_late(),
         "spectral": spectral(),
         "series": series(),
     }
@@ -124,14 +114,6 @@ def several_steps_in_a_sweep():
     """Bits of the native step with one and with three steps in a pass over memory."""
     config = of_layout(13, 17, "2x2", run__executor="native")
     return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
-
-
-def compiled_in_steps():
-    """What is compiled in the first steps of a simulation that is made."""
-    simulation = Simulation(of_layout(13, 17, "4x1", run__executor="native"))
-    with compilations() as found:
-        simulation.advance(2)
-    return found
 
 
 def compiled_again():
@@ -174,49 +156,6 @@ def derivatives():
     (_, one), (checks, four) = of(""), of("2x2")
     found = {name: float(np.abs(four[name] - x).max() / np.abs(x).max()) for name, x in one.items()}
     return found | {"dot product": checks.dot_product_error(), "taylor": checks.taylor_slope() - 2}
-
-
-def there_and_back():
-    """Whether arrays put on the devices come back, for every layout, and if blocks have one and two rows."""
-    cases = [(*map(int, layout.split("x")), 13, 17) for layout in LAYOUTS] + [(2, 2, 3, 17)]
-    transports = [Sharded((py, px), ny, nx, DEVICES) for py, px, ny, nx in cases]
-    arrays = [np.random.default_rng(1).standard_normal((2, ny, nx)) for _, _, ny, nx in cases]
-    return [bool((each.get(each.put(a)) == a).all()) for each, a in zip(transports, arrays, strict=True)]
-
-
-def peak_memory():
-    """Most memory that the host takes for the fields of one of four blocks, and for a simulation on four devices.
-
-    The least of three times: what the threads of JAX hold for a moment differs.
-    """
-    config = of_layout(800, 800, "2x2", run__dtype="float32", **TERMS)
-    one = block(0, (2, 2), 800, 800)
-
-    def peak(make):
-        tracemalloc.start()
-        made = make()  # noqa: F841 - what is made is held until the memory is measured
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
-
-    def fields():
-        """The fields of the equations, and the executor's own."""
-        scheme, *more = request_of(setup_of(config))
-        kernel = Kernel(scheme, more[0], scheme.width + 1)
-        grid, params = setup_of(config).static(one)
-        return grid, params, kernel.static_of(grid, params, one.shape)
-
-    static = peak(fields)
-    return static, min(peak(lambda: Simulation(config)) for _ in range(3))
-
-
-def too_late():
-    """The message if more devices are asked for than JAX has started with."""
-    jax.devices()
-    try:
-        Sharded((4, 2), 16, 16, 8)
-    except Exception as error:
-        return [type(error).__name__, str(error)]
 
 
 print(json.dumps(globals()[sys.argv[1]]()))
