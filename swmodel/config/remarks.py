@@ -24,11 +24,7 @@ RECORDS = 10_000
 
 
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
-    """The remarks on a resolved configuration and the Sources that it was made from.
-
-    Args:
-        records: whether there will be records after intervals of time.
-    """
+    """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
     found += [*level_alone(config), *incomplete(config), *filled(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found

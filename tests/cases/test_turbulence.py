@@ -34,10 +34,9 @@ def measured(config, u, v):
     return np.arange(sums.size), sums
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(range(-2, 9), range(31, 52)), (range(20, 40), range(-2, 3))])
 @pytest.mark.parametrize("overrides", [{}, WALLS | {"case.balance": "nonlinear", "case.slope": -3.0}])
-def test_values_have_the_same_bits_on_any_block(rows, columns, overrides):
-    config = load(overrides)
+def test_values_have_the_same_bits_on_any_block(overrides):
+    config, rows, columns = load(overrides), range(-2, 9), range(31, 52)
     inside = np.ix_(np.array(rows) % config.grid.ny, np.array(columns) % config.grid.nx)
 
     for name in ("eta", "u", "v"):
@@ -45,13 +44,7 @@ def test_values_have_the_same_bits_on_any_block(rows, columns, overrides):
 
 
 @pytest.mark.parametrize(
-    "overrides",
-    [
-        {},
-        {"case.seed": 2, "case.speed": 2.0, "grid.nx": 20},
-        {"grid.ny": 64, "grid.dy": 1e3},
-        {"case.slope": -3.0, "case.wavenumber": 3},
-    ],
+    "overrides", [{"case.seed": 2, "case.speed": 2.0, "grid.nx": 20}, {"case.slope": -3.0, "case.wavenumber": 3}]
 )
 def test_energy_is_that_of_the_spectrum(overrides):
     config = load(overrides)
@@ -90,7 +83,7 @@ def test_pressure_balances_the_coriolis_force_on_the_grid(overrides):
     np.testing.assert_allclose(pressure[:, inside], balance[:, inside], atol=1e-12 * np.abs(pressure).max())
 
 
-@pytest.mark.parametrize("overrides", [{}, WALLS, CLOSED])
+@pytest.mark.parametrize("overrides", [WALLS, CLOSED])
 def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
     """The model's own tendency of the divergence, where the layer is so deep that its thickness hardly varies."""
     rates = {}

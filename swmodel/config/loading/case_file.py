@@ -75,8 +75,11 @@ def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[
         keys = set() if isinstance(value, type) else value.model_fields_set - set(IDENTITY)
         return cls, {("case", key): Given(getattr(value, key), f"case.{key}") for key in keys}
     if value == NO_FILE:
-        name = identity["name"].value if "name" in identity else "case"
-        return stand_in(name, options), {("case", "file"): file}
+        words = (identity["name"].value if "name" in identity else "case").split("_")
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+        made: Any = {key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()}
+        cls = create_model("".join(word.capitalize() for word in words), __base__=Case, **made)
+        return cls, {("case", "file"): file}  # a run has recorded its fields
     place = file.place and f"{file.place}: "
     if not isinstance(value, str):
         raise ConfigError([f"{place}must be the name of a file, not {show(value)}"])
@@ -90,19 +93,8 @@ def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[
     return case, {("case", "file"): Given(os.path.abspath(path), file.place), **pinned}
 
 
-def stand_in(name: str, options: Mapping[str, Any]) -> type[Case]:
-    """A case with the name and the options of one given in Python: a run has recorded its fields."""
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    made: Any = {key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()}
-    return create_model("".join(word.capitalize() for word in name.split("_")), __base__=Case, **made)
-
-
 def case_of(table: Mapping[str, Any], text: str | None) -> type[Case]:
-    """The case that the table [case] of a run's configuration names.
-
-    Args:
-        text: what its file holds, where it is a user's own.
-    """
+    """The case that the table [case] of a run's configuration names; `text` is that of the file of a user's own."""
     file = table.get("file")
     if file and file != NO_FILE:
         if not text:

@@ -26,10 +26,8 @@ PAIRS = ("lon", "lat"), ("x", "y")
 def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) -> list[Layer]:
     """The layers with what their last `grid.file` and `open_sides.tide` stand for in place of these keys.
 
-    A key that the same layer or a later one gives comes first; those of [grid] must agree with the file.
-
-    Args:
-        convert: function of (section, key) and Given to the value as Python wants it.
+    A key that the same layer or a later one gives comes first; those of [grid] must agree with the file. `convert`
+    gives the value of ((section, key), Given) as Python wants it.
     """
     sides = [layer[SIDES].value for layer in layers if SIDES in layer]
     for at in (GRID, TIDE):

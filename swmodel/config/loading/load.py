@@ -74,14 +74,10 @@ def is_source(value) -> bool:
 
 
 def gather(source, overrides=(), environ=None) -> Sources:
-    """The Sources of a configuration; see `load`.
-
-    Raises:
-        ConfigError: there is no such case or file.
-    """
+    """The Sources of a configuration; see `load`. ConfigError: there is no such case or file."""
     problems: list[str] = []
     python = source.python if isinstance(source, Config) else None
-    variables = {} if python else os.environ if environ is None else environ
+    variables = {} if python is not None else os.environ if environ is None else environ
     classes = {section: section_class(section) for section in SECTIONS}
     known = [(section, key) for section in SECTIONS for key in classes[section].model_fields]
     layers = [

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ... import cases
 from ...errors import ConfigError, suggest, unknown
 from ..messages import describe_mistake, elements, kind
-from ..options.case import Case
+from ..options.case import Case, name_of
 from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid, cells_between
 from ..options.input import Python
 from ..options.model import ALTERNATIVES, Config, Section, section_class
@@ -57,9 +57,14 @@ def merge(sources: Sources, complete: bool = False) -> Config:
             if section != "case" or case is not None:
                 problems += [complaint(detail, cls, values, section) for detail in error.errors()]
     if "grid" in sections:
-        for key, words in sections["grid"].contradictions().items():
-            place = merged["grid", key].place if ("grid", key) in merged else f"grid.{key}"
-            problems.append(f"{place}: {words}")
+        wrong = sections["grid"].contradictions()
+        places = {key: given.place for (section, key), given in merged.items() if section == "grid"}
+        problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
+        kind_now = sections["grid"].kind
+        if case is not None and not wrong and kind_now not in case.kinds:
+            names = ", ".join(name for name in cases.names() if kind_now in cases.get(name).kinds)
+            only = f"the formulas of the case {name_of(case)} are made for {' or '.join(case.kinds)} only"
+            problems.append(f"grid.kind: {only}; for {kind_now} there are {names}: case.name")
     if problems:
         raise ConfigError(dict.fromkeys(problems))
     if sources.python is not None:
@@ -68,13 +73,7 @@ def merge(sources: Sources, complete: bool = False) -> Config:
     time = sections["time"]
     if not complete and not time.start:
         sections["time"] = time.model_copy(update={"start": sections["case"].start_date()})
-    try:
-        return Config(**sections)
-    except ValidationError as error:  # sections that are right, and do not go together
-        kind_now = sections["grid"].kind
-        names = ", ".join(name for name in cases.names() if kind_now in cases.get(name).kinds)
-        known = f"; for {kind_now} there are {names}: case.name"
-        raise ConfigError([f"{detail['ctx']['error']}{known}" for detail in error.errors()]) from None
+    return Config(**sections)
 
 
 def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:

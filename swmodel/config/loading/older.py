@@ -7,28 +7,37 @@ The section [own] is [python]. A section [tracer] is a table [[tracer]]. Keys of
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ocean.elements import array_of, element, index_of
-from ...ocean.terms.outside import ARRAYS, NAMES
+from ...ocean.terms.outside import ARRAYS, NAMES, PARTS
 from ...setup.fields.netcdf_input.errors import remark
 from ...setup.fields.netcdf_input.source import parse
 from .sources import Given, Layer, from_mapping, read_text
 
 #: Sections that this version does not have.
 READ = ("tracer", "own")
+#: Fields of the tide outside, as earlier versions called them: {"outside_m2_cosine": "outside_tide_level[M2,cosine]"}.
+TODAY = {
+    f"{array.replace('tide_level', 'tide').replace('tide', name.lower())}_{part}": element(array, name, part)
+    for array in ARRAYS
+    for name in NAMES
+    for part in PARTS
+}
+EARLIER = {now: name for name, now in TODAY.items()}
+
 #: The keys of today that stand for those of earlier versions.
 TRACERS, FIELDS, CONTROLS = ("physics", "tracers"), ("python", "fields"), ("assimilation", "controls")
 CONSTITUENTS = ("open_sides", "constituents")
 #: Those with an element for each constituent, and that of one without a value.
 LISTS = {("open_sides", "amplitude"): 0.0, ("open_sides", "phase"): 0.0, **{("input", array): "" for array in ARRAYS}}
-
-#: Keys of a constituent in [open_sides]; fields of its tide in [input], in Python and in [assimilation].
-NUMBER = re.compile(rf"({'|'.join(NAMES).lower()})_(amplitude|phase)")
-FIELD = re.compile(rf"outside_({'|'.join(NAMES).lower()})_(transport_[xy]_)?(cosine|sine)")
-PATTERNS = {"open_sides": NUMBER, "input": FIELD, "assimilation": re.compile(f"sigma_{FIELD.pattern}")}
+#: Keys of a constituent: its name and the key of its number; of its files, of which each part had one.
+NUMBERS = {("open_sides", f"{name.lower()}_{key}"): (name, key) for name in NAMES for key in ("amplitude", "phase")}
+FILES = {("input", name): (array_of(now), *index_of(now)) for name, now in TODAY.items()}
+#: Errors of the first guess: an array has one.
+SIGMAS = {("assimilation", f"sigma_{name}"): f"sigma_{array_of(now)}" for name, now in TODAY.items()}
+OLD = {*NUMBERS, *FILES, *SIGMAS}
 
 
 def renewed(tables: dict) -> dict:
@@ -41,12 +50,9 @@ def renewed(tables: dict) -> dict:
 
 
 def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str], quiet: bool = False) -> list[Layer]:
-    """The layers with today's keys in place of the earlier ones, of which a line is logged.
+    """The layers with today's keys in place of the earlier ones, of which a line is logged unless `quiet`.
 
-    Args:
-        convert: function of (section, key) of today and Given to the value as Python wants it.
-        problems: what is wrong is added to it.
-        quiet: nothing is logged.
+    `convert` gives the value of ((section, key) of today, Given) as Python wants it.
     """
     found: list[Layer] = []
     tide: dict[str, dict] = {}
@@ -63,47 +69,29 @@ def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str], qu
         found.append(new | made)
         written = [f"{'.'.join(at)} = {each.value}" for at, each in made.items() if each.value not in ([], ())]
         if written and not quiet:
-            remark(f"{next(iter(old.values())).place} is an earlier form; write {', '.join(written)}")
+            remark(f"{next(iter(made.values())).place} is an earlier form; write {', '.join(written)}")
     return found
 
 
 def is_old(at: tuple[str, str], given: Given) -> bool:
     """Whether a key is one of earlier versions; they had `input.tracer` without any tracer, too."""
-    return at[0] in READ or bool(match_of(at)) or (at == ("input", "tracer") and not given.value)
+    return at[0] in READ or at in OLD or (at == ("input", "tracer") and not given.value)
 
 
 def renamed(at: tuple[str, str]) -> tuple[str, str]:
-    """Section and key as this version calls them: an array of the tide has one error of the first guess."""
-    if at[0] == "assimilation" and (match := match_of(at)):
-        return at[0], f"sigma_{array_of(element_of(match))}"
-    return ("python", at[1]) if at[0] == "own" else at
-
-
-def match_of(at: tuple[str, str]) -> re.Match | None:
-    """The match of a key of one constituent."""
-    section, key = at
-    return PATTERNS[section].fullmatch(key) if section in PATTERNS else None
+    """Section and key as this version calls them."""
+    return ("python", at[1]) if at[0] == "own" else (at[0], SIGMAS.get(at, at[1]))
 
 
 def today(text: Any) -> Any:
     """The text that records a field of Python, or its name, as this version writes it."""
-    name, *rest = str(text).split() or [""]
-    match = FIELD.fullmatch(name)
-    return " ".join([element_of(match), *rest]) if match else text
-
-
-def element_of(match: re.Match) -> str:
-    """The element of today for a field of one constituent."""
-    constituent, of, part = match.groups()
-    return element(f"outside_tide_{(of or 'level').removesuffix('_')}", constituent.upper(), part)
+    name = str(text).split(" ")[0]
+    return str(text).replace(name, TODAY[name], 1) if name in TODAY else text
 
 
 def earlier(name: str) -> str:
     """What earlier versions called an element; any other field has the same name."""
-    if not index_of(name):
-        return name
-    array, (constituent, part) = array_of(name).removeprefix("outside_tide_"), index_of(name)
-    return f"outside_{constituent.lower()}_{'' if array == 'level' else array + '_'}{part}"
+    return EARLIER.get(name, name)
 
 
 def of_tracer(old: Layer, tables: bool, problems: list[str]) -> Layer:
@@ -113,8 +101,8 @@ def of_tracer(old: Layer, tables: bool, problems: list[str]) -> Layer:
     upwind, initial = values["transport"] == "upwind", values["initial"]
     wrong = len(values) > 2 or values["transport"] not in ("none", "upwind") or not isinstance(initial, int | float)
     if wrong or (upwind and tables) or (initial and not upwind):
-        key, given = next(iter(section.items()))
-        problems.append(f"{given.place}: an earlier version had a section [tracer]; write tables [[tracer]] alone")
+        place = next(iter(section.values())).place
+        problems.append(f"{place}: an earlier version had a section [tracer]; write tables [[tracer]] alone")
     elif upwind:
         table = {"name": "tracer", "initial": initial, "diffusivity": 0.0}
         return {TRACERS: Given([table], section["transport"].place)}
@@ -124,8 +112,7 @@ def of_tracer(old: Layer, tables: bool, problems: list[str]) -> Layer:
 def of_tide(tide: dict[str, dict], layer: Layer, old: Layer, convert: Callable, problems: list[str]) -> Layer:
     """The lists that stand for keys of single constituents, on top of the lists of the layers before.
 
-    Args:
-        tide: {constituent: {key of LISTS: value}} so far, which is brought up to date.
+    `tide` has {constituent: {key of LISTS: value}} so far, and is brought up to date.
     """
     if CONSTITUENTS in layer:
         tide.clear()
@@ -135,21 +122,22 @@ def of_tide(tide: dict[str, dict], layer: Layer, old: Layer, convert: Callable, 
             tide[name][at] = value
     before, place, parts = bool(tide), "", {}
     for at, given in old.items():
-        if at[0] in ("open_sides", "input") and (match := match_of(at)):
-            name, value, place = match[1].upper(), value_of(given), place or given.place
-            if at[0] == "open_sides":
-                tide.setdefault(name, {})[at[0], match[2]] = value
-            else:
-                path = os.path.abspath(given.folder / str(value)) if value else ""
-                parts.setdefault((name, array_of(element_of(match))), {})[match[3]] = path
+        value = value_of(given)
+        if at in NUMBERS:
+            name, key = NUMBERS[at]
+            tide.setdefault(name, {})["open_sides", key] = value
+        elif at in FILES:
+            array, name, part = FILES[at]
+            parts.setdefault((name, array), {})[part] = os.path.abspath(given.folder / str(value)) if value else ""
+        place = place or (given.place if at in NUMBERS | FILES else "")
     for (name, array), files in parts.items():
         entry = entry_of(files.get("cosine", ""), files.get("sine", ""))
         if entry is None:
             problems.append(f"{place}: {array} has an entry of two variables of one file, FILE:AMPLITUDE,LAG")
         tide.setdefault(name, {})["input", array] = entry
-    for match in (FIELD.fullmatch(str(text).split(" ")[0]) for text in listed(convert, FIELDS, layer)):
-        if match:
-            tide.setdefault(match[1].upper(), {})["in Python", ""] = True
+    for text in listed(convert, FIELDS, layer):
+        if now := TODAY.get(str(text).split(" ")[0]):
+            tide.setdefault(index_of(now)[0], {})["in Python", ""] = True
             place = place or layer[FIELDS].place
     names = [name for name in NAMES if any(each for at, each in tide.get(name, {}).items() if at[1] != "phase")]
     if not place or not (names or before):

@@ -1,22 +1,18 @@
-"""The terms of the user's own: that they can be computed, what identifies them, and that they stay the same in a run.
-
-A function of a term may read what nobody sees from outside: globals, attributes, dicts, files. JAX and the native step
-keep what it computed when they recorded it. So each run has Terms of its own, with programs of their own; and wherever
-such a Term is recorded once more, it is compared with what it computed at first.
-"""
+"""The terms of the user's own: that they can be computed, what identifies them, and that each run has its own."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ...errors import ConfigError, UsageError, failure
 from ...ocean.flow import Flow
-from ...ocean.own_term import NUMBERS, TIME_STEP, place_of
-from ...ocean.patch import BeyondHalo, Patch
+from ...ocean.own_term import NUMBERS, place_of
+from ...ocean.patch import BeyondHalo
 from ...ocean.reach import CELLS, WIDEST, small_block
 from ...ocean.scheme import Scheme
 from ...ocean.table import COEFFICIENTS
@@ -27,15 +23,15 @@ from ...setup.setup import Setup
 SEED, EACH, DIGITS = 11, 8, "%.5e"
 #: Difference of a tendency, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-6
-#: The times at which a term is compared with itself, s since the start of the run.
-TIMES = 1.0, 1e9
 
 
 def check_terms(setup: Setup) -> None:
     """See that the terms of the user's own can be computed."""
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.own]
-    problems += [f"terms: there are two called {name}; rename one" for name in {*names} if names.count(name) > 1]
+    problems += [
+        f"terms: there are two called {name}; give one another name" for name in {*names} if names.count(name) > 1
+    ]
     for term in scheme.own:
         asked = [row.name for row in term.coefficients if row.name not in COEFFICIENTS]
         of_case = [name for name in asked if callable(getattr(config.case, name, None))]
@@ -73,12 +69,7 @@ def check_cells(term: Term, scheme: Scheme, parameters: Mapping) -> None:
 
 
 def identity(term: Term, scheme: Scheme, parameters: Mapping) -> str:
-    """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits.
-
-    Args:
-        scheme: of the run, which says what fields there are.
-        parameters: by the names of terms.
-    """
+    """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits."""
     rates = rates_of(term, scheme, parameters)
     some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
     words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
@@ -88,9 +79,7 @@ def identity(term: Term, scheme: Scheme, parameters: Mapping) -> str:
 def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDEST) -> dict[str, np.ndarray]:
     """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
 
-    Args:
-        parameters: by the names of terms, and of other params that are not random.
-        width: of the halo.
+    `parameters` are by the names of terms; `width` is that of the halo.
     """
     alone = replace(scheme, terms=(), own=(term,))
     drawn, cut = np.random.default_rng(SEED), WIDEST - width
@@ -116,35 +105,10 @@ def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDES
 
 
 def with_fresh_terms(setup: Setup) -> Setup:
-    """The Setup with Terms of the user's own that no other run has, each of which is `Unchanged`."""
-    scheme = setup.scheme
-    fresh = tuple(replace(term, tendency=Unchanged(term, scheme)) for term in scheme.own)
-    return replace(setup, scheme=replace(scheme, own=fresh))
+    """The Setup with Terms of the user's own that no other run has, so that it has programs of its own.
 
-
-class Unchanged:
-    """The tendency of a term, as long as it computes what it computed when this object was made."""
-
-    def __init__(self, term: Term, scheme: Scheme):
-        self.__wrapped__ = term.tendency
-        self._term, self._scheme = term, scheme
-        self._first = self._rates()
-
-    def __call__(self, flow, params, now):
-        first, rates, term = self._first, self._rates(), self._term
-        same = first.keys() == rates.keys() and all(
-            np.allclose(first[name], rates[name], rtol=1e-9, atol=0.0, equal_nan=True) for name in rates
-        )
-        if not same:
-            raise UsageError(
-                f"terms: {place_of(term.tendency)}: {term.name} no longer computes what it did when the run was made: "
-                "a global, an attribute or a dict that it reads has changed. Let each run have a function of its own, "
-                f"as functools.partial({term.name}, rate=1e-4), or finish one before the next is made"
-            )
-        return term.tendency(flow, params, now)
-
-    def _rates(self) -> dict[str, np.ndarray]:
-        """Tendencies of random fields, each row of which is at its own time."""
-        edge = WIDEST + 1
-        times = np.geomspace(*TIMES, CELLS + 2 * edge)[:, None]
-        return rates_of(self._term, self._scheme, {TIME_STEP.name: Patch(times, (-edge, -edge))})
+    A function may read what nobody sees from outside: globals, attributes, dicts, files. JAX and the native step keep
+    what it computed when they recorded it.
+    """
+    fresh = tuple(replace(term, tendency=partial(term.tendency)) for term in setup.scheme.own)
+    return replace(setup, scheme=replace(setup.scheme, own=fresh))

@@ -49,11 +49,8 @@ def option_problem(name: str, field: FieldInfo) -> str:
 def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     """What is wrong with what stands under a name in the class of a case; "" for nothing.
 
-    A function of the SIGNATURE must be that of a field, unless its name begins with an underscore: so no field is left
-    out because its name is misspelt.
-
-    Args:
-        known: names of fields, with those that terms of the case ask for.
+    A function of the SIGNATURE must be that of a field, one of the names `known`, unless its name begins with an
+    underscore: so no field is left out because its name is misspelt.
     """
     varies = name in VARIABLES and VARIABLES[name].varies
     fits = parameters(value) == SIGNATURE or in_time(value)

@@ -3,11 +3,9 @@
 import os
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from swmodel import cases, errors, load
-from swmodel.config import ConfigError, to_toml
+from swmodel.config import ConfigError
 from swmodel.errors import LONGEST_LINE, LONGEST_QUOTE, MOST_LINES, as_line
 
 
@@ -230,26 +228,3 @@ def test_signs_that_command_a_terminal_are_shown_as_text(tmp_path):
         ":1: grid.a\\x1b[31mb\\nc",
         ":1: x\\x07\\x9by.k",
     }
-
-
-def loads_or_explains(path, source):
-    """Load, write as TOML and load that; a ConfigError must have lines, none in the words of the validation library."""
-    try:
-        config = load(source, (), {})
-    except ConfigError as error:
-        lines = error.problems
-        return bool(lines) and not any("pydantic" in line or "Input should" in line for line in lines)
-    path.write_text(to_toml(config))
-    return load(path, environ={}) == config
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("any") / "any.toml"
-
-
-@settings(max_examples=150, deadline=None)
-@given(text=st.text(alphabet="[]=.\"'{}#\n abgridnx123-", max_size=40))
-def test_any_text_of_a_file_either_loads_or_is_a_configuration_error(path, text):
-    path.write_text(text)
-    assert loads_or_explains(path.with_name("again.toml"), path)

@@ -125,8 +125,6 @@ def test_one_source_may_give_the_size_of_the_domain_and_of_a_cell_if_they_agree(
     wrong = r"my\.toml:4: grid\.ly: 3\.001 m are not ny dy = 30 x 0\.1 m; leave out ly or dy"
     with pytest.raises(ConfigError, match=wrong):
         load(file(f"{both}3.001\n"), environ={})
-    with pytest.raises(ValueError, match="lx: 7 m are not nx dx = 360 x 1 m; leave out lx or dx"):
-        Config(grid=Grid(dx=1.0, lx=7.0))
 
 
 @pytest.mark.parametrize(
@@ -149,10 +147,6 @@ def test_a_run_goes_on_with_others_processes_devices_and_transports(file, overri
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
 
 
-def test_a_layout_that_was_given_beside_no_number_of_processes_stays(file):
-    assert load(file('[run]\nlayout = "2x2"\n'), ["run.nproc=4"], {}).run.layout == "2x2"
-
-
 @pytest.mark.parametrize("layout", ["1x1", "2x1", "3x1", ""])
 @pytest.mark.parametrize(("before", "now"), [(1, 1), (1, 2), (2, 1), (2, 3)])
 def test_processes_that_are_asked_for_and_those_that_are_there_decide_alike_on_the_layout(file, layout, before, now):
@@ -160,15 +154,6 @@ def test_processes_that_are_asked_for_and_those_that_are_there_decide_alike_on_t
     asked = load(source, [f"run.nproc={now}"], {})
     there = for_processes(load(source, environ={}), now)
     assert asked.run == there.run
-
-
-def test_a_configuration_serves_the_processes_that_there_are():
-    """Under mpiexec; the config.toml of a run has the layout and the transport of that run."""
-    run = for_processes(resolve(load("jet", ["run.nproc=2"], {})), 3).run
-    assert (run.nproc, run.layout, run.transport) == (3, "", "auto")
-    run = for_processes(resolve(load("jet", ["run.nproc=4", "run.layout=4x1"], {})), 4).run
-    assert (run.nproc, run.layout, run.transport) == (4, "4x1", "mpi")
-    assert for_processes(load("jet", ["run.layout=3x1"], {}), 3).run.layout == "3x1"
 
 
 VARIANTS = [
@@ -198,6 +183,7 @@ def test_the_resolved_text_needs_nothing_else(file, case):
     again = resolve(load(file(text), environ={}))
     assert again == config
     assert to_toml(again) == text
+    assert config_hash(again) == config_hash(config) != config_hash(load(case, environ={}))
     assert list(tomllib.loads(text)) == list(Config.model_fields)
 
 
@@ -208,26 +194,16 @@ def test_the_template_explains_every_key_with_units_and_choices():
         for key, field in type(section).model_fields.items():
             assert f"# {field.description}" in text
             assert f"\n{key} =" in text or f"\n# {key} =" in text, (name, key)
-    assert "# cell size in x (or give lx) [m]\ndx = 5000.0\n" in text
     assert "# size of the domain in x; dx is lx / nx (or give dx) [m]\n# lx =\n" in text
     assert "# time stepper; ab2, ab3, rk3, rk4, leapfrog\nstepper" in text
-    assert "# length of the run in steps (or give days) [steps]\n# steps =\n" in text
-    assert text.startswith("# The published benchmark")
 
 
 def test_resolved_values():
     overrides = {"grid.nx": 12, "grid.ny": 9, "time.dt": 100.0, "run.days": 0.5, "run.nproc": 3}
     config = load("jet", overrides, {})
     run = resolve(config).run
-    assert (run.steps, run.days, run.layout, run.executor, run.transport) == (
-        432,
-        None,
-        "1x3",
-        fastest_executor(setup_of(config)),
-        "mpi",
-    )
-    alone = resolve(load("jet", {**overrides, "run.nproc": 1}, {})).run
-    assert (alone.layout, alone.transport) == ("1x1", "serial")
+    fastest = fastest_executor(setup_of(config))
+    assert (run.steps, run.days, run.layout, run.executor, run.transport) == (432, None, "1x3", fastest, "mpi")
 
 
 @pytest.mark.parametrize(("days", "steps"), [(0, 0), (1e-9, 1), (149.9 / 864, 150), (150.1 / 864, 150), (1.0, 864)])
@@ -242,13 +218,6 @@ def test_resolving_what_does_not_fit_is_a_configuration_error():
         resolve(load("jet", {"run.layout": "2x2"}, {}))
     with pytest.raises(ConfigError, match=r"^input\.depth: there is no file /none\.nc"):
         resolve(load("jet", {"input.depth": "/none.nc", "time.cfl": 0.1}, {}))
-
-
-def test_the_hash_is_that_of_the_text_and_tells_configurations_apart():
-    config = load("jet", environ={})
-    assert config_hash(config) == config_hash(load("jet", {"run.days": 10.0}, {}))
-    assert config_hash(config) != config_hash(load("jet", {"run.days": 10.5}, {}))
-    assert len(config_hash(config)) == 64
 
 
 def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
@@ -275,13 +244,7 @@ def test_the_number_of_cells_follows_from_their_size_and_that_of_the_domain(over
 
 
 @pytest.mark.parametrize(
-    "overrides",
-    [
-        {"output.every": 3600.0},
-        {"output.every": 3600.0, "restart.every": 5400.0},
-        {"output.every_steps": 5, "run.days": 0.7},
-        {"output.every": 600.0, "output.spectra": 700.0},
-    ],
+    "overrides", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
 )
 def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides):
     bare, given = load("rest", {"output.every_steps": 1, "run.steps": 1}, {}), load("rest", overrides, {})
@@ -290,10 +253,3 @@ def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides)
     assert 0.5 * longest < dt <= longest
     for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
-
-
-def test_a_time_step_that_nothing_asks_to_divide_is_a_round_number():
-    config = load("rest", {"output.every_steps": 5, "run.steps": 7}, {})
-    longest, dt = dt_from_cfl(config, survey(setup_of(config))), resolve(config).time.dt
-    assert 0.99 * longest < dt <= longest
-    assert len(repr(dt)) <= 4

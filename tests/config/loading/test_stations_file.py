@@ -46,7 +46,7 @@ def test_a_file_gives_the_stations_of_the_tables(folder, tmp_path):
         (GOOD.replace("3e5", "3e5 m"), ":5, x", 'must be a number in m, not "3e5 m"'),
         (GOOD.replace("3e5", "nan"), ":5, x", "must be a finite number"),
         (GOOD.replace("buoy,", ""), ":5", "3 values for 4 columns"),
-        (GOOD.replace("buoy", ""), ":5, name", "must be a name"),
+        (GOOD.replace("buoy", ""), ":5, name", "1 to 64 letters"),
         (GOOD.replace(" x,", " lon,"), "", "must name the columns name, lon, lat"),
         ("", "", "must name the columns"),
         ("name,x,y\n", "", "has 0 stations"),

@@ -89,15 +89,6 @@ def test_a_case_for_another_kind_of_grid_is_refused(case, kind, changes):
     assert all(kind in cases.get(name).kinds for name in offered)
 
 
-def test_longitudes_are_asked_of_no_plane():
-    class Lost(Case):
-        def eta(self, config, at):
-            return 0.1 * np.cos(at.lat)
-
-    with pytest.raises(ConfigError, match=r"at\.lat: a plane has no longitudes and latitudes; grid\.kind=latlon has"):
-        check_config(load(Lost, {"run.steps": 1}, environ={}))
-
-
 def test_a_number_of_cells_that_changes_the_domain_is_said_in_degrees():
     changes = {"grid.kind": "latlon", "grid.west": 0.0, "grid.south": 0.0, "grid.dlon": 1.0, "grid.dlat": 1.0}
     sources = gather(Case, changes | {"grid.nx": 60, "grid.ny": 30, "grid.periodic_x": False}, {})
@@ -148,12 +139,3 @@ def test_a_time_step_that_is_too_long_is_refused_with_the_largest():
     words = rf"time.dt: 2000 s is above the largest stable time step of rk4, \d+(\.\d)? s \(.*, {narrowest}"
     with pytest.raises(ConfigError, match=words):
         check_config(config)
-
-
-def test_the_fastest_cell_is_the_deepest_on_the_narrowest_row():
-    depth = np.full((12, 36), 1000.0)
-    depth[11, 20], depth[2, 5] = 4000.0, 5000.0
-    config = configuration(12, 36, {"depth": depth}, sphere=True, grid__south=-20.0, grid__dlat=7.5)
-    cell = survey(setup_of(config)).fastest
-    assert (cell.row, cell.column, cell.h) == (11, 20, 4000.0)
-    assert cell.dx == pytest.approx(metrics(config.grid, [11])["dx"].centre[0, 0])
