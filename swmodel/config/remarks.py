@@ -9,15 +9,11 @@ from ..ocean.coordinates import on_sphere
 from ..setup.checks.outside import filled, incomplete, level_alone, unknown_in_sponge
 from ..setup.checks.stability import dividing
 from ..setup.fields import VECTORS, has_source
-from .loading.load import load
 from .loading.merge import Sources, add_layer
 from .loading.sources import Layer
 from .messages import metres
 from .options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from .options.model import Config
-
-#: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
-SMALL_GRAVITY = 1.0
 
 #: Records whose times are looked at.
 RECORDS = 10_000
@@ -25,7 +21,7 @@ RECORDS = 10_000
 
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
-    found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
+    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config)]
     found += [*level_alone(config), *incomplete(config), *filled(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
@@ -107,18 +103,6 @@ def ramped(config: Config) -> Iterator[str]:
         yield f"tide.ramp: at the end of the run, before {ramp:g} s, the tide is not as large yet as it is given"
     if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
         yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" is after it'
-
-
-def gravity(config: Config) -> Iterator[str]:
-    """Where gravity is not that of the case, and so small that it may be a reduced one."""
-    physics = config.physics
-    if physics.reduced_gravity or physics.gravity >= SMALL_GRAVITY:
-        return
-    if physics.gravity != load(type(config.case), environ={}).physics.gravity:
-        yield (
-            f"physics.gravity = {physics.gravity:g} m s-2: if it is the reduced gravity of a layer over a deep one at "
-            "rest, say so by physics.reduced_gravity=true; eta is then named displacement of the interface"
-        )
 
 
 def rotation(config: Config) -> Iterator[str]:

@@ -32,12 +32,3 @@ def test_error_is_of_second_order(wave):
         )
 
     assert order(*errors) == pytest.approx(2, abs=0.15)
-
-
-@pytest.mark.parametrize(("n", "k"), [(1, 0.01), (2, 0.5), (5, 3.0)])
-def test_branches_satisfy_the_dispersion_relation(n, k):
-    rossby, gravity = (equatorial.dispersion(wave, n, k) for wave in ("rossby", "gravity"))
-
-    for omega in (rossby, gravity):
-        assert omega**3 - k**2 * omega - k == pytest.approx((2 * n + 1) * omega, rel=1e-10)
-    assert -1 < rossby < 0 < 1 < gravity

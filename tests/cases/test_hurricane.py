@@ -28,6 +28,14 @@ TABLE = """time,lon,lat,wind,pressure,radius,outer
 """
 
 
+@pytest.fixture
+def path(tmp_path):
+    """A track in a file."""
+    path = tmp_path / "track"
+    path.write_text(TABLE)
+    return path
+
+
 def test_under_a_storm_without_wind_that_stands_still_nothing_moves():
     still = {"case.speed": 0.0, "wind_drag.air_density": 1e-20, "run.dtype": "float64", "time.stepper": "rk4"}
     model = simulate("hurricane", SMALL | still, 1.0)
@@ -63,8 +71,7 @@ def test_the_surge_of_a_slow_storm_is_the_set_up_of_its_wind_and_pressure():
 
 
 @pytest.mark.parametrize("text", [BEST, HURDAT, TABLE], ids=["ATCF", "HURDAT2", "table"])
-def test_every_kind_of_track_gives_the_same_storm(tmp_path, text):
-    path = tmp_path / "track"
+def test_every_kind_of_track_gives_the_same_storm(path, text):
     path.write_text(text)
     track = best_track.read(path)
     assert [f"{date:%d %H}" for date in track.dates] == ["25 12", "25 18"]
@@ -102,8 +109,7 @@ def test_a_vortex_has_the_largest_wind_at_its_radius_and_the_pressures_asked_for
         (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"),
     ],
 )
-def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
-    path = tmp_path / "track"
+def test_a_track_that_cannot_be_used_is_refused(path, text, words):
     path.write_text(text)
     assert words in refusal({"case.track": str(path)})
 
@@ -137,9 +143,7 @@ def refusal(changes) -> str:
     return str(caught.value)
 
 
-def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(tmp_path):
-    path = tmp_path / "track"
-    path.write_text(TABLE)
+def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(path):
     assert "needs a grid on a sphere" in refusal({"case.track": str(path)})
     track = basin(path, 0.125)
     for beyond in ({"time.start": "2021-08-25T11:59"}, {"time.start": "2021-08-25T15:10"}, {"run.days": 0.26}):
@@ -151,9 +155,7 @@ def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(tmp_path):
         assert "away from the grid" in refusal(track | moved)
 
 
-def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(tmp_path):
-    path = tmp_path / "track"
-    path.write_text(TABLE)
+def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(path, tmp_path):
     model = swmodel.Simulation("hurricane", basin(path) | {"time.dt": 60.0})
     assert model.config.time.start == "2021-08-25T12:00:00"
     model.run(tmp_path / "run")
@@ -166,8 +168,7 @@ def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(tmp_path):
     assert (storm.x, storm.y) == pytest.approx((-90.0 - 0.5 / 3, 20.4))
 
 
-def test_a_track_goes_on_across_the_180th_meridian(tmp_path):
-    path = tmp_path / "track"
+def test_a_track_goes_on_across_the_180th_meridian(path):
     path.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
     storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, (1e5, 1.1e5))
     assert (storm.x, storm.u) == pytest.approx((180.0, 2e5 / 21600))
@@ -180,9 +181,7 @@ def basin(path, days=0.25):
     return sphere | {"case.coast": 50.0, "run.days": days}
 
 
-def test_a_track_crosses_a_basin_in_degrees(tmp_path):
-    path = tmp_path / "track.csv"
-    path.write_text(TABLE)
+def test_a_track_crosses_a_basin_in_degrees(path):
     model = swmodel.Simulation("hurricane", basin(path))
     at = points(model.config.grid, "centre", range(24), range(24))
     for t, lon, lat in ((0.0, -90.0, 20.0), (21600.0, -90.5, 21.2)):
@@ -194,9 +193,9 @@ def test_a_track_crosses_a_basin_in_degrees(tmp_path):
     assert 0.3 < model.field("eta").max() < 3.0
 
 
-def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(tmp_path):
+def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(path, tmp_path):
     """Whatever became of the file; the same track, from wherever, is no other."""
-    path, moved = tmp_path / "track", tmp_path / "moved"
+    moved = tmp_path / "moved"
     path.write_text(HURDAT)
     swmodel.Simulation("hurricane", basin(path, 0.1)).run(tmp_path / "whole")
     swmodel.Simulation("hurricane", basin(path, 0.05)).run(tmp_path / "run")
@@ -215,9 +214,7 @@ def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(tmp_path):
     assert track.dates == best_track.parsed(HURDAT.splitlines(), "").dates
 
 
-def test_a_run_of_a_version_that_recorded_the_name_of_a_track_alone_goes_on(tmp_path):
-    path = tmp_path / "track"
-    path.write_text(HURDAT)
+def test_a_run_of_a_version_that_recorded_the_name_of_a_track_alone_goes_on(path):
     before = to_toml(load("hurricane", basin(path) | {"time.dt": 10.0}, {}))
     without = "".join(line for line in before.splitlines(True) if not line.startswith("storm ="))
     assert differences(without, to_toml(check_config(load("hurricane", basin(path) | {"time.dt": 10.0}, {})))) == []

@@ -11,7 +11,7 @@ from swmodel import load
 from swmodel.cli import main
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import components, dividing, domain, gravity, remarks
+from swmodel.config.remarks import components, dividing, domain, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -108,12 +108,6 @@ def test_a_wind_of_one_component_is_said():
     assert list(components(load("rest", one, environ={}))) == lines
     assert list(components(load("rest", both, environ={}))) == []
     assert list(components(load("double_gyre", {}, environ={}))) == []
-
-
-@pytest.mark.parametrize(("value", "reduced", "lines"), [(0.05, False, 1), (0.05, True, 0), (0.1, False, 0)])
-def test_gravity_that_may_be_a_reduced_one_is_said_where_it_is_not_that_of_the_case(value, reduced, lines):
-    overrides = {"physics.gravity": value, "physics.reduced_gravity": reduced}
-    assert len(list(gravity(load("stommel", overrides, {})))) == lines
 
 
 @pytest.mark.parametrize(("every", "dt"), [(86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)])
