@@ -32,7 +32,7 @@ def domain(sources: Sources) -> Iterator[str]:
     found: dict[Extent, str] = {}
     before: dict[Extent, float | None] = {}
     for number, layer in enumerate(sources.layers):
-        add_layer(merged, layer, sources.classes, True)
+        add_layer(merged, layer, sources.classes)
         extents = EXTENTS.get(value(merged, "kind"), ())
         found = {extent: line for extent, line in found.items() if extent in extents}
         for extent in extents:

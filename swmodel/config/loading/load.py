@@ -88,7 +88,8 @@ def gather(source, overrides=(), environ=None) -> Sources:
     try:
         case, of_case = find_case(layers)
     except ConfigError as error:
-        return Sources(layers, None, classes, [*problems, *error.problems])
+        known_keys = [{at: given for at, given in layer.items() if at[0] != "case"} for layer in layers]
+        return Sources([{}, *known_keys], Case, classes, [*problems, *error.problems])
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
     layers = from_files.expanded(layers, value_of, problems)
     layers = older.expanded(layers, value_of, problems, quiet=python is not None)

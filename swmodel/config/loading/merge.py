@@ -28,14 +28,14 @@ class Sources(NamedTuple):
 
     Attributes:
         layers: what each source gives, the case first; a later one overrides those before.
-        case: its class, None where there is none as named.
+        case: its class; `Case` where there is none as named, which is one of the problems.
         classes: {section: its class}.
         problems: what is wrong so far.
         python: that of the Config that they come from, which has the fields and terms given in Python.
     """
 
     layers: list[Layer]
-    case: type[Case] | None
+    case: type[Case]
     classes: dict[str, type[Section]]
     problems: list[str]
     python: Python | None = None
@@ -46,22 +46,21 @@ def merge(sources: Sources, complete: bool = False) -> Config:
     layers, case, classes, problems = sources[:4]
     problems = list(problems)
     merged: Layer = {}
-    for layer in layers[1:] if complete and case is not None else layers:
-        problems += add_layer(merged, layer, classes, case is not None)
+    for layer in layers[1:] if complete else layers:
+        problems += add_layer(merged, layer, classes)
     sections: dict[str, Any] = {}
     for section, cls in classes.items():
         values = {key: given for (at, key), given in merged.items() if at == section}
         try:
             sections[section] = cls(**{key: given.value for key, given in values.items()})
         except ValidationError as error:
-            if section != "case" or case is not None:
-                problems += [complaint(detail, cls, values, section) for detail in error.errors()]
+            problems += [complaint(detail, cls, values, section) for detail in error.errors()]
     if "grid" in sections:
         wrong = sections["grid"].contradictions()
         places = {key: given.place for (section, key), given in merged.items() if section == "grid"}
         problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
         kind_now = sections["grid"].kind
-        if case is not None and not wrong and kind_now not in case.kinds:
+        if not wrong and kind_now not in case.kinds:
             names = ", ".join(name for name in cases.names() if kind_now in cases.get(name).kinds)
             only = f"the formulas of the case {name_of(case)} are made for {' or '.join(case.kinds)} only"
             problems.append(f"grid.kind: {only}; for {kind_now} there are {names}: case.name")
@@ -76,20 +75,20 @@ def merge(sources: Sources, complete: bool = False) -> Config:
     return Config(**sections)
 
 
-def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:
+def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) -> list[str]:
     """Put a layer on top of `merged`, where its alternatives replace those below; what is wrong with its names."""
     problems: list[str] = []
     accepted: Layer = {}
-    strange = {section: given.place for (section, _), given in reversed(layer.items()) if section not in classes}
-    for section, place in reversed(strange.items()):
-        unknown(problems, place, "section", section, classes)
+    strange: set[str] = set()
     for (section, key), given in layer.items():
-        if section in strange:
-            continue
-        if key in classes[section].model_fields:
+        if section not in classes:
+            if section not in strange:
+                unknown(problems, given.place, "section", section, classes)
+            strange.add(section)
+        elif key in classes[section].model_fields:
             value = convert(given, section, classes[section].model_fields[key])
             accepted[section, key] = given._replace(value=value, is_text=False)
-        elif section != "case" or case_known:
+        else:
             unknown(problems, given.place, "key", key, classes[section].model_fields)
     if STATIONS in accepted and isinstance(accepted[STATIONS].value, str):
         given = accepted.pop(STATIONS)
