@@ -193,6 +193,16 @@ def test_a_sweep_over_what_a_term_reads_gives_the_answer_of_each_value(answers, 
         np.testing.assert_allclose(answer(way, case, terms), expected, rtol=1e-13)
 
 
+def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(tmp_path):
+    """As for the program that looks at each step; one value before it and another in it would be no run at all."""
+    set_rate(1e-3)
+    model = simulation("xla", terms=[of_global], run__steps=4, output__maxima=["speed"])
+    model.advance(2)
+    set_rate(2e-3)
+    with pytest.raises(UsageError, match=r"test_own_terms.py:\d+: of_global .*has changed"):
+        model.run(tmp_path / "run")
+
+
 def test_the_native_step_goes_on_with_what_it_has_recorded(tmp_path):
     found = []
     for later_rate in (1e-3, 2e-3):

@@ -58,7 +58,7 @@ NIGHT = {
         *("no_full_array", "several_steps", "thin_and_odd", "threads_and_calls", "what_is_far_from_water"),
     ),
     "executors/test_own_terms.py": (
-        *("a_sweep_over_what", "derivatives_go_through", "energy_that_a_term"),
+        *("a_sweep_over_what", "a_term_that_changes", "derivatives_go_through", "energy_that_a_term"),
         *("conditions_of_fields", "the_native_step_goes_on", "the_time_of_a_term", "what_the_native_step_cannot"),
         "[jax",
     ),

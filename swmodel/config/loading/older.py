@@ -129,7 +129,9 @@ def of_tide(tide: dict[str, dict], layer: Layer, old: Layer, convert: Callable, 
         elif at in FILES:
             array, name, part = FILES[at]
             parts.setdefault((name, array), {})[part] = os.path.abspath(given.folder / str(value)) if value else ""
-        place = place or (given.place if at in NUMBERS | FILES else "")
+        else:
+            continue
+        place = place or given.place
     for (name, array), files in parts.items():
         entry = entry_of(files.get("cosine", ""), files.get("sine", ""))
         if entry is None:

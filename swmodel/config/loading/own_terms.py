@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -105,10 +104,28 @@ def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDES
 
 
 def with_fresh_terms(setup: Setup) -> Setup:
-    """The Setup with Terms of the user's own that no other run has, so that it has programs of its own.
+    """The Setup with Terms of the user's own that no other run has, so that it has programs of its own."""
+    fresh = tuple(replace(term, tendency=Unchanged(term, setup.scheme)) for term in setup.scheme.own)
+    return replace(setup, scheme=replace(setup.scheme, own=fresh))
+
+
+class Unchanged:
+    """The tendency of a term, as long as it computes what it computed when this object was made.
 
     A function may read what nobody sees from outside: globals, attributes, dicts, files. JAX and the native step keep
-    what it computed when they recorded it.
+    what it computed when they recorded it; it is looked at wherever it is recorded again.
     """
-    fresh = tuple(replace(term, tendency=partial(term.tendency)) for term in setup.scheme.own)
-    return replace(setup, scheme=replace(setup.scheme, own=fresh))
+
+    def __init__(self, term: Term, scheme: Scheme):
+        self.__wrapped__ = term.tendency
+        self._term, self._scheme, self._first = term, scheme, identity(term, scheme, {})
+
+    def __call__(self, flow, params, now):
+        term = self._term
+        if identity(term, self._scheme, {}) != self._first:
+            raise UsageError(
+                f"terms: {place_of(term.tendency)}: {term.name} no longer computes what it did when the run was made: "
+                "a global, an attribute or a dict that it reads has changed. Let each run have a function of its own, "
+                f"as functools.partial({term.name}, rate=1e-4), or finish one before the next is made"
+            )
+        return term.tendency(flow, params, now)
