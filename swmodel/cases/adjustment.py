@@ -59,12 +59,3 @@ def adjusted_v(config, x):
     physics = config.physics
     fastest = np.sign(physics.f0) * math.sqrt(physics.gravity / physics.depth) * config.case.step
     return -fastest * np.exp(-np.abs(x) / radius(config))
-
-
-def released_potential_energy(config):
-    """Potential energy that the step loses, J per metre of its length: 3/2 rho g step² a.
-
-    One third of it stays, as the kinetic energy of the current.
-    """
-    physics = config.physics
-    return 1.5 * physics.density * physics.gravity * config.case.step**2 * radius(config)

@@ -24,7 +24,7 @@ from deep water (`set_up`), where the storm comes slowly and the Earth does not 
 import functools
 import math
 import os
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
@@ -34,6 +34,8 @@ from ..ocean import best_track, holland
 from ..ocean.constituents import date_of
 from ..ocean.coordinates import on_sphere, points
 
+#: Dates in messages.
+MINUTES = "%Y-%m-%dT%H:%M"
 #: A degree in radians, and depth at the edge of the shelf over that of the deep water.
 DEGREE, EDGE = math.pi / 180, 0.1
 #: Largest distance, m, of a track from a grid; and rows and columns that it is measured from.
@@ -41,8 +43,6 @@ FARTHEST, CELLS = 2e6, 33
 
 
 class Hurricane(Case):
-    """A hurricane over a shelf: the surge that its wind and its low pressure drive against a coast."""
-
     track: str = option("", "file", "file with its track; empty: it goes northward, by the options that follow")
     storm: tuple[str, ...] = option((), "", "lines of a table with its track, which a run records in place of the file")
     wind: float = option(45.0, "m s-1", "largest wind, over a minute at 10 m", gt=0)
@@ -66,11 +66,15 @@ class Hurricane(Case):
 
     def recorded(self):
         """With the track itself in place of its file: a run goes on without it, and with no other."""
-        return self.model_copy(update={"track": "", "storm": best_track.table(track_of(self))}) if self.track else self
+        return (
+            self.model_copy(update={"track": "", "storm": best_track.table(read_track(*source_of(self)))})
+            if self.track
+            else self
+        )
 
     def start_date(self):
         """The first time of the track."""
-        return track_of(self).dates[0].isoformat() if self.track or self.storm else ""
+        return read_track(*source_of(self)).dates[0].isoformat() if self.track or self.storm else ""
 
     def depth(self, config, at):
         """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope."""
@@ -133,7 +137,7 @@ def coriolis(config, at):
 
 def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     """The storm of a track at a time, s since the start of the run."""
-    track, name = track_of(case), case.track or "the track"
+    track, name = read_track(*source_of(case)), case.track or "the track"
     if not on_sphere(config.grid):
         raise ConfigError(["case.track: a track is in degrees; it needs a grid on a sphere, grid.kind=latlon"])
     start = date_of(config.time.start) if config.time.start else track.dates[0]
@@ -145,11 +149,12 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
         end = start + timedelta(seconds=max(length, t))
         raise ConfigError(
             [
-                f"case.track: {name} goes from {shown(track.dates[0])} to {shown(track.dates[-1])}, and the run from "
-                f"{shown(start)} to {shown(end)}; give another time.start or run.days, or add times to the track"
+                f"case.track: {name} goes from {track.dates[0]:{MINUTES}} to {track.dates[-1]:{MINUTES}}, and the run "
+                f"from {start:{MINUTES}} to {end:{MINUTES}}; give another time.start or run.days, or add times to the "
+                "track"
             ]
         )
-    if (away := nearest(config.grid, case.track, case.storm, changed(case))) > FARTHEST:
+    if (away := nearest(config.grid, *source_of(case))) > FARTHEST:
         raise ConfigError(
             [
                 f"case.track: {name} stays {away / 1e3:.0f} km or more away from the grid; are longitude and latitude "
@@ -161,19 +166,9 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
     return best_track.storm_at(track.seconds(start), track.values, t, (metres * narrow, metres))
 
 
-def shown(date: datetime) -> str:
-    """A date in a message."""
-    return f"{date:%Y-%m-%dT%H:%M}"
-
-
-def changed(case: Hurricane) -> float:
-    """When the file of a track was last changed; 0 without one."""
-    return os.path.getmtime(case.track) if os.path.exists(case.track) else 0.0
-
-
-def track_of(case: Hurricane) -> best_track.Track:
-    """The track in the file of a case, or the one that it has recorded."""
-    return read_track(case.track, case.storm, changed(case))
+def source_of(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
+    """The file of a track, the lines that were recorded in its place, and when the file was last changed."""
+    return case.track, case.storm, os.path.getmtime(case.track) if os.path.exists(case.track) else 0.0
 
 
 @functools.lru_cache(maxsize=4)

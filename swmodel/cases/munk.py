@@ -21,14 +21,10 @@ import math
 
 import numpy as np
 
-from ..config.options.case import Case, option
+from .stommel import Stommel
 
 
-class Munk(Case):
-    wind: float = option(0.02, "Pa", "amplitude of the wind stress")
-
-    kinds = ("plane",)
-
+class Munk(Stommel):
     defaults = {
         "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
         "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "viscosity": 4320.0, "slip": "no"},
@@ -37,24 +33,10 @@ class Munk(Case):
         "output": {"every": 10 * 86400.0},
     }
 
-    def wind_x(self, config, at):
-        y = at.y - at.origin[1] + config.grid.dy / 2
-        return -self.wind * np.cos(np.pi * y / at.length_y)
-
 
 def boundary_layer_width(config):
     """Width scale delta = (viscosity/beta)^(1/3) of the western boundary current, m."""
     return (config.physics.viscosity / config.physics.beta) ** (1 / 3)
-
-
-def zero_crossing(config):
-    """Distance 2 pi delta/sqrt(3) from the western wall at which v = 0 in the limit of delta << Lx, m."""
-    return 2 * math.pi * boundary_layer_width(config) / math.sqrt(3)
-
-
-def overshoot():
-    """Largest streamfunction over that of the interior in the limit of delta << Lx: 1 + exp(-pi/sqrt(3)) = 1.163."""
-    return 1 + math.exp(-math.pi / math.sqrt(3))
 
 
 def streamfunction(config, x, y):
@@ -67,21 +49,10 @@ def streamfunction(config, x, y):
     Args:
         x, y: distance from the western and the southern wall, m, of shapes that broadcast.
 
-    Reference: Munk (1950), who leaves out kappa in the friction.
-    """
-    return np.sum(modes(config, x), axis=0) * np.sin(np.pi * np.asarray(y) / (config.grid.ny * config.grid.dy))
-
-
-def interior(config, x, y):
-    """The part of `streamfunction` without the western boundary current, m2 s-1."""
-    return modes(config, x)[0] * np.sin(np.pi * np.asarray(y) / (config.grid.ny * config.grid.dy))
-
-
-def modes(config, x):
-    """X(x) in two parts, m2 s-1: what varies slowly or decays from the east, and what decays from the west.
-
-    X = F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
+    X is F/(viscosity kappa⁴) + sum_k a_k exp(lambda_k x) with the four roots of
     lambda⁴ - 2 kappa² lambda² - lambda/delta³ + kappa⁴ = 0.
+
+    Reference: Munk (1950), who leaves out kappa in the friction.
     """
     grid, physics = config.grid, config.physics
     Lx, Ly, delta = grid.nx * grid.dx, grid.ny * grid.dy, boundary_layer_width(config)
@@ -93,6 +64,5 @@ def modes(config, x):
     weights = np.linalg.solve(
         np.array([west, east, delta * roots * west, delta * roots * east]), [-forced, -forced, 0.0, 0.0]
     )
-    parts = weights * np.exp(roots * (np.asarray(x)[..., None] - start))
-    decaying = roots.real < 0
-    return forced + parts[..., ~decaying].sum(-1).real, parts[..., decaying].sum(-1).real
+    modes = weights * np.exp(roots * (np.asarray(x)[..., None] - start))
+    return (forced + modes.sum(-1).real) * np.sin(kappa * np.asarray(y))

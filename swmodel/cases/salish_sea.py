@@ -69,17 +69,12 @@ def relief():
 @functools.cache
 def sea():
     """1 on water of the relief that is connected to the ocean in the south-west, 0 elsewhere."""
+    from scipy import ndimage
+
     below = relief()[2] < 0
     below[0, OCEAN:] = False
-    found = np.zeros_like(below)
-    found[0, 0], before = True, 0
-    while found.sum() > before:
-        before = found.sum()
-        around = np.pad(found, 1)
-        found = below & (
-            around[1:-1, 1:-1] | around[2:, 1:-1] | around[:-2, 1:-1] | around[1:-1, 2:] | around[1:-1, :-2]
-        )
-    return found.astype(float)
+    basins, _ = ndimage.label(below)
+    return (basins == basins[0, 0]).astype(float)
 
 
 def between(values, at):

@@ -61,8 +61,3 @@ def streamfunction(config, x, y):
     p = (1 - math.exp(fall * Lx)) / (1 - math.exp((fall - rise) * Lx))
     shape = 1 - p * np.exp(rise * (x - Lx)) - (1 - p * math.exp(-rise * Lx)) * np.exp(fall * x)
     return F / (r * kappa**2) * np.sin(kappa * y) * shape
-
-
-def boundary_layer_width(config):
-    """Width r/beta of the western boundary current, m."""
-    return config.physics.linear_drag / config.physics.beta

@@ -10,8 +10,8 @@ Cost: 53 000 steps of 16 384 cells: half a minute.
 
 Command: swmodel run vortex
 
-Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v of `azimuthal_velocity` and the sea level of
-`sea_level`: nothing moves but around the centre. The error is of second order in the spacing.
+Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v = r `rotation` and the sea level of `sea_level`: nothing
+moves but around the centre. The error is of second order in the spacing.
 """
 
 import numpy as np
@@ -54,11 +54,6 @@ def rotation(config, r):
     """Angular velocity at the distance r from the centre, s-1: (speed/R) exp((1 - r²/R²)/2)."""
     R = core_radius(config)
     return config.case.speed / R * np.exp((1 - (r / R) ** 2) / 2)
-
-
-def azimuthal_velocity(config, r):
-    """Velocity around the centre, m s-1: v = speed (r/R) exp((1 - r²/R²)/2), largest at r = R."""
-    return r * rotation(config, r)
 
 
 def sea_level(config, r):

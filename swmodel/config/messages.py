@@ -12,45 +12,47 @@ from ..errors import shortened, suggest
 from ..ocean.option import unit_of
 
 #: What a text with a pattern looks like.
-PATTERNS = {"layout": "2x3 (blocks in y by blocks in x)", "tracers": "dye1 (letters and digits)"}
+PATTERNS = {
+    "layout": "2x3 (blocks in y by blocks in x)",
+    "tracers": "dye1 (letters and digits)",
+    "stations": '"old harbour" (1 to 64 letters, without spaces around them)',
+    "sections": '"Fram Strait" (1 to 64 letters, without spaces around them)',
+}
 
 #: Longer whole numbers are not written out.
 MOST_BITS = 1000
 
-#: Kinds of bound: the name that pydantic gives the bound, and its words.
-BOUNDS = {
-    "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "above"),
-    "less_than_equal": ("le", "at most"),
-    "less_than": ("lt", "below"),
+#: What a value must be, by the name of pydantic's error.
+WANTED = {
+    "greater_than_equal": "at least {ge:.12g}{unit}",
+    "greater_than": "above {gt:.12g}{unit}",
+    "less_than_equal": "at most {le:.12g}{unit}",
+    "less_than": "below {lt:.12g}{unit}",
+    "int_type": "a whole number{of}",
+    "float_type": "a number{within}",
+    "finite_number": "a finite number{within}",
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "tuple_type": "a list",
+    "model_type": "a table",
+    "string_pattern_mismatch": "like {like}",
 }
 
 
 def describe_mistake(detail: Mapping, field) -> str:
     """What a value must be, with its unit, and what it is, from pydantic's account of one error in a field."""
     problem, value, context = detail["type"], detail["input"], detail.get("ctx", {})
-    unit = unit_of(field)
-    unit = "" if unit == "1" else unit
-    if problem in BOUNDS:
-        name, words = BOUNDS[problem]
-        return f"must be {words} {context[name]:.12g}{unit and ' ' + unit}, not {show(value)}"
     if problem == "literal_error":
         return f"no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
     if problem in ("missing", "too_long"):  # of a tuple
         return f"must be a list of {len(elements(field.annotation))} numbers"
     if problem == "value_error":
         return str(context["error"])
-    wanted = {
-        "int_type": "a whole number" + (unit and f" of {unit}"),
-        "float_type": "a number" + (unit and f" in {unit}"),
-        "finite_number": "a finite number" + (unit and f" in {unit}"),
-        "bool_type": "true or false",
-        "string_type": "a text",
-        "tuple_type": "a list",
-        "model_type": "a table",
-        "string_pattern_mismatch": f"like {PATTERNS.get(detail['loc'][0], context.get('pattern'))}",
-    }
-    return f"must be {wanted.get(problem, detail['msg'])}, not {show(value)}"
+    unit = "" if unit_of(field) in ("", "1") else f" {unit_of(field)}"
+    words = {"unit": unit, "of": unit and f" of{unit}", "within": unit and f" in{unit}"}
+    words["like"] = PATTERNS.get(detail["loc"][0], context.get("pattern"))
+    wanted = WANTED[problem].format(**words, **context) if problem in WANTED else detail["msg"]
+    return f"must be {wanted}, not {show(value)}"
 
 
 def kind(annotation: Any) -> tuple[type, bool]:

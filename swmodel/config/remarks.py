@@ -9,58 +9,85 @@ from ..ocean.coordinates import on_sphere
 from ..setup.checks.outside import filled, incomplete, level_alone, unknown_in_sponge
 from ..setup.checks.stability import dividing
 from ..setup.fields import VECTORS, has_source
-from .loading.load import load
 from .loading.merge import Sources, add_layer
+from .loading.sources import Layer
 from .messages import metres
 from .options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from .options.model import Config
-
-#: Acceleration, m s-2, below which gravity is most likely a reduced one: that of the Moon is 1.62.
-SMALL_GRAVITY = 1.0
 
 #: Records whose times are looked at.
 RECORDS = 10_000
 
 
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
-    """The remarks on a resolved configuration and the Sources that it was made from.
-
-    Args:
-        records: whether there will be records after intervals of time.
-    """
-    found = [*domain(sources), *gravity(config), *rotation(config), *components(config), *relaxation(config)]
+    """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
+    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config)]
     found += [*level_alone(config), *incomplete(config), *filled(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
 
 def domain(sources: Sources) -> Iterator[str]:
     """How the domain changes where a source gives only the number of cells, or only their size."""
-    merged, changed, before = {}, {}, {}
+    merged: Layer = {}
+    found: dict[Extent, str] = {}
+    before: dict[Extent, float | None] = {}
     for number, layer in enumerate(sources.layers):
-        add_layer(merged, layer, sources.classes, True)
+        add_layer(merged, layer, sources.classes)
         extents = EXTENTS.get(value(merged, "kind"), ())
-        given = {key for section, key in layer.values if section == "grid"}
-        changed = {extent: change for extent, change in changed.items() if extent in extents}
+        found = {extent: line for extent, line in found.items() if extent in extents}
         for extent in extents:
-            new, old = length(merged, extent), before.get(extent)
-            by = given & set(extent[:3])
-            if by:
-                changed.pop(extent, None)
-            if number and len(by) == 1 and None not in (new, old) and not same(new, old):
-                (key,) = by
-                if key != extent.end:
-                    changed[extent] = key, merged["grid", key].value, old, new, value(merged, extent.start)
+            given = [key for key in (extent.cells, extent.size, extent.end) if ("grid", key) in layer]
+            old, new = before.get(extent), length(merged, extent)
             before[extent] = new
-    if changed:
-        yield told(changed)
+            if given:
+                found.pop(extent, None)
+            known = number and len(given) == 1 and given != [extent.end] and None not in (old, new)
+            if known and not same(new, old):
+                begin = value(merged, extent.start) or 0.0
+                found[extent] = told(extent, given[0], value(merged, given[0]), begin, old, new)
+    yield from found.values()
+
+
+def value(merged: Layer, key: str):
+    """The value of a key of [grid] that sources have given so far, or its default; None for none."""
+    return None if not key else merged["grid", key].value if ("grid", key) in merged else Grid.model_fields[key].default
+
+
+def length(merged: Layer, extent: Extent) -> float | None:
+    """Length of the domain along an axis, m or degrees, from the values that sources have given so far."""
+    number, size, end, start = (value(merged, key) for key in extent)
+    if end is not None:
+        return end - (start or 0.0)
+    if size is None:
+        return CIRCLE if extent.size == "dlon" else None
+    return number * size
+
+
+def same(one: float, other: float) -> bool:
+    """Whether two numbers differ by no more than round-off."""
+    return math.isclose(one, other, rel_tol=ROUND_OFF)
+
+
+def told(extent: Extent, key: str, given: float, begin: float, old: float, new: float) -> str:
+    """The line about a length that a key has changed, with what keeps it."""
+    in_words = "{:.10g} degrees".format if extent.start else metres
+    number = round(old / given) if key == extent.size else 0
+    if number and same(number * given, old):
+        remedy = f"grid.{extent.cells}={number}"
+    else:
+        remedy = f"grid.{extent.end}={old + begin!r}".removesuffix(".0")
+        remedy += " in its place" if key == extent.size else ""
+    wide = "wide" if extent.cells == "nx" else "high"
+    return (
+        f"grid.{key}={given:.12g} makes the domain {in_words(new)} {wide} instead of {in_words(old)}; {remedy} keeps it"
+    )
 
 
 def components(config: Config) -> Iterator[str]:
     """Winds of which only one component is given, by a file."""
-    for pair in (VECTORS["wind_x"], VECTORS["u10"]):
-        for name, other in (pair, pair[::-1]):
-            if getattr(config.input, name, "") and not has_source(config, other):
-                yield f"input.{name} is given and input.{other} is not: that component is 0 everywhere"
+    for name, other in (pair for both in (VECTORS["wind_x"], VECTORS["u10"]) for pair in (both, both[::-1])):
+        if getattr(config.input, name, "") and not has_source(config, other):
+            yield f"input.{name} is given and input.{other} is not: that component is 0 everywhere"
 
 
 def relaxation(config: Config) -> Iterator[str]:
@@ -78,64 +105,14 @@ def ramped(config: Config) -> Iterator[str]:
         yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" is after it'
 
 
-def value(merged: dict, key: str):
-    """The value of a key of [grid] that sources have given so far, or its default; None for none."""
-    return None if not key else merged["grid", key].value if ("grid", key) in merged else Grid.model_fields[key].default
-
-
-def length(merged: dict, extent: Extent) -> float | None:
-    """Length of the domain along an axis, m or degrees, from the values that sources have given so far."""
-    number, size, end, start = (value(merged, key) for key in extent)
-    if end is not None:
-        return end - (start or 0.0)
-    if size is None:
-        return CIRCLE if extent.size == "dlon" else None
-    return number * size
-
-
-def same(one: float, other: float) -> bool:
-    """Whether two numbers differ by no more than round-off."""
-    return math.isclose(one, other, rel_tol=ROUND_OFF)
-
-
-def told(changed: dict) -> str:
-    """One line for {extent: (key, its value, length of the domain before and now, where it begins)}."""
-    s = "s" if len(changed) == 1 else ""
-    keys, now, before, remedies = [], [], [], []
-    for (cells, size, end, start), (key, value, old, new, begin) in changed.items():
-        in_words = "{:.10g} degrees".format if start else metres
-        keys.append(f"grid.{key}={value:.12g}")
-        now.append(f"{in_words(new)} {'wide' if cells == 'nx' else 'high'}")
-        before.append(in_words(old))
-        number = round(old / value) if key == size else 0
-        fits = number and same(number * value, old)
-        instead = " in its place" if key == size else ""
-        whole = f"grid.{end}={old + (begin or 0.0)!r}".removesuffix(".0")
-        remedies.append(f"grid.{cells}={number}" if fits else whole + instead)
-    keys, now, before, remedies = map(" and ".join, (keys, now, before, remedies))
-    return f"{keys} make{s} the domain {now} instead of {before}; {remedies} keep{s} it"
-
-
-def gravity(config: Config) -> Iterator[str]:
-    """Where gravity is not that of the case, and so small that it may be a reduced one."""
-    physics = config.physics
-    if physics.reduced_gravity or physics.gravity >= SMALL_GRAVITY:
-        return
-    if physics.gravity != load(type(config.case), environ={}).physics.gravity:
-        yield (
-            f"physics.gravity = {physics.gravity:g} m s-2: if it is the reduced gravity of a layer over a deep one at "
-            "rest, say so by physics.reduced_gravity=true; eta is then named displacement of the interface"
-        )
-
-
 def rotation(config: Config) -> Iterator[str]:
     """Where the Coriolis parameter of a plane takes the place of that of a sphere."""
-    given = {key: getattr(config.physics, key) for key in CORIOLIS if getattr(config.physics, key)}
-    if on_sphere(config.grid) and given:
-        keys = " and ".join(f"physics.{key} = {value:g}" for key, value in given.items())
-        stands = "stands" if len(given) == 1 else "stand"
-        zeros = " and ".join(f"physics.{key}=0" for key in given)
-        yield f"{keys} {stands} in place of the rotation of the sphere; {zeros} for f = 2 rotation sin(latitude)"
+    for key in CORIOLIS if on_sphere(config.grid) else ():
+        if given := getattr(config.physics, key):
+            yield (
+                f"physics.{key} = {given:g} stands in place of the rotation of the sphere; physics.{key}=0 for "
+                "f = 2 rotation sin(latitude)"
+            )
 
 
 def record_times(config: Config) -> Iterator[str]:

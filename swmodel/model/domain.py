@@ -11,7 +11,8 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.loading.load import is_source
-from ..config.loading.unchanged import unhashed, with_fresh_terms
+from ..config.loading.own_terms import with_fresh_terms
+from ..config.loading.python_inputs import unhashed
 from ..errors import UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme

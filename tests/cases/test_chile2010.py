@@ -5,11 +5,9 @@ import logging
 import numpy as np
 import pytest
 import xarray
-from support.known_answers import whole
 
 import swmodel
 from swmodel.cases.chile2010 import recorded
-from swmodel.ocean.coordinates import azimuthal, distances
 
 
 def crest(time, level):
@@ -41,19 +39,3 @@ def test_the_wave_arrives_as_recorded(tmp_path, caplog):
         last = maps.isel(time=-1).sel(x_c=-86.0, y_c=-18.0, method="nearest")
         assert abs(last.eta_arrival - time[np.abs(level) >= 0.01][0]) < 400
         assert last.eta_max == pytest.approx(level.max(), rel=0.1)
-
-
-def test_the_sea_rises_above_the_upper_edge_of_the_fault_and_sinks_over_the_lower():
-    config = swmodel.load("chile2010")
-    at = whole(config)
-    risen = config.case.eta(config, at)
-    east, north = azimuthal(config.grid, (config.case.top_lon, config.case.top_lat), at)
-    away = distances(config.grid, (config.case.top_lon, config.case.top_lat), at)
-    np.testing.assert_allclose(np.hypot(east, north), away, rtol=1e-9, atol=1.0)
-    across = np.cos(np.radians(config.case.strike)) * east - np.sin(np.radians(config.case.strike)) * north
-    highest, lowest = (np.unravel_index(find(risen), risen.shape) for find in (np.argmax, np.argmin))
-    assert 2.0 < risen[highest] < 6.0
-    assert -4.0 < risen[lowest] < -0.5
-    assert across[highest] < 60e3 < across[lowest]
-    assert away[highest] < 250e3
-    assert np.abs(risen[away > 1.5e6]).max() < 1e-2

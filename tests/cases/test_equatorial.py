@@ -32,32 +32,3 @@ def test_error_is_of_second_order(wave):
         )
 
     assert order(*errors) == pytest.approx(2, abs=0.15)
-
-
-def test_kelvin_wave_travels_at_the_wave_speed():
-    config = swmodel.load("equatorial", environ={})
-    k = 2 * np.pi / (config.grid.nx * config.grid.dx)
-
-    assert equatorial.frequency(config) / k == pytest.approx(np.sqrt(config.physics.gravity * config.physics.depth))
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-@pytest.mark.parametrize("k", [0.01, 0.5, 3.0])
-def test_branches_satisfy_the_dispersion_relation(n, k):
-    rossby, gravity = (equatorial.dispersion(wave, n, k) for wave in ("rossby", "gravity"))
-
-    for omega in (rossby, gravity):
-        assert omega**3 - k**2 * omega - k == pytest.approx((2 * n + 1) * omega, rel=1e-10)
-    assert -1 < rossby < 0 < 1 < gravity
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_long_rossby_waves_travel_at_c_over_2n_plus_1(n):
-    assert equatorial.dispersion("rossby", n, 1e-4) / 1e-4 == pytest.approx(-1 / (2 * n + 1), rel=1e-6)
-
-
-def test_there_are_no_equatorial_waves_without_beta():
-    config = swmodel.load("equatorial", {"physics.beta": 0.0}, environ={})
-
-    with pytest.raises(swmodel.ConfigError, match="physics.beta: equatorial waves need a positive beta"):
-        equatorial.frequency(config)

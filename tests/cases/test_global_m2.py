@@ -13,7 +13,7 @@ from swmodel.files.relief.average import averages
 from swmodel.files.relief.make import grid_of
 from swmodel.files.relief.source import open_relief
 from swmodel.ocean.rotated import from_earth
-from swmodel.ocean.terms.outside import FLOWS, LEVEL, parts_of
+from swmodel.ocean.terms.outside import LEVEL, parts_of
 from swmodel.parallel.decomposition import block
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
@@ -31,17 +31,12 @@ def run(tmp_path_factory):
     return config, folder
 
 
-@pytest.fixture(scope="module")
-def tide(run):
-    """The configuration of that run, and its constants."""
-    with netCDF4.Dataset(run[1] / "harmonics.nc") as data:
-        data.set_auto_mask(False)
-        return run[0], {name: data[name][...] for name in data.variables}
-
-
-def test_what_the_moon_gives_drag_takes(tide):
+def test_what_the_moon_gives_drag_takes(run):
     """Over periods of a tide that does not grow any more; to the few per cent that bays as narrow as a cell cost."""
-    config, found = tide
+    config, folder = run
+    with netCDF4.Dataset(folder / "harmonics.nc") as data:
+        data.set_auto_mask(False)
+        found = {name: data[name][...] for name in data.variables}
     whole = block(0, (1, 1), config.grid.ny, config.grid.nx)
     grid = setup_of(config).grid(whole, 0)
     wet, area = grid.wet > 0, np.broadcast_to(grid.area.centre, grid.wet.shape)
@@ -57,24 +52,15 @@ def test_what_the_moon_gives_drag_takes(tide):
 def test_the_shipped_relief_is_that_of_the_package_and_the_grid_has_it():
     """In whole metres, at the centres of the cells at one degree; land where it is land."""
     config = swmodel.load("global_m2", environ={})
-    known, rows, columns = global_m2.relief().depths, range(config.grid.ny), range(config.grid.nx)
-    assert (fields.evaluate(config, "mask", rows, columns) == (known > 0)).all()
-    depth = fields.evaluate(config, "depth", rows, columns)
+    known = global_m2.relief().depths
+    depth, mask = (fields.evaluate(config, name, range(172), range(360)) for name in ("depth", "mask"))
+    np.testing.assert_array_equal(mask, known > 0)
     np.testing.assert_allclose(depth[known > 0], known[known > 0], rtol=1e-9)
     wish = Wish(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=global_m2.POLE)
     with ExitStack() as stack:
         depths, share = averages(open_relief(None, stack), grid_of(wish))
     assert not (known > 0)[share < 0.5].any()
     np.testing.assert_array_equal(known[known > 0], np.rint(np.maximum(depths, 10.0))[known > 0])
-
-
-def test_the_moon_works_where_the_tide_lags_behind_it():
-    """rho g w A H / 2 at the equator where high water comes a quarter of a period after equilibrium's; 0 with it."""
-    config = swmodel.load("global_m2", environ={})
-    lon = np.array([0.0, 10.0])
-    assert global_m2.power(config, 1.0, -2 * lon, lon, 0.0) == pytest.approx(0.0, abs=1e-12)
-    expected = 1025 * 9.81 * 2 * np.pi / 44714.16 * 0.242334 * 0.693 / 2
-    assert global_m2.power(config, 1.0, 90 - 2 * lon, lon, 0.0) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("pole", [None, (-40.0, -80.0)])
@@ -89,16 +75,10 @@ def test_the_tide_drives_a_part_of_the_ocean_on_a_grid_of_its_own_by_one_key(run
         part |= {"grid.west": -40.0, "grid.east": 0.0, "grid.south": -40.0, "grid.north": 0.0}
     sides = {"open_sides.sides": ["west", "east", "south", "north"], "open_sides.nodal": False}
     whole = part | sides | {"open_sides.tide": str(run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
-    errors = []
-    alone = {} if pole else {"level": {f"input.{flow}": [""] for flow in FLOWS}}
-    for name, more in ({"whole": {}} | alone).items():
-        config = swmodel.load("global_m2", whole | more, environ={})
-        swmodel.Simulation(config).run(tmp_path / name)
-        with netCDF4.Dataset(tmp_path / name / "harmonics.nc") as data:
-            found = data["eta_amplitude"][0] * np.exp(1j * np.radians(data["eta_phase"][0]))
-        rows, columns = np.arange(16), np.arange(16)
-        there = [fields.unfilled(config, part, rows, columns) for part in parts_of("M2", LEVEL)]
-        known = np.ma.masked_invalid(there[0] + 1j * there[1])
-        errors.append(np.sqrt((abs(found - known) ** 2).mean() / (abs(known) ** 2).mean()))
-    assert errors[0] < 0.1
-    assert all(error > 0.3 for error in errors[1:])
+    config = swmodel.load("global_m2", whole, environ={})
+    swmodel.Simulation(config).run(tmp_path / "part")
+    with netCDF4.Dataset(tmp_path / "part" / "harmonics.nc") as data:
+        found = data["eta_amplitude"][0] * np.exp(1j * np.radians(data["eta_phase"][0]))
+    there = [fields.unfilled(config, part, np.arange(16), np.arange(16)) for part in parts_of("M2", LEVEL)]
+    known = np.ma.masked_invalid(there[0] + 1j * there[1])
+    assert (abs(found - known) ** 2).mean() < 0.01 * (abs(known) ** 2).mean()

@@ -29,12 +29,3 @@ def test_error_is_of_second_order():
 
     assert fine < 4e-4
     assert order(coarse, fine) == pytest.approx(2, abs=0.2)
-
-
-def test_the_solution_has_no_current_at_the_head_and_its_amplitude_at_the_mouth():
-    config = swmodel.load("gulf_tide", environ={})
-    level, current = gulf_tide.solution(config, np.array([0.0, gulf_tide.mouth(config) - config.case.head]))
-
-    assert abs(current[0]) < 1e-12 * abs(current[1])
-    assert level[1] == pytest.approx(config.case.amplitude)
-    assert abs(level[0]) > 5 * abs(level[1])

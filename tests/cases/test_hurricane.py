@@ -1,7 +1,5 @@
 """The case hurricane: balance under a storm that stands still, the surge of a slow one; tracks from files."""
 
-import math
-
 import numpy as np
 import pytest
 from support.known_answers import simulate
@@ -28,6 +26,14 @@ TABLE = """time,lon,lat,wind,pressure,radius,outer
 2021-08-25T12:00,-90.0,20.0,25.72222,990,55.56,1011
 2021-08-25T18:00,-90.5,21.2,51.44444,950,37.04,1010
 """
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A track in a file."""
+    path = tmp_path / "track"
+    path.write_text(TABLE)
+    return path
 
 
 def test_under_a_storm_without_wind_that_stands_still_nothing_moves():
@@ -65,8 +71,7 @@ def test_the_surge_of_a_slow_storm_is_the_set_up_of_its_wind_and_pressure():
 
 
 @pytest.mark.parametrize("text", [BEST, HURDAT, TABLE], ids=["ATCF", "HURDAT2", "table"])
-def test_every_kind_of_track_gives_the_same_storm(tmp_path, text):
-    path = tmp_path / "track"
+def test_every_kind_of_track_gives_the_same_storm(path, text):
     path.write_text(text)
     track = best_track.read(path)
     assert [f"{date:%d %H}" for date in track.dates] == ["25 12", "25 18"]
@@ -79,44 +84,32 @@ def test_every_kind_of_track_gives_the_same_storm(tmp_path, text):
     assert (storm.u, storm.v) == pytest.approx((-0.5e5 / 21600, 1.2 * 1.1e5 / 21600))
 
 
-def test_a_vortex_has_the_largest_wind_at_its_radius_inside_the_bounds_of_its_shape():
-    storm = holland.Storm(0.0, 0.0, 50.0, 95000.0, 101300.0, 40e3)
-    r = np.linspace(1e3, 400e3, 4000)
+def test_a_vortex_has_the_largest_wind_at_its_radius_and_the_pressures_asked_for():
+    storm, r = holland.Storm(0.0, 0.0, 50.0, 95000.0, 101300.0, 40e3), np.linspace(1e3, 400e3, 4000)
     wind = holland.gradient_wind(storm, r, 0.0)
     assert r[wind.argmax()] == pytest.approx(40e3, rel=1e-2)
     assert wind.max() == pytest.approx(50.0 / holland.REDUCTION, rel=1e-6)
     assert holland.pressure(storm, np.array([1e-3, 1e9])) == pytest.approx([95000.0, 101300.0])
-    slow, fast = (storm._replace(wind=speed).shape for speed in (10.0, 90.0))
-    assert (slow, fast) == holland.SHAPES
-    u, v = holland.wind(storm, np.array([40e3]), np.array([0.0]), 5e-5)
-    assert math.degrees(math.atan2(-u.item(), v.item())) == pytest.approx(10.0)  # inward, round to the left
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello\n", "is no track: neither HURDAT2, nor a best track of ATCF, nor a table"),
-        (HURDAT.replace("21.2N", "21.2X"), ':3: cannot be read as the others: "21.2X" is no longitude or latitude'),
-        (TABLE.replace("25T12:00", "26T12:00"), ":3: times must rise, but 2021-08-25T18:00 is not behind"),
-        (TABLE.replace("25T12:00", "25T18:00"), ":3: times must rise"),
-        (HURDAT.replace("1200", "1800"), ":3: times must rise"),
+        ("hello\n", "is no track"),
+        (HURDAT.replace("21.2N", "21.2X"), ":3: cannot be read as the others"),
+        (TABLE.replace("25T12:00", "26T12:00"), ":3: times must rise"),
         (BEST.replace("2021082518", "2021082512"), ":3: times must rise"),
-        (TABLE.rpartition("2021")[0], "a track has two times or more, and this one has 1"),
+        (TABLE.rpartition("2021")[0], "two times or more"),
         (TABLE.replace("51.44444", ""), ":3: a track has a place and a wind at all times"),
         (TABLE.replace("51.44444", "266"), ":3: the wind is 266 m/s"),
-        (TABLE.replace("51.44444", "-51"), ":3: the wind is -51 m/s"),
         (TABLE.replace(",950,", ",90900,"), ":3: the pressure in the centre is 90900 hPa"),
         (TABLE.replace("37.04", "0.04"), ":3: the radius of the largest wind is 0.04 km"),
-        (TABLE.replace("37.04", "40000"), ":3: the radius of the largest wind is 40000 km"),
         (TABLE.replace("1010", "940"), ":3: the pressure around is 940 hPa, below the 950 hPa"),
         (TABLE.replace("-90.0,20.0", "20.0,-90.0"), ":2: the latitude is -90 degrees"),
-        (TABLE.replace("-90.5", "90.5"), ":3: the storm moves"),
         (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"),
-        (TABLE.replace("25T18:00,-90.5", "25T18:00,inf"), ":3: the longitude is inf"),
     ],
 )
-def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
-    path = tmp_path / "track"
+def test_a_track_that_cannot_be_used_is_refused(path, text, words):
     path.write_text(text)
     assert words in refusal({"case.track": str(path)})
 
@@ -125,13 +118,11 @@ def test_a_track_that_cannot_be_used_is_refused(tmp_path, text, words):
     "rows",
     [
         [("1979-10-12T06:00", 137.6, 16.7, 84.9, 870, 15, 1004), ("1979-10-12T12:00", -223, 17.3, 82, 875, 200, 1004)],
-        [("2015-10-23T12:00", -105.4, 17.3, 95.2, 872, 5, 1008), ("2015-10-23T23:00", -105, 19.6, 66.9, 932, 9, 1008)],
         [("2020-09-01T00:00", 179.8, -17, 9, 1013, 90, 1013), ("2020-09-01T06:00", -179.6, -17, 9, 1012, 370, 1013)],
         [("2020-09-01T00:00", 10, 50, 0, 1013, "", ""), ("2020-09-01T06:00", 21, 52, 12, 1016, "", "")],
-        [("2005-08-29T11:00", -89.6, 29.2, 57, 920, 46, ""), ("2005-08-29T11:10", -89.6, 29.3, 57, 920, 46, "")],
         [("2005-08-29T11:00Z", -89.6, 29.2, 57, 920, 46, ""), ("2005-08-29T14:00+01:00", -89.6, 30, 57, 920, 46, "")],
     ],
-    ids=["deepest", "strongest", "weak, across 180", "fast", "soon after the other", "zones"],
+    ids=["deepest", "weak, across 180", "fast", "zones"],
 )  # fmt: skip
 def test_true_storms_are_taken(rows):
     lines = [",".join(best_track.COLUMNS), *(",".join(map(str, row)) for row in rows)]
@@ -152,12 +143,9 @@ def refusal(changes) -> str:
     return str(caught.value)
 
 
-def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(tmp_path):
-    path = tmp_path / "track"
-    path.write_text(TABLE)
+def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(path):
     assert "needs a grid on a sphere" in refusal({"case.track": str(path)})
-    sphere = {"grid.kind": "latlon", "grid.west": -93.0, "grid.east": -87.0, "grid.south": 18.0, "grid.north": 24.0}
-    track = sphere | {"case.track": str(path), "run.days": 0.125}
+    track = basin(path, 0.125)
     for beyond in ({"time.start": "2021-08-25T11:59"}, {"time.start": "2021-08-25T15:10"}, {"run.days": 0.26}):
         told = refusal(track | beyond)
         assert "goes from 2021-08-25T12:00 to 2021-08-25T18:00, and the run from 2021-08-25T1" in told
@@ -167,9 +155,7 @@ def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(tmp_path):
         assert "away from the grid" in refusal(track | moved)
 
 
-def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(tmp_path):
-    path = tmp_path / "track"
-    path.write_text(TABLE)
+def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(path, tmp_path):
     model = swmodel.Simulation("hurricane", basin(path) | {"time.dt": 60.0})
     assert model.config.time.start == "2021-08-25T12:00:00"
     model.run(tmp_path / "run")
@@ -182,8 +168,7 @@ def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(tmp_path):
     assert (storm.x, storm.y) == pytest.approx((-90.0 - 0.5 / 3, 20.4))
 
 
-def test_a_track_goes_on_across_the_180th_meridian(tmp_path):
-    path = tmp_path / "track"
+def test_a_track_goes_on_across_the_180th_meridian(path):
     path.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
     storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, (1e5, 1.1e5))
     assert (storm.x, storm.u) == pytest.approx((180.0, 2e5 / 21600))
@@ -196,9 +181,7 @@ def basin(path, days=0.25):
     return sphere | {"case.coast": 50.0, "run.days": days}
 
 
-def test_a_track_crosses_a_basin_in_degrees(tmp_path):
-    path = tmp_path / "track.csv"
-    path.write_text(TABLE)
+def test_a_track_crosses_a_basin_in_degrees(path):
     model = swmodel.Simulation("hurricane", basin(path))
     at = points(model.config.grid, "centre", range(24), range(24))
     for t, lon, lat in ((0.0, -90.0, 20.0), (21600.0, -90.5, 21.2)):
@@ -210,9 +193,9 @@ def test_a_track_crosses_a_basin_in_degrees(tmp_path):
     assert 0.3 < model.field("eta").max() < 3.0
 
 
-def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(tmp_path):
+def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(path, tmp_path):
     """Whatever became of the file; the same track, from wherever, is no other."""
-    path, moved = tmp_path / "track", tmp_path / "moved"
+    moved = tmp_path / "moved"
     path.write_text(HURDAT)
     swmodel.Simulation("hurricane", basin(path, 0.1)).run(tmp_path / "whole")
     swmodel.Simulation("hurricane", basin(path, 0.05)).run(tmp_path / "run")
@@ -231,9 +214,7 @@ def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(tmp_path):
     assert track.dates == best_track.parsed(HURDAT.splitlines(), "").dates
 
 
-def test_a_run_of_a_version_that_recorded_the_name_of_a_track_alone_goes_on(tmp_path):
-    path = tmp_path / "track"
-    path.write_text(HURDAT)
+def test_a_run_of_a_version_that_recorded_the_name_of_a_track_alone_goes_on(path):
     before = to_toml(load("hurricane", basin(path) | {"time.dt": 10.0}, {}))
     without = "".join(line for line in before.splitlines(True) if not line.startswith("storm ="))
     assert differences(without, to_toml(check_config(load("hurricane", basin(path) | {"time.dt": 10.0}, {})))) == []

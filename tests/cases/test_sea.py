@@ -26,11 +26,3 @@ def test_a_sea_with_real_coasts_stays_at_rest(grid, dtype):
     simulation.advance(50)
     for name in ("eta", "u", "v"):
         assert (simulation.field(name) == 0).all(), name
-
-
-def test_it_turns_with_the_earth_and_moves_where_it_is_driven(grid):
-    config = swmodel.load("sea", {"grid.file": str(grid), "run.executor": "reference", "physics.viscosity": 100.0})
-    assert (config.physics.f0, config.physics.beta) == (0.0, 0.0)
-    simulation = swmodel.Simulation(config, fields={"wind_x": 0.1})
-    simulation.advance(10)
-    assert simulation.field("u").max() > 0

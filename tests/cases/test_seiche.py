@@ -38,17 +38,10 @@ def test_frequency_is_that_of_the_mode_on_the_grid(mode):
     assert rest < 1e-6 * config.case.amplitude
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_frequency_error_is_k_dx_squared_over_24(nodes):
-    config, part, _, time = swing({"case.nodes_x": nodes}, 3.25)
-    measured = (2 * np.pi * 3.25 + np.arcsin(-part)) / time
-    k = seiche.wavenumbers(config)[0]
-
-    assert 1 - measured / seiche.frequency(config) == pytest.approx((k * config.grid.dx) ** 2 / 24, rel=0.01)
-
-
-def test_period_is_that_of_merian():
+def test_the_period_is_that_of_merian_but_for_k_dx_squared_over_24():
     config = swmodel.load("seiche", LONG, environ={})
     length, wave_speed = 25 * 4e3, np.sqrt(config.physics.gravity * config.physics.depth)
+    frequency, k = seiche.frequency(config), np.pi / length
 
-    assert 2 * np.pi / seiche.frequency(config) == pytest.approx(2 * length / wave_speed, rel=1e-14)
+    assert 2 * np.pi / frequency == pytest.approx(2 * length / wave_speed, rel=1e-14)
+    assert 1 - seiche.grid_frequency(config) / frequency == pytest.approx((k * config.grid.dx) ** 2 / 24, rel=0.01)

@@ -34,24 +34,18 @@ def measured(config, u, v):
     return np.arange(sums.size), sums
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(range(-2, 9), range(31, 52)), (range(20, 40), range(-2, 3))])
 @pytest.mark.parametrize("overrides", [{}, WALLS | {"case.balance": "nonlinear", "case.slope": -3.0}])
-def test_values_have_the_same_bits_on_any_block(rows, columns, overrides):
-    config = load(overrides)
+def test_values_have_the_same_bits_on_any_block(overrides):
+    config, rows, columns = load(overrides), range(-2, 9), range(31, 52)
     inside = np.ix_(np.array(rows) % config.grid.ny, np.array(columns) % config.grid.nx)
 
     for name in ("eta", "u", "v"):
         np.testing.assert_array_equal(values(config, name, rows, columns), values(config, name)[inside])
+        assert np.abs(values(load({**overrides, "case.seed": 2}), name) - values(config, name)).max() > 0.01
 
 
 @pytest.mark.parametrize(
-    "overrides",
-    [
-        {},
-        {"case.seed": 2, "case.speed": 2.0, "grid.nx": 20},
-        {"grid.ny": 64, "grid.dy": 1e3},
-        {"case.slope": -3.0, "case.wavenumber": 3},
-    ],
+    "overrides", [{"case.seed": 2, "case.speed": 2.0, "grid.nx": 20}, {"case.slope": -3.0, "case.wavenumber": 3}]
 )
 def test_energy_is_that_of_the_spectrum(overrides):
     config = load(overrides)
@@ -90,7 +84,7 @@ def test_pressure_balances_the_coriolis_force_on_the_grid(overrides):
     np.testing.assert_allclose(pressure[:, inside], balance[:, inside], atol=1e-12 * np.abs(pressure).max())
 
 
-@pytest.mark.parametrize("overrides", [{}, WALLS, CLOSED])
+@pytest.mark.parametrize("overrides", [WALLS, CLOSED])
 def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
     """The model's own tendency of the divergence, where the layer is so deep that its thickness hardly varies."""
     rates = {}
@@ -104,15 +98,6 @@ def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
         rates[balance] = (u - np.roll(u, 1, 1)) / grid.dx + (v - np.roll(v, 1, 0)) / grid.dy
 
     assert np.abs(rates["nonlinear"]).max() < 1e-5 * np.abs(rates["linear"]).max()
-
-
-def test_seeds_differ_and_resolutions_agree():
-    coarse, fine = load(), load({"grid.nx": 150, "grid.ny": 111, "grid.dx": 10e3 / 3, "grid.dy": 4e3})
-    eta = values(coarse, "eta")
-
-    # Every third centre of the fine grid is one of the coarse grid; slopes and means over a cell differ with its size.
-    assert np.abs(values(fine, "eta", range(1, 111, 3), range(1, 150, 3)) - eta).max() < 0.1 * np.abs(eta).max()
-    assert np.corrcoef(values(load({"case.seed": 2}), "eta").ravel(), eta.ravel())[0, 1] < 0.5
 
 
 def test_energy_goes_to_larger_scales_and_enstrophy_decays():

@@ -25,51 +25,36 @@ def size(source, overrides=(), environ=None):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "line", "repaired"),
+    ("overrides", "lines", "repaired"),
     [
         (
-            ["grid.nx=72"],
-            "grid.nx=72 makes the domain 360 km wide instead of 1800 km; grid.lx=1800000 keeps it",
-            ["grid.nx=72", "grid.lx=1800000"],
-        ),
-        (
             ["grid.nx=72", "grid.ny=36"],
-            "grid.nx=72 and grid.ny=36 make the domain 360 km wide and 180 km high instead of 1800 km and 900 km; "
-            "grid.lx=1800000 and grid.ly=900000 keep it",
+            [
+                "grid.nx=72 makes the domain 360 km wide instead of 1800 km; grid.lx=1800000 keeps it",
+                "grid.ny=36 makes the domain 180 km high instead of 900 km; grid.ly=900000 keeps it",
+            ],
             ["grid.nx=72", "grid.ny=36", "grid.lx=1800000", "grid.ly=900000"],
         ),
         (
             ["grid.dy=2000"],
-            "grid.dy=2000 makes the domain 360 km high instead of 900 km; grid.ny=450 keeps it",
+            ["grid.dy=2000 makes the domain 360 km high instead of 900 km; grid.ny=450 keeps it"],
             ["grid.dy=2000", "grid.ny=450"],
         ),
         (
             ["grid.dx=7e3"],
-            "grid.dx=7000 makes the domain 2520 km wide instead of 1800 km; grid.lx=1800000 in its place keeps it",
+            ["grid.dx=7000 makes the domain 2520 km wide instead of 1800 km; grid.lx=1800000 in its place keeps it"],
             ["grid.lx=1800000"],
         ),
+        (["grid.nx=360"], [], []),
+        (["grid.nx=72", "grid.dx=1e3"], [], ["grid.nx=360"]),
+        (["grid.lx=1e6"], [], []),
     ],
 )
-def test_a_domain_that_changes_its_size_is_said_with_what_keeps_it(overrides, line, repaired):
-    assert said("jet", overrides) == [line]
+def test_a_domain_that_changes_its_size_is_said_with_what_keeps_it(overrides, lines, repaired):
+    """Nothing is said of one that was given a size."""
+    assert said("jet", overrides) == lines
     assert said("jet", repaired) == []
     assert size("jet", repaired) == size("jet")
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        [],
-        ["grid.nx=360"],
-        ["grid.nx=72", "grid.dx=25e3"],
-        ["grid.nx=72", "grid.dx=1e3"],
-        ["grid.lx=1e6"],
-        ["grid.nx=72", "grid.lx=1e6"],
-        ["time.dt=3"],
-    ],
-)
-def test_nothing_is_said_of_a_domain_that_stays_or_was_given_a_size(overrides):
-    assert said("jet", overrides) == []
 
 
 def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_said(tmp_path):
@@ -125,17 +110,7 @@ def test_a_wind_of_one_component_is_said():
     assert list(components(load("double_gyre", {}, environ={}))) == []
 
 
-@pytest.mark.parametrize(("gravity", "reduced", "lines"), [(0.05, False, 1), (0.05, True, 0), (0.1, False, 0)])
-def test_gravity_that_may_be_a_reduced_one_is_said_where_it_is_not_that_of_the_case(gravity, reduced, lines):
-    overrides = {"physics.gravity": gravity, "physics.reduced_gravity": reduced}
-    found = remarks(resolve(load("stommel", overrides, {})), gather("stommel", overrides, {}), records=False)
-    assert [line.startswith("physics.gravity = 0.05 m s-2: if") for line in found] == [True] * lines
-
-
-@pytest.mark.parametrize(
-    ("every", "dt"),
-    [(86400.0, 19.9547), (2592000.0, 358.85), (21600.0, 19.95), (3600.0, 7.0), (10.0, 11.0), (5e8, 0.3)],
-)
+@pytest.mark.parametrize(("every", "dt"), [(86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)])
 def test_the_time_step_that_is_offered_divides_the_interval_in_every_bit_and_is_not_longer(every, dt):
     step, number = dividing(every, dt, 1000)
     assert dt / 1.11 < step <= dt or number <= 20
@@ -155,7 +130,7 @@ def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeyp
     times, told = run()
     assert (np.remainder(times[1:], 600) > 0.1).any()
     (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) meets them", told)
-    assert told.count("grid.nx=24 and grid.ny=12 make the domain") == 1
+    assert told.count("makes the domain") == 2
     times, told = run("-s", step)
     assert times == [0.0, 600.0, 1200.0, 1800.0]
     assert "does not divide" not in told

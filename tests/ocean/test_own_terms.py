@@ -10,8 +10,8 @@ import swmodel
 from swmodel import Case, ConfigError, Term, load, resolve
 from swmodel import operators as op
 from swmodel.config.loading.decisive import differences
+from swmodel.config.loading.own_terms import with_fresh_terms
 from swmodel.config.loading.toml import to_toml
-from swmodel.config.loading.unchanged import with_fresh_terms
 from swmodel.model.resolve import resolved
 from swmodel.model.validate import check_config
 from swmodel.ocean.variable import Variable

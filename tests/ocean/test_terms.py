@@ -194,7 +194,6 @@ def test_a_tracer_that_is_not_there_is_refused_by_name():
         ({"physics.manning": -0.1}, "physics.manning: must be at least 0 s m-1/3"),
         ({"physics.self_attraction": 0.6}, "physics.self_attraction: must be at most 0.5, not 0.6"),
         ({"body_force.x_phase": 0.1}, "body_force.x_phase: has no effect where body_force.x_amplitude is 0"),
-        ({"tracer.initial": 1.0}, "tracer.initial: has no effect without a tracer"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options, problem):

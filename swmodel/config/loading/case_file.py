@@ -1,22 +1,29 @@
-"""A case in a user's own Python file, which is executed; and what a run records of its case.
+"""The case of a configuration: one of the package by its name, a user's own in a Python file, or one given in Python.
 
-The class travels in the configuration together with the text of its file (`Case.file_text`), so that a run folder, a
-restart file and any number of processes have the file as it was when the configuration was loaded.
+A Python file is executed. The class travels in the configuration together with the text of its file
+(`Case.file_text`), so that a run folder, a restart file and any number of processes have the file as it was when the
+configuration was loaded.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import types
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from pydantic import create_model
 
 from ... import cases
-from ...errors import ConfigError, failure
-from ..options.case import Case
+from ...errors import ConfigError, failure, suggest
+from ..messages import show
+from ..options.case import Case, name_of, option
 from ..options.case_check import declaration_problems
-from .sources import text_in
+from .sources import Given, Layer, read_text, text_in
 
 #: The copy in a run folder, next to its config.toml.
 CASE = "case.py"
@@ -27,10 +34,89 @@ NO_FILE = "(in Python)"
 #: Largest size of a file, bytes: HDF5 has room for 64 KiB in an attribute.
 LONGEST_FILE = 50_000
 
+#: Keys of [case] that say which case it is; all others are its own options.
+IDENTITY = tuple(Case.model_fields)
 
-def read(path: Path) -> type[Case]:
-    """The case in a Python file."""
-    return from_text(text_in(path, LONGEST_FILE, "case"), str(path))
+
+def is_case(value) -> bool:
+    """Whether this is a case: an object or a class."""
+    return isinstance(value, Case) or (isinstance(value, type) and issubclass(value, Case))
+
+
+def find_case(layers: Sequence[Layer]) -> tuple[type[Case], Layer]:
+    """The case of the last layer that names one, whose identity is taken out of all layers.
+
+    The layer has where its file lies, or the options that an object has.
+    """
+    identity = {"name": Given("jet", "case.name")}
+    for layer in layers:
+        given = {key: layer.pop(("case", key)) for key in IDENTITY if ("case", key) in layer}
+        given = {key: each for key, each in given.items() if key == "name" or each.value != ""}
+        identity = given if given.keys() & {"name", "file"} else identity | given
+    if "file" in identity:
+        options = {at[1]: given.value for layer in layers for at, given in layer.items() if at[0] == "case"}
+        return of_file(identity, options)
+    if "sha256" in identity:
+        raise ConfigError([f"{identity['sha256'].place}: is of a file, and case.file names none"])
+    name, place = identity["name"].value, identity["name"].place
+    if name not in cases.names():
+        raise ConfigError([f"{place}: no case {show(name)}; {suggest(str(name), cases.names())}"])
+    return cases.get(name), {}
+
+
+def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[type[Case], Layer]:
+    """The case that an identity has a file of, or that was given in Python, and its layer; see `find_case`."""
+    file = identity["file"]
+    value = read_text(file.value) if file.is_text else file.value
+    if is_case(value):
+        cls = value if isinstance(value, type) else type(value)
+        if problems := [f"class {problem}" for problem in declaration_problems(cls)]:
+            raise ConfigError(problems)
+        keys = set() if isinstance(value, type) else value.model_fields_set - set(IDENTITY)
+        return cls, {("case", key): Given(getattr(value, key), f"case.{key}") for key in keys}
+    if value == NO_FILE:
+        words = (identity["name"].value if "name" in identity else "case").split("_")
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+        made: Any = {key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()}
+        cls = create_model("".join(word.capitalize() for word in words), __base__=Case, **made)
+        return cls, {("case", "file"): file}  # a run has recorded its fields
+    place = file.place and f"{file.place}: "
+    if not isinstance(value, str):
+        raise ConfigError([f"{place}must be the name of a file, not {show(value)}"])
+    path = Path(os.path.normpath(file.folder / value))
+    try:
+        case = from_text(text_in(path, LONGEST_FILE, "case"), str(path))
+        check_identity(case, {key: given.value for key, given in identity.items()}, str(path))
+    except ConfigError as error:
+        raise ConfigError(place + problem for problem in error.problems) from error
+    pinned = {("case", key): given for key, given in identity.items() if key == "sha256"}
+    return case, {("case", "file"): Given(os.path.abspath(path), file.place), **pinned}
+
+
+def case_of(table: Mapping[str, Any], text: str | None) -> type[Case]:
+    """The case that the table [case] of a run's configuration names; `text` is that of the file of a user's own."""
+    file = table.get("file")
+    if file and file != NO_FILE:
+        if not text:
+            raise ConfigError([f"case.file: {file} of the case {table['name']} is not there"])
+        case = from_text(text, file)
+        check_identity(case, table, file)
+        return case
+    return find_case([{("case", key): Given(value, f"case.{key}") for key, value in table.items()}])[0]
+
+
+def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> None:
+    """Make sure that a case from a file is the one that is wanted."""
+    wanted, found = identity.get("sha256"), digest(case.file_text)
+    if wanted and wanted != found:
+        raise ConfigError(
+            [
+                f"{path}: was changed: its SHA-256 is {found[:12]}..., not {str(wanted)[:12]}... as case.sha256 says; "
+                "put the old file back, or leave out case.sha256 for a new run"
+            ]
+        )
+    if identity.get("name", name_of(case)) != name_of(case):
+        raise ConfigError([f'{path}: the case in it is "{name_of(case)}", not {show(identity["name"])}'])
 
 
 def from_text(text: str, path: str) -> type[Case]:

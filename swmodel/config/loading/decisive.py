@@ -12,21 +12,17 @@ from ..options.model import section_class
 from .older import renewed
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
-SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "input", "forcing")
+SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "forcing")
 #: The section of what was given in Python.
 PYTHON = "python"
-OPTIONS = (
-    "run.dtype",
-    *(f"output.{key}" for key in ("fields", "means", "maxima", "arrival", "stations", "stations_every_steps")),
-    *(f"output.{key}" for key in ("sections", "sections_every_steps")),
-    *(f"output.harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
+#: Keys of [output] that say what is in the files.
+WRITTEN = (
+    *("fields", "means", "maxima", "arrival", "stations", "stations_every_steps", "sections", "sections_every_steps"),
+    *(f"harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
 
 #: Where the track of a storm lies, and the track itself.
 TRACK, STORM = "case.track", "case.storm"
-
-#: Keys of [ensemble] that have no part in the answer except for rounding.
-FREE_OF_ENSEMBLE = ("advance",)
 
 
 def decisive(text: str) -> dict:
@@ -38,14 +34,15 @@ def decisive(text: str) -> dict:
     found: dict = {}
     for section, options in renewed(tomllib.loads(text)).items():
         for key, value in options.items():
-            name = f"{section}.{key}"
             if section == PYTHON and key != "calls":
-                found |= {f"{PYTHON}.{text.split()[0]}": shown(text) for text in value}
-            if section == "input":
+                found |= {f"{PYTHON}.{each.split()[0]}": shown(each) for each in value}
+            elif section == "input" and value:
                 names = [Path(each).name for each in ([value] if isinstance(value, str) else value)]
-                found |= {name: ", ".join(names)} if value else {}
-            elif section in SECTIONS or name in OPTIONS:
-                found[name] = value
+                found[f"input.{key}"] = ", ".join(names)
+            elif section in SECTIONS or (section == "output" and key in WRITTEN):
+                found[f"{section}.{key}"] = value
+            elif (section, key) == ("run", "dtype"):
+                found["run.dtype"] = value
     if checksum := found.pop("case.sha256", None):
         found["case.file"] = shown(checksum)
     if lines := found.get(STORM):
@@ -60,16 +57,12 @@ def shown(text: str) -> str:
 
 def decisive_of_ensemble(text: str) -> dict:
     """The same for an ensemble: its members, and which of them are in its file, count, too."""
-    own = tomllib.loads(text)["ensemble"].items()
-    return decisive(text) | {f"ensemble.{key}": value for key, value in own if key not in FREE_OF_ENSEMBLE}
+    own = tomllib.loads(text)["ensemble"].items()  # `advance` changes no more than rounding
+    return decisive(text) | {f"ensemble.{key}": value for key, value in own if key != "advance"}
 
 
 def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:
-    """The differences between two resolved configurations (TOML), one line for each key.
-
-    Args:
-        essence: function of a configuration that gives what counts, {section.key: value}.
-    """
+    """The differences between two resolved configurations (TOML), one line for each key of their `essence`."""
     old, new = essence(before), essence(now)
     if old.get(TRACK):  # a version that recorded where the track lies alone
         old, new = ({key: each[key] for key in each if key not in (TRACK, STORM)} for each in (old, new))

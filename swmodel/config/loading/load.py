@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,14 +14,13 @@ from ...ocean.own_term import OwnTerm
 from ...ocean.terms.tracer import Tracer
 from ...setup.fields.case_functions import SIGNATURE, parameters, terms_in
 from ..options.case import Case, name_of
-from ..options.grid import Grid
 from ..options.input import with_files
 from ..options.model import Config, section_class
 from ..options.output import with_fields
-from ..options.physics import TAKEN, Physics
-from . import grid_from_file, older, tide_from_file
-from .find_case import IDENTITY, case_of, find_case, is_case, take_identity
-from .merge import Sources, convert, merge
+from ..options.physics import TAKEN
+from . import from_files, older
+from .case_file import IDENTITY, case_of, find_case, is_case
+from .merge import Sources, merge, value_of
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
 from .toml import to_toml
 
@@ -61,7 +60,8 @@ def load(
     config = merge(gather(source, overrides, environ), complete)
     if fields or terms or config.python.terms or terms_in(type(config.case)):
         from ...setup.setup import setup_of
-        from .python_inputs import check_terms, python_inputs
+        from .own_terms import check_terms
+        from .python_inputs import python_inputs
 
         config = python_inputs(config, fields, terms)
         check_terms(setup_of(config))
@@ -74,61 +74,41 @@ def is_source(value) -> bool:
 
 
 def gather(source, overrides=(), environ=None) -> Sources:
-    """The Sources of a configuration; see `load`.
-
-    Raises:
-        ConfigError: there is no such case or file.
-    """
-    if isinstance(source, Config):
-        environ = {}
-    environment = from_environment(os.environ if environ is None else environ, (*SECTIONS, *older.READ))
-    known = [(section, key) for section in SECTIONS for key in section_class(section).model_fields]
-    layers = [read_source(source), environment, from_overrides(overrides, known)]
-    problems = [problem for layer in layers for problem in layer.problems]
+    """The Sources of a configuration; see `load`. ConfigError: there is no such case or file."""
+    problems: list[str] = []
+    python = source.python if isinstance(source, Config) else None
+    variables = {} if python is not None else os.environ if environ is None else environ
     classes = {section: section_class(section) for section in SECTIONS}
+    known = [(section, key) for section in SECTIONS for key in classes[section].model_fields]
+    layers = [
+        read_source(source, problems),
+        from_environment(variables, (*SECTIONS, *older.READ)),
+        from_overrides(overrides, known, problems),
+    ]
     try:
-        case, of_case = find_case(take_identity(layers), options_in(layers))
+        case, of_case = find_case(layers)
     except ConfigError as error:
-        return Sources(layers, None, classes, [*problems, *error.problems])
-    classes["case"] = case
+        known_keys = [{at: given for at, given in layer.items() if at[0] != "case"} for layer in layers]
+        return Sources([{}, *known_keys], Case, classes, [*problems, *error.problems])
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
-    layers, wrong = grid_from_file.expanded(layers, lambda key, given: convert(given, "grid", Grid.model_fields[key]))
-    layers, more = tide_from_file.expanded(layers)
-    layers, old = older.expanded(layers, value_of, quiet=isinstance(source, Config))
+    layers = from_files.expanded(layers, value_of, problems)
+    layers = older.expanded(layers, value_of, problems, quiet=python is not None)
     tracers = tracers_in(layers)
-    classes |= {"input": with_files(tracers), "output": with_fields(tracers)}
-    problems += [*wrong, *more, *old, *name_problems(tracers, case)]
-    if not isinstance(source, Config):
-        return Sources(layers, case, classes, problems)
-    python = source.python
-    return Sources(layers, case, classes, problems, (python._sources, python._terms, python._parameters))
-
-
-def value_of(at: tuple[str, str], given: Given) -> Any:
-    """The value of a key, as Python wants it."""
-    section, key = at
-    return convert(given, section, section_class(section).model_fields[key])
+    for name in tracers:
+        if name in case.model_fields or (hasattr(case, name) and parameters(getattr(case, name)) != SIGNATURE):
+            problems.append(
+                f'physics.tracers: "{name}" stands for something else in the case {name_of(case)}; take another name'
+            )
+    classes |= {"case": case, "input": with_files(tracers), "output": with_fields(tracers)}
+    return Sources(layers, case, classes, problems, python)
 
 
 def tracers_in(layers: Iterable[Layer]) -> tuple[str, ...]:
     """The names of the tracers, as far as they can be names; others are refused with their tables."""
-    given = [layer.values[older.TRACERS] for layer in layers if older.TRACERS in layer.values]
-    tables = convert(given[-1], "physics", Physics.model_fields["tracers"]) if given else ()
-    each = tables if isinstance(tables, tuple) else ()
-    names = [dict(table).get("name") for table in each if isinstance(table, Mapping | Tracer)]
+    given = [value_of(older.TRACERS, layer[older.TRACERS]) for layer in layers if older.TRACERS in layer]
+    tables = given[-1] if given and isinstance(given[-1], tuple) else ()
+    names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | Tracer)]
     return tuple(name for name in names if isinstance(name, str) and name.isalnum() and name not in TAKEN)
-
-
-def name_problems(tracers: Iterable[str], case: type[Case]) -> Iterator[str]:
-    """Tracers whose names stand for something else in the case."""
-    for name in tracers:
-        if name in case.model_fields or (hasattr(case, name) and parameters(getattr(case, name)) != SIGNATURE):
-            yield f'physics.tracers: "{name}" stands for something else in the case {name_of(case)}; take another name'
-
-
-def options_in(layers: Iterable[Layer]) -> dict[str, Any]:
-    """The values of the options of the case in layers, by key."""
-    return {key: given.value for layer in layers for (section, key), given in layer.values.items() if section == "case"}
 
 
 def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable = ()) -> Config:
@@ -149,37 +129,31 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
         case = case_of(of_case, case)
     tables["case"] = {key: of_case[key] for key in of_case if key not in IDENTITY and case is not Case}
     if case is Case:
-        for section in ("python", *older.RENAMED):
+        for section in ("python", "own"):
             tables.get(section, {}).pop("terms", None)
     values = {f"{section}.{key}": value for section, options in tables.items() for key, value in options.items()}
     return load(case, values, environ={}, complete=True, terms=terms)
 
 
-def read_source(source) -> Layer:
+def read_source(source, problems: list[str]) -> Layer:
     """The layer of what `load` is given; of a case or its file alone it has only that."""
     if isinstance(source, Config):
         return whole(source)
     if is_case(source):
-        return Layer({("case", "file"): Given(source, "case", Path())}, [])
+        return {("case", "file"): Given(source, "case")}
     path = Path(source)
     if str(source) in cases.names():
-        return Layer({("case", "name"): Given(str(source), str(source), Path())}, [])
+        return {("case", "name"): Given(str(source), str(source))}
     if path.suffix == ".py":
-        return Layer({("case", "file"): Given(str(source), "", Path())}, [])
+        return {("case", "file"): Given(str(source), "")}
     if path.suffix != ".toml" and len(path.parts) == 1 and not os.path.lexists(path):
         raise ConfigError([f"{source}: there is no case or file of this name; {suggest(str(source), cases.names())}"])
-    file = read_file(path, (*SECTIONS, *older.READ))
-    if not file.values and not file.problems:
-        raise ConfigError([f"{path}: is empty; `swmodel init CASE > {path}` writes a configuration to start from"])
-    return file
+    return read_file(path, problems)
 
 
 def whole(config: Config) -> Layer:
     """The layer of a configuration; of what was given in Python it has the names."""
     tables = tomllib.loads(to_toml(config))
     tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY}
-    tables["python"] = {key: [text.split()[0] for text in getattr(config.python, key)] for key in ("fields", "terms")}
-    tables["python"]["calls"] = list(config.python.calls)
-    layer = from_mapping(tables, "the configuration")
-    layer.values["case", "file"] = Given(type(config.case), "case", Path())
-    return layer
+    tables["python"] |= {key: [text.split()[0] for text in tables["python"][key]] for key in ("fields", "terms")}
+    return from_mapping(tables, "the configuration") | {("case", "file"): Given(type(config.case), "case")}

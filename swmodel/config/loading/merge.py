@@ -12,17 +12,15 @@ from pydantic import ValidationError
 from ... import cases
 from ...errors import ConfigError, suggest, unknown
 from ..messages import describe_mistake, elements, kind
-from ..options.case import Case
+from ..options.case import Case, name_of
 from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid, cells_between
-from ..options.model import ALTERNATIVES, Config, Section
+from ..options.input import Python
+from ..options.model import ALTERNATIVES, Config, Section, section_class
 from ..options.run import Run, outdated
+from .from_files import stations_in
 from .sources import Given, Layer, read_text
-from .stations_file import stations_in
 
-KIND = "grid", "kind"
-
-#: May be the name of a file.
-STATIONS = "output", "stations"
+KIND, STATIONS = ("grid", "kind"), ("output", "stations")
 
 
 class Sources(NamedTuple):
@@ -30,84 +28,91 @@ class Sources(NamedTuple):
 
     Attributes:
         layers: what each source gives, the case first; a later one overrides those before.
-        case: its class, None where there is none as named.
+        case: its class; `Case` where there is none as named, which is one of the problems.
         classes: {section: its class}.
         problems: what is wrong so far.
-        python: fields and terms given in Python (`options.input.Python`).
+        python: that of the Config that they come from, which has the fields and terms given in Python.
     """
 
     layers: list[Layer]
-    case: type[Case] | None
+    case: type[Case]
     classes: dict[str, type[Section]]
     problems: list[str]
-    python: tuple[dict, tuple, dict] = ({}, (), {})
+    python: Python | None = None
 
 
 def merge(sources: Sources, complete: bool = False) -> Config:
     """The configuration that Sources make together; see `load`."""
     layers, case, classes, problems = sources[:4]
-    layers = layers[1:] if complete and case is not None else layers
-    merged: dict[tuple[str, str], Given] = {}
-    for layer in layers:
-        problems = problems + add_layer(merged, layer, classes, case is not None)
+    problems = list(problems)
+    merged: Layer = {}
+    for layer in layers[1:] if complete else layers:
+        problems += add_layer(merged, layer, classes)
     sections: dict[str, Any] = {}
     for section, cls in classes.items():
         values = {key: given for (at, key), given in merged.items() if at == section}
         try:
             sections[section] = cls(**{key: given.value for key, given in values.items()})
         except ValidationError as error:
-            if section != "case" or case is not None:
-                problems += [complaint(detail, cls, values, section) for detail in error.errors()]
-    if isinstance(grid := sections.get("grid"), Grid):
-        wrong = grid.contradictions()
+            problems += [complaint(detail, cls, values, section) for detail in error.errors()]
+    if "grid" in sections:
+        wrong = sections["grid"].contradictions()
         places = {key: given.place for (section, key), given in merged.items() if section == "grid"}
         problems += [f"{places.get(key, f'grid.{key}')}: {words}" for key, words in wrong.items()]
+        kind_now = sections["grid"].kind
+        if not wrong and kind_now not in case.kinds:
+            names = ", ".join(name for name in cases.names() if kind_now in cases.get(name).kinds)
+            only = f"the formulas of the case {name_of(case)} are made for {' or '.join(case.kinds)} only"
+            problems.append(f"grid.kind: {only}; for {kind_now} there are {names}: case.name")
     if problems:
         raise ConfigError(dict.fromkeys(problems))
-    python = sections["python"]
-    python._sources, python._terms, python._parameters = sources.python
+    if sources.python is not None:
+        for name in Python.__private_attributes__:
+            setattr(sections["python"], name, getattr(sources.python, name))
     time = sections["time"]
     if not complete and not time.start:
         sections["time"] = time.model_copy(update={"start": sections["case"].start_date()})
-    try:
-        return Config(**sections)
-    except ValidationError as error:  # sections that are right, and do not go together
-        kind_of_grid = sections["grid"].kind
-        known = f"; for {kind_of_grid} there are {', '.join(made_for(kind_of_grid))}: case.name"
-        raise ConfigError([f"{detail['ctx']['error']}{known}" for detail in error.errors()]) from None
+    return Config(**sections)
 
 
-def made_for(kind: str) -> list[str]:
-    """Names of the cases whose formulas are made for a kind of grid."""
-    return [name for name in cases.names() if kind in cases.get(name).kinds]
-
-
-def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], case_known: bool) -> list[str]:
+def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) -> list[str]:
     """Put a layer on top of `merged`, where its alternatives replace those below; what is wrong with its names."""
     problems: list[str] = []
-    accepted: dict[tuple[str, str], Given] = {}
-    for (section, key), given in layer.values.items():
+    accepted: Layer = {}
+    strange: set[str] = set()
+    for (section, key), given in layer.items():
         if section not in classes:
-            unknown(problems, given.place, "section", section, classes)
-        elif key not in classes[section].model_fields:
-            if section != "case" or case_known:
-                unknown(problems, given.place, "key", key, classes[section].model_fields)
+            if section not in strange:
+                unknown(problems, given.place, "section", section, classes)
+            strange.add(section)
+        elif key in classes[section].model_fields:
+            value = convert(given, section, classes[section].model_fields[key])
+            accepted[section, key] = given._replace(value=value, is_text=False)
         else:
-            field = classes[section].model_fields[key]
-            given = given._replace(value=convert(given, section, field), is_text=False)
-            if (section, key) == STATIONS and isinstance(given.value, str):
-                try:
-                    given = stations_in(given)
-                except ConfigError as error:
-                    problems += [f"{given.place}: {line}" for line in error.problems]
-                    continue
-            accepted[section, key] = given
+            unknown(problems, given.place, "key", key, classes[section].model_fields)
+    if STATIONS in accepted and isinstance(accepted[STATIONS].value, str):
+        given = accepted.pop(STATIONS)
+        try:
+            accepted[STATIONS] = stations_in(given)
+        except ConfigError as error:
+            problems += [f"{given.place}: {line}" for line in error.problems]
     for section, first, second in ALTERNATIVES:
         both = [accepted[section, key] for key in (first, second) if (section, key) in accepted]
         if len(both) == 2 and None not in (both[0].value, both[1].value):
             problems.append(f"{both[1].place}: give {first} or {second}, not both")
         if both:
             forget(merged, section, first, second)
+    resize(merged, accepted)
+    run = {key: given.value for (section, key), given in merged.items() if section == "run"}
+    now = run | {key: given.value for (section, key), given in accepted.items() if section == "run"}
+    usual = {key: field.default for key, field in Run.model_fields.items()}
+    forget(merged, "run", *outdated(usual | run, usual | now))
+    merged.update(accepted)
+    return problems
+
+
+def resize(merged: Layer, accepted: Layer) -> None:
+    """Remove keys of the grid that accepted ones replace, and accept the number of cells that length and size give."""
     if KIND in accepted:
         kind_now = accepted[KIND].value
         forget(merged, "grid", *(key for of, keys in KEYS_OF.items() if of != kind_now for key in keys))
@@ -122,28 +127,19 @@ def add_layer(merged: dict, layer: Layer, classes: dict[str, type[Section]], cas
             start = (merged | accepted).get(("grid", extent.start))
             cells = cells_between(both[0].value, both[1].value, start.value if start else 0.0)
             accepted |= {("grid", extent.cells): both[0]._replace(value=cells)} if cells else {}
-    take_back_layout(merged, accepted)
-    merged.update(accepted)
-    return problems
 
 
-def forget(merged: dict, section: str, *keys: str):
+def forget(merged: Layer, section: str, *keys: str) -> None:
     """Remove keys of a section that others replace."""
     for key in keys:
         merged.pop((section, key), None)
 
 
-def take_back_layout(merged: dict, accepted: Mapping[tuple[str, str], Given]):
-    """Remove what was chosen for other processes and devices than those that are accepted: `run.outdated`."""
-    if ("run", "layout") not in merged:
-        return
-    defaults = {key: field.default for key, field in Run.model_fields.items()}
-    before = defaults | {key: given.value for (section, key), given in merged.items() if section == "run"}
-    after = before | {key: given.value for (section, key), given in accepted.items() if section == "run"}
-    if not all(isinstance(run[key], int) for run in (before, after) for key in ("nproc", "devices")):
-        return
-    for key in outdated(before, after):
-        merged.pop(("run", key), None)
+def value_of(at: tuple[str, str], given: Given) -> Any:
+    """The value of a key, as Python wants it."""
+    section, key = at
+    field = section_class(section).model_fields.get(key)
+    return convert(given, section, field) if field else given.value
 
 
 def convert(given: Given, section: str, field) -> Any:
@@ -153,17 +149,15 @@ def convert(given: Given, section: str, field) -> Any:
     if optional and value == "none":
         return None
     if given.is_text:
-        parsed = read_text(value)
-        if base is tuple:
+        parsed, of = read_text(value), elements(field.annotation)
+        of_tables = any(isinstance(each, type) and issubclass(each, Section) for each in of)
+        if base is tuple and not isinstance(parsed, list) and not of_tables:
             words = parsed if isinstance(parsed, str) else value
-            listed = [word.strip() for word in words.split(",") if word.strip()]
-            if {int, float} & set(elements(field.annotation)):
-                listed = [read_text(word) for word in listed]
-            of_tables = any(isinstance(each, type) and issubclass(each, Section) for each in elements(field.annotation))
-            value = parsed if isinstance(parsed, list) or of_tables else listed
+            value = [word.strip() for word in words.split(",") if word.strip()]
+            value = [read_text(word) for word in value] if {int, float} & set(of) else value
         elif base is not str or isinstance(parsed, str):
             value = parsed
-    is_file = (field.json_schema_extra or {}).get("unit") == "file"
+    is_file = field.json_schema_extra["unit"] == "file"
     if base is tuple and isinstance(value, list | tuple):
         return tuple(absolute(each, given) if is_file and each else each for each in value)
     if base is int and isinstance(value, float) and value.is_integer():
@@ -186,7 +180,7 @@ def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], 
         tables = values[key].tables if key in values else ()
         place = f"{tables[number] if tables else f'{place}, number {number + 1}'}, {name}"
         if name not in table.model_fields:
-            return f"{place}: there is no such key; {suggest(name, table.model_fields)}"
+            return f"{place}: no such key; {suggest(name, table.model_fields)}"
         if detail["type"] == "missing":
             return f"{place}: must be given: {table.model_fields[name].description}"
         field = table.model_fields[name]

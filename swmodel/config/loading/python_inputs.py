@@ -5,36 +5,26 @@ A case given in Python, as a class or an object that lies in no file, gives its 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ... import cases
-from ...errors import ConfigError, UsageError, failure, suggest
+from ...errors import ConfigError, UsageError, suggest
 from ...ocean.elements import array_of, index_of
-from ...ocean.flow import Flow
-from ...ocean.own_term import NUMBERS, own_term, place_of
+from ...ocean.own_term import own_term
 from ...ocean.parametric import Parametric
-from ...ocean.patch import BeyondHalo
-from ...ocean.reach import CELLS, WIDEST, small_block
-from ...ocean.table import COEFFICIENTS, entry_of
-from ...ocean.terms import Term
+from ...ocean.table import entry_of
 from ...ocean.terms.outside import PARTS, file_of, in_case
-from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
 from ...setup.fields.digest import IN_TIME, digest
 from ...setup.fields.field import Local, python_field
 from ...setup.fields.kinds import PythonField, absent, place_in
 from ...setup.fields.python_section import case_terms, fields_of, rows_asked_for, with_python
 from ...setup.setup import Setup
-
-#: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
-SEED, EACH, DIGITS = 11, 8, "%.5e"
-#: Difference of a tendency, relative to its largest value, that is rounding.
-ROUND_OFF = 1e-6
+from .case_file import recorded as recorded_case
+from .own_terms import identity
 
 
 def python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
@@ -102,112 +92,6 @@ def elements_in(config, array: str, value, names: list[str]) -> Iterator[tuple[s
         yield name, wrap(values[constituent][part])
 
 
-def check_terms(setup: Setup) -> None:
-    """See that the terms of the user's own can be computed."""
-    config, scheme = setup.config, setup.scheme
-    problems, names = [], set()
-    for term in scheme.own:
-        if term.name in names:
-            problems.append(f"terms: there are two called {term.name}; give one another name")
-        names.add(term.name)
-        absent = [row.name for row in term.coefficients if row.name not in COEFFICIENTS and not provided(config, row)]
-        problems += [
-            f'terms: {term.name} asks for {name}; give it, as fields={{"{name}": function}}, or one of '
-            f"{', '.join((*COEFFICIENTS, *NUMBERS))}"
-            for name in absent
-        ]
-        if absent:
-            continue
-        try:
-            check_cells(term, scheme, setup.parameters)
-        except UsageError as error:
-            problems.append(f"terms: {error}")
-    if problems:
-        raise ConfigError(problems)
-
-
-def provided(config, row: Variable) -> bool:
-    """Whether a coefficient of the user's own is given in Python or a function of the case."""
-    return row.name in config.python.names or callable(getattr(config.case, row.name, None))
-
-
-def identity(term: Term, scheme, parameters: Mapping) -> str:
-    """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits.
-
-    Args:
-        scheme: of the run, which says what fields there are.
-        parameters: by the names of terms.
-    """
-    rates = rates_of(term, alone(term, scheme), parameters, WIDEST)
-    some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
-    words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()
-
-
-def check_cells(term: Term, scheme, parameters: Mapping) -> None:
-    """Check that a term can be computed, and gives the same in a cell whatever block the cell lies in."""
-    small = alone(term, scheme)
-    rates = rates_of(term, small, parameters, WIDEST)
-    where = f"{place_of(term.tendency)}: {term.name}"
-    finite = {name: np.isfinite(values) for name, values in rates.items()}
-    if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
-        raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
-    near = rates_of(term, small, parameters, small.width)
-    for name, values in rates.items():
-        largest = np.abs(values[finite[name]]).max(initial=0.0)
-        if not np.allclose(near[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
-            raise UsageError(
-                f"{where} returns for {name} what depends on the block in which a cell lies, so on the number of "
-                "processes: `map` is for functions of each cell alone; means, differences and operators.cell_by_cell "
-                "have its neighbours"
-            )
-
-
-def alone(term: Term, scheme):
-    """The scheme with this term and its tracers alone."""
-    return replace(scheme, terms=(), own=(term,))
-
-
-def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
-
-    Args:
-        scheme: see `alone`.
-        parameters: by the names of terms.
-        width: of the halo.
-    """
-    drawn, cut = np.random.default_rng(SEED), WIDEST - width
-
-    def values(shape):
-        if shape[1:] in ((), (1,)):
-            return drawn.uniform(1.0, 2.0, shape)
-        return drawn.uniform(1.0, 2.0, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
-
-    state, now, grid, params = small_block(scheme, width, values)
-    given = {name: parameters[name] for name in params if name in parameters}
-    return rates_on(term, scheme, state, now._replace(stage=0.5), grid, params | given)
-
-
-def rates_on(term: Term, scheme, state, now, grid, params) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`."""
-    try:
-        with np.errstate(all="ignore"):
-            rates = term.tendency(Flow(state, grid, scheme), params, now)
-        found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
-        return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
-    except BeyondHalo as error:
-        raise UsageError(f"{term.name} reads cells further than {WIDEST} rows or columns away") from error
-    except UsageError:
-        raise
-    except Exception as error:
-        raise UsageError(told(error, term)) from error
-
-
-def told(error: Exception, term: Term) -> str:
-    """Where and why a term failed, in words."""
-    return failure(error, place_of(term.tendency).rpartition(":")[0], term.name)
-
-
 def recorded(setup: Setup):
     """The configuration of a Setup with all given in Python, each with its SHA-256, as a run records it."""
     config, scheme = setup.config, setup.scheme
@@ -231,3 +115,11 @@ def recorded(setup: Setup):
         old.get(name) or f"{name} {identity(terms[name], scheme, python._parameters)}" for name in dict.fromkeys(names)
     ]
     return with_python(config, fields.values(), texts, sources, python._terms)
+
+
+def unhashed(config):
+    """The configuration as a run records it, with the SHA-256 of its terms left open."""
+    python = config.python
+    texts = [text.split()[0] for text in python.terms]
+    config = config.model_copy(update={"case": recorded_case(config.case)})
+    return with_python(config, python.fields, texts, python._sources, python._terms)

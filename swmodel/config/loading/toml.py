@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from ... import cases
@@ -32,24 +31,21 @@ def to_toml(config: Config, comments: bool = False) -> str:
     Args:
         comments: a line of help above each key, with units and choices; keys not in use appear as comments.
     """
-    return "\n".join(line for name in Config.model_fields for line in table(name, getattr(config, name), comments))
-
-
-def table(name: str, section: Section, comments: bool) -> Iterator[str]:
-    """The lines of one section."""
-    if comments:
+    lines = []
+    for name in Config.model_fields:
+        section = getattr(config, name)
         about = cases.about(section) if isinstance(section, Case) else type(section).__doc__ or ""
-        yield f"# {about.strip().splitlines()[0]}"
-    yield f"[{name}]"
-    unused = left_out(name, section)
-    for key, field in type(section).model_fields.items():
-        if comments:
-            yield f"# {help_of(field)}"
-        if key not in unused:
-            yield f"{key} = {value(getattr(section, key))}"
-        elif comments:
-            yield f"# {key} ="
-    yield ""
+        lines += [f"# {about.strip().splitlines()[0]}"] if comments else []
+        lines.append(f"[{name}]")
+        unused = left_out(name, section)
+        for key, field in type(section).model_fields.items():
+            lines += [f"# {help_of(field)}"] if comments else []
+            if key not in unused:
+                lines.append(f"{key} = {value(getattr(section, key))}")
+            elif comments:
+                lines.append(f"# {key} =")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def template(config: Config) -> str:
@@ -63,17 +59,15 @@ def template(config: Config) -> str:
     ]
     for name in Config.model_fields:
         section = getattr(config, name)
-        unused, found = left_out(name, section), []
-        for key, field in type(section).model_fields.items():
-            now = getattr(section, key)
-            usual = (
-                isinstance(section, Case)
-                or key in USUAL.get(name, ())
-                or now != field.get_default(call_default_factory=True)
-            )
-            if usual and key not in unused:
-                found.append(f"{f'{key} = {value(now)}':<30}  # {help_of(field, SHOWN)}")
-        lines += ["", f"[{name}]", *found] if found else []
+        usual = type(section).model_fields if isinstance(section, Case) else USUAL.get(name, ())
+        shown = [
+            (key, field)
+            for key, field in type(section).model_fields.items()
+            if key in usual or getattr(section, key) != field.get_default(call_default_factory=True)
+        ]
+        shown = [(key, field) for key, field in shown if key not in left_out(name, section)]
+        lines += ["", f"[{name}]"] if shown else []
+        lines += [f"{f'{key} = {value(getattr(section, key))}':<30}  # {help_of(field, SHOWN)}" for key, field in shown]
     return "\n".join([*lines, ""])
 
 

@@ -25,19 +25,9 @@ def known(name: str) -> str:
 ControlName = Annotated[str, AfterValidator(known)]
 
 
-def together(name: str) -> str:
-    """What the control's standard deviation is called after: itself, or what it has it in common with."""
-    return next((key for key, names in PAIRS.items() if name in names), name)
-
-
 def sigma_key(name: str) -> str:
-    """The key in [assimilation] of the standard deviation of a control's errors."""
-    return f"sigma_{array_of(together(name))}"
-
-
-def spread_of(name: str) -> str:
-    """The controls that have this one's standard deviation, in words."""
-    return " and ".join(PAIRS.get(together(name), (array_of(name),)))
+    """The key in [assimilation] of the standard deviation of a control's errors, which others may have, too."""
+    return f"sigma_{next((key for key, names in PAIRS.items() if name in names), array_of(name))}"
 
 
 class Search(Section):
@@ -71,7 +61,13 @@ else:
         **{
             sigma_key(name): (
                 float,
-                option(0.0, row.units, f"standard deviation of the first guess's errors of {spread_of(name)}", ge=0),
+                option(
+                    0.0,
+                    row.units,
+                    "standard deviation of the first guess's errors of "
+                    + " and ".join(PAIRS.get(sigma_key(name).removeprefix("sigma_"), (array_of(name),))),
+                    ge=0,
+                ),
             )
             for name, row in CONTROLS.items()
         },

@@ -38,11 +38,7 @@ class Case(Section):
     @classmethod
     def named(cls, values: Any) -> Any:
         """The values with the name of the case, which follows from the class."""
-        if isinstance(values, Case):
-            return values
-        if values.get("name", name_of(cls)) != name_of(cls):
-            raise ValueError(f'this class is the case "{name_of(cls)}"; swmodel.load finds cases by their names')
-        return values | {"name": name_of(cls)}
+        return values if isinstance(values, Case) else values | {"name": name_of(cls)}
 
     def start_date(self) -> str:
         """The date at which a run starts that is given none, as "2020-03-01T06:00"; "" for none."""

@@ -1,4 +1,4 @@
-"""Whether a case is as it must be: its class as it stands there, and the values that its functions return."""
+"""Whether the class of a case is as it must be."""
 
 from __future__ import annotations
 
@@ -18,70 +18,44 @@ from .case import Case
 #: Types of options, as TOML has them.
 TYPES = (bool, int, float, str, tuple)
 
-#: Difference of a field at the same point, relative to its largest value, that is rounding.
-ROUND_OFF = 1e-9
-
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
     """What is wrong with the class of a case, one line each, which begins with the name of what is wrong."""
-    for cls in case.__mro__[: case.__mro__.index(Case)]:
-        for name in vars(cls).get("__annotations__", {}):
-            if name in case.model_fields and (problem := option_problem(name, case.model_fields[name])):
-                yield f"{cls.__name__}.{name}: {problem}"
-        known = (
-            *map(array_of, GIVEN),
-            *tracers_of(case),
-            *(name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :]),
-        )
-        for name, value in vars(cls).items():
-            if problem := function_problem(name, value, known):
-                yield f"{cls.__name__}.{name}: {problem}"
-    if not all(isinstance(each, dict) for each in (case.defaults, *case.defaults.values())):
+    if not isinstance(case.defaults, dict) or not all(isinstance(each, dict) for each in case.defaults.values()):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
-
-
-def tracers_of(case: type[Case]) -> list[str]:
-    """The names of the tracers in the defaults of a case, and that of earlier versions."""
-    tables = case.defaults.get("physics", {}).get("tracers", ()) if isinstance(case.defaults, dict) else ()
-    return ["tracer", *(str(each.get("name")) for each in tables if isinstance(each, dict))]
+        return
+    tracers = case.defaults.get("physics", {}).get("tracers", ())
+    of_terms = (name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :])
+    known = [*map(array_of, GIVEN), "tracer", *(each["name"] for each in tracers), *of_terms]
+    for cls in case.__mro__[: case.__mro__.index(Case)]:
+        found = {
+            name: option_problem(name, case.model_fields[name])
+            for name in vars(cls).get("__annotations__", {})
+            if name in case.model_fields
+        }
+        found |= {name: function_problem(name, value, known) for name, value in vars(cls).items() if name not in found}
+        yield from (f"{cls.__name__}.{name}: {problem}" for name, problem in found.items() if problem)
 
 
 def option_problem(name: str, field: FieldInfo) -> str:
     """What is wrong with an option of a case; "" for nothing."""
-    if name == "defaults":
-        return "leave out the annotation: defaults = {...}"
-    if name in Case.model_fields or hasattr(Case, name):
+    if name in Case.model_fields or hasattr(Case, name) or name in map(array_of, GIVEN):
         return "a case has something of this name already; give the option another"
-    if name in map(array_of, GIVEN):
-        return "this is a field: define a function of (self, config, at), or give the option another name"
     if "unit" not in cast(dict, field.json_schema_extra or {}):
         return f'write {name}: float = option(1.0, "m", "what it is"), with its own type and unit'
-    if kind(field.annotation)[0] not in TYPES:
-        return "an option is a bool, int, float, str or a tuple of these"
-    return ""
+    return "" if kind(field.annotation)[0] in TYPES else "an option is a bool, int, float, str or a tuple of these"
 
 
 def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     """What is wrong with what stands under a name in the class of a case; "" for nothing.
 
-    A function of the SIGNATURE must be that of a field, unless its name begins with an underscore: so no field is left
-    out because its name is misspelt.
-
-    Args:
-        known: names of fields, with those that terms of the case ask for.
+    A function of the SIGNATURE must be that of a field, one of the names `known`, unless its name begins with an
+    underscore: so no field is left out because its name is misspelt.
     """
+    varies = name in VARIABLES and VARIABLES[name].varies
     fits = parameters(value) == SIGNATURE or in_time(value)
-    if name in known and not fits:
+    if name in known and (not fits or in_time(value) and not varies):
         return f"must be a function of ({', '.join(SIGNATURE)})"
-    if in_time(value) and name in known and not may_vary(name):
-        return f"does not vary in time: must be a function of ({', '.join(SIGNATURE)})"
     if fits and name not in known and not name.startswith("_"):
         return f"no such field; {suggest(name, known)} (a helper stands outside the class, or begins with _)"
-    if name in TERMS and is_term(value):
-        return "a term of swmodel has this name; give yours another"
-    return ""
-
-
-def may_vary(name: str) -> bool:
-    """Whether a field may vary in time."""
-    return name in VARIABLES and VARIABLES[name].varies
+    return "a term of swmodel has this name; give yours another" if name in TERMS and is_term(value) else ""

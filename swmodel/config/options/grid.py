@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from ...ocean.option import Section, option
 
@@ -116,85 +116,62 @@ class Grid(Section):
 
     def contradictions(self) -> dict[str, str]:
         """{key: what is wrong} of keys that do not go together."""
-        other = "latlon" if self.kind == "plane" else "plane"
-        found = {
-            key: f'is of grid.kind = "{other}"; this grid is "{self.kind}", which has {", ".join(KEYS_OF[self.kind])}'
-            for key in KEYS_OF[other]
-            if self.given(key)
-        }
-        if self.kind == "latlon":
-            found |= dict(self.misplaced())
-        return found or dict(self.unequal()) or dict(self.absurd())
+        return dict(self.of_another_kind()) or dict(self.unsized()) or dict(self.off_the_sphere())
 
-    def absurd(self) -> Iterator[tuple[str, str]]:
-        """Sizes of cells that are not given, or beyond any use."""
-        grid, unit = self.sized(), "degrees" if self.kind == "latlon" else "m"
-        for _, size, end, _ in self.extents:
-            each = getattr(grid, size)
-            if each is None:
-                yield size, f"must be given, in {unit} (or {end})"
-            elif not LEAST_CELL <= each <= LARGEST_CELL:
-                words = f"cells of {each:g} {unit}; they must be of {LEAST_CELL:g} to {LARGEST_CELL:g} {unit}"
-                yield size if self.given(size) else end, words
-
-    def unequal(self) -> Iterator[tuple[str, str]]:
-        """Ends of the domain that differ by more than round-off from cells times their size, where that is given."""
-        for cells, size, end, start in self.extents:
-            if getattr(self, end) is None or not self.given(size):
-                continue
-            number, each, begin = getattr(self, cells), getattr(self, size), getattr(self, start) if start else 0.0
-            if begin is None or math.isclose(begin + number * each, getattr(self, end), rel_tol=ROUND_OFF):
-                continue
-            unit, whole = ("degrees", f"{begin:.12g} + ") if start else ("m", "")
-            are = (
-                f"{getattr(self, end):.12g} {unit} are not {whole}{cells} {size} = {whole}{number} x {each:.12g} {unit}"
-            )
-            yield end, f"{are}; leave out {end} or {size}"
-
-    def misplaced(self) -> Iterator[tuple[str, str]]:
-        """What is missing on a sphere, or lies where it cannot."""
+    def of_another_kind(self) -> Iterator[tuple[str, str]]:
+        """Keys that this kind of grid does not have, or not so."""
+        for kind, keys in KEYS_OF.items():
+            for key in (key for key in keys if kind != self.kind and self.given(key)):
+                has = ", ".join(KEYS_OF[self.kind])
+                yield key, f'is of grid.kind = "{kind}"; this grid is "{self.kind}", which has {has}'
+        if self.kind == "latlon" and self.periodic_y:
+            yield "periodic_y", "must be false on a sphere: latitudes are no ring"
         if self.pole is not None and abs(self.pole[1]) > POLE:
             yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
-        if self.periodic_y:
-            yield "periodic_y", "must be false on a sphere: latitudes are no ring"
-        for key in ("south",) if self.periodic_x else ("west", "south"):
-            if getattr(self, key) is None:
-                yield key, f"must be given, in degrees, where grid.kind is latlon: the {key}ern edge of the domain"
-        for end, size in (("north", "dlat"), ("east", "dlon")):
-            if getattr(self, end) is None and getattr(self, size) is None and not (end == "east" and self.periodic_x):
-                yield end, f"must be given, in degrees (or {size}), where grid.kind is latlon"
-        for end, start in (("north", "south"), ("east", "west")):
-            low, high = getattr(self, start), getattr(self, end)
-            if None not in (low, high) and not low < high:
+
+    def unsized(self) -> Iterator[tuple[str, str]]:
+        """Sizes of the domain or of cells that are missing, contradict each other, or are beyond any use."""
+        unit = "degrees" if self.kind == "latlon" else "m"
+        for cells, size, end, start in self.extents:
+            first = getattr(self, start) if start else 0.0
+            number, each, last = (getattr(self, key) for key in (cells, size, end))
+            if start == "west" and self.periodic_x:
+                first = 0.0 if first is None else first
+                each = CIRCLE / number if each is None else each
+            if first is None:
+                yield start, "must be given, in degrees, where grid.kind is latlon"
+            elif each is None and last is None:
+                yield end if start else size, f"must be given, in {unit} (or {size if start else end})"
+            elif last is not None and not first < last:
                 more = ": longitudes go on beyond 360" if end == "east" else ""
-                yield end, f"{high:.12g} degrees are not beyond {start} = {low:.12g} degrees{more}"
-                return
-        if self.south is not None and (self.north, self.dlat) != (None, None):
-            yield from self.near_poles()
-        yield from self.overlapping()
+                yield end, f"{last:.12g} {unit} are not beyond {start} = {first:.12g} {unit}{more}"
+            elif (
+                last is not None
+                and self.given(size)
+                and not math.isclose(first + number * each, last, rel_tol=ROUND_OFF)
+            ):
+                whole = f"{first:.12g} + " if start else ""
+                are = f"are not {whole}{cells} {size} = {whole}{number} x {each:.12g} {unit}"
+                yield end, f"{last:.12g} {unit} {are}; leave out {end} or {size}"
+            else:
+                each = each if last is None or self.given(size) else (last - first) / number
+                if not LEAST_CELL <= each <= LARGEST_CELL:
+                    words = f"cells of {each:g} {unit}; they must be of {LEAST_CELL:g} to {LARGEST_CELL:g} {unit}"
+                    yield size if self.given(size) else end, words
 
-    def near_poles(self) -> Iterator[tuple[str, str]]:
-        """A pole in the domain, or so near to it that cells have no width there."""
-        grid = self.sized()
-        south = cast(float, grid.south)
-        ends = {"south": south, "north": south + grid.ny * cast(float, grid.dlat)}
-        for key, latitude in ends.items():
-            shown = key if self.given(key) or key == "south" else "dlat"
-            if abs(latitude) > POLE * (1 + ROUND_OFF):
-                yield shown, f"the {key}ern edge lies at latitude {latitude:.10g}, beyond the pole; latitudes end at 90"
-            elif abs(latitude) > POLE - NEAREST:
-                yield (
-                    shown,
-                    f"the {key}ern edge lies at latitude {latitude:.10g}, where cells have no width: the pole cannot "
-                    f"lie in the domain or on its edge; latitudes up to {POLE - NEAREST:g} can",
-                )
-
-    def overlapping(self) -> Iterator[tuple[str, str]]:
-        """Longitudes that are there twice, or a ring that they do not close."""
-        if self.east is None and self.dlon is None:
+    def off_the_sphere(self) -> Iterator[tuple[str, str]]:
+        """Edges at a pole or beyond it; longitudes that are there twice, or a ring that they do not close."""
+        if self.kind == "plane":
             return
-        grid = self.sized()
-        around, key = grid.nx * cast(float, grid.dlon), "east" if self.east is not None else "dlon"
+        grid: Any = self.sized()
+        for key, latitude in {"south": grid.south, "north": grid.south + grid.ny * grid.dlat}.items():
+            if abs(latitude) > POLE - NEAREST:
+                yield (
+                    key if self.given(key) else "dlat",
+                    f"the {key}ern edge lies at latitude {latitude:.10g}; latitudes up to {POLE - NEAREST:g} can, as "
+                    "cells have no width at a pole",
+                )
+        around, key = grid.nx * grid.dlon, "dlon" if self.east is None else "east"
         closed = math.isclose(around, CIRCLE, rel_tol=ROUND_OFF)
         if around > CIRCLE and not closed:
             yield key, f"the domain is {around:.10g} degrees wide: longitudes overlap beyond 360"
@@ -210,7 +187,7 @@ class Grid(Section):
         sizes = dict.fromkeys(key for kind, keys in KEYS_OF.items() if kind != self.kind for key in keys)
         if self.kind == "latlon":
             sizes["west"] = 0.0 if self.west is None else self.west
-            sizes |= {"radius": self.radius or RADIUS}
+            sizes["radius"] = self.radius or RADIUS
             sizes["rotation"] = ROTATION if self.rotation is None else self.rotation
             sizes["dlon"] = CIRCLE / self.nx if self.dlon is None else self.dlon
         for cells, size, end, start in self.extents:

@@ -36,17 +36,7 @@ class Sea(Section):
     @classmethod
     def with_sizes(cls, grid: Grid) -> Grid:
         """The grid with the sizes of its cells, whatever they were given by."""
-        if wrong := grid.contradictions():
-            raise ValueError("; ".join(f"{key}: {words}" for key, words in wrong.items()))
         return grid.sized()
-
-    @model_validator(mode="after")
-    def on_a_grid_of_the_case(self) -> Sea:
-        """The same, unless the formulas of the case are made for another kind of grid."""
-        if self.grid.kind not in self.case.kinds:
-            made_for = " or ".join(self.case.kinds)
-            raise ValueError(f"grid.kind: the formulas of the case {self.case.name} are made for {made_for} only")
-        return self
 
 
 #: With a section for each term that has one.

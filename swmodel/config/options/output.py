@@ -1,4 +1,4 @@
-"""The tables [output] and [restart]: what is written, and how often."""
+"""The tables [output] and [restart], [[station]] and [[section]]: what is written, and how often."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, create_model
+from pydantic import BeforeValidator, Field, create_model
 
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import FORCING, WRITABLE
-from .station import Line, Station
 
 #: Fields whose largest values may be asked for.
 MaximumName = Literal["eta", "speed"]
@@ -26,6 +25,36 @@ else:
 def in_capitals(text: Any) -> Any:
     """The name of a constituent as the table has it."""
     return text.upper() if isinstance(text, str) else text
+
+
+def pair(given: Any) -> Any:
+    """Two numbers, also from a list."""
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
+    return tuple(given)
+
+
+#: Of a place: without spaces around it.
+Name = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
+Position = Annotated[tuple[float, float], BeforeValidator(pair)]
+
+
+class Station(Section):
+    """A gauge: where eta, u, v and the tracer are written as series. A table [[station]] of a file."""
+
+    name: Name = option(..., "", "of the station")
+    lon: float | None = option(None, "degrees", "longitude, on a sphere")
+    lat: float | None = option(None, "degrees", "latitude, on a sphere")
+    x: float | None = option(None, "m", "position in x, on a plane")
+    y: float | None = option(None, "m", "position in y, on a plane")
+
+
+class Line(Section):
+    """A line whose transport is written as a series. A table [[section]] of a file."""
+
+    name: Name = option(..., "", "of the section")
+    start: Position = option(..., "", "where it begins, [x, y] in m or [longitude, latitude]")
+    end: Position = option(..., "", "where it ends, [x, y] in m or [longitude, latitude]")
 
 
 class Output(Section):

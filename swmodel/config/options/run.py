@@ -43,24 +43,16 @@ class Run(Section):
 
 
 def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Keys of `run` that go back to their defaults where values of it change, as in the config.toml of a run.
+    """Keys of `run` that go back to their defaults where the number of processes or of devices changes.
 
-    Devices where the transport becomes one with a single device in a process; a layout made for another number of
-    blocks; the transport with it, or where there are more devices than it serves, except the sharded one, which serves
-    any number.
+    These are the layout and the transport of a run's config.toml, whose layout was made for the number before; and the
+    devices where the transport becomes one that has a single device in a process.
     """
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):
-        keys += ["devices"]
-        after = {**after, "devices": 1}
-    number, other = (run["nproc"] * run["devices"] for run in (before, after))
-    if made_for(str(before["layout"]), number):
-        keys += ["layout"] if number != other else []
-        if before["transport"] != "sharded" and (number != other or after["devices"] > before["devices"]):
-            keys += ["transport"]
-    return keys
-
-
-def made_for(layout: str, blocks: int) -> bool:
-    """Whether the layout "PYxPX" has so many blocks."""
-    return bool(re.fullmatch(r"\d{1,10}x\d{1,10}", layout)) and math.prod(map(int, layout.split("x"))) == blocks
+        keys, after = ["devices"], {**after, "devices": 1}
+    counts, now = ((run["nproc"], run["devices"]) for run in (before, after))
+    layout = re.fullmatch(r"(\d{1,10})x(\d{1,10})", str(before["layout"]))
+    if counts == now or not layout or not all(isinstance(number, int) for number in counts):
+        return keys
+    return [*keys, "layout", "transport"] if int(layout[1]) * int(layout[2]) == math.prod(counts) else keys

@@ -43,12 +43,9 @@ def test_later_sources_replace_earlier_ones(file):
     assert [config.physics.beta for config in configs] == [0.0, 2e-11, 3e-11, 4e-11, 5e-11]
 
 
-def test_a_file_names_its_case_and_the_case_its_options(file):
-    config = load(file('[case]\nname = "jet"\nspeed = 7\n'), environ={})
-    assert (config.case.name, config.case.speed) == ("jet", 7.0)
-
-
-def test_a_file_without_a_case_is_the_jet(file):
+def test_a_file_names_its_case_and_without_one_it_is_the_jet(file):
+    config = load(file('[case]\nname = "inertial"\nspeed = 7\n'), environ={})
+    assert (config.case.name, config.case.speed) == ("inertial", 7.0)
     assert load(file("[grid]\nnx = 10\n"), environ={}) == load("jet", {"grid.nx": 10}, {})
 
 
@@ -60,23 +57,17 @@ def test_the_environment_of_the_process_counts(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("grid.nx=90", 90),
         ("grid.nx=1e3", 1000),
-        ("grid.dx=2000", 2000.0),
         ("grid.dx = 2.5e3", 2500.0),
-        ("grid.periodic_y=true", True),
         ("grid.periodic_x=False", False),
         ("grid.origin=middle", "middle"),
         ('grid.origin="middle"', "middle"),
         ("run.layout=2x3", "2x3"),
         ("run.layout=", ""),
         ("output.fields=h,u", ("h", "u")),
-        ("output.fields=h", ("h",)),
         ('output.fields=["h", "u"]', ("h", "u")),
         ("output.fields=", ()),
-        ("output.every=6 h", 21600.0),
         ('output.every="1.5 days"', 129600.0),
-        ("output.every=90", 90.0),
         ("output.every=10min", 600.0),
         ("output.every=none", None),
         ("time.dt=.5 s", 0.5),
@@ -89,39 +80,24 @@ def test_values_of_overrides_are_toml_or_bare_words(text, value):
     assert load("jet", environ={variable: text.split("=", 1)[1].strip()}) == load("jet", [text], {})
 
 
-def test_overrides_from_python_are_values():
-    config = load("jet", {"output.fields": ["h"], "output.means": ("u", "v"), "output.every": None, "grid.dx": 10}, {})
-    assert (config.output.fields, config.output.means, config.output.every) == (("h",), ("u", "v"), None)
-    assert isinstance(config.grid.dx, float)
-
-
-def test_a_file_name_that_looks_like_a_number_stays_a_text(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert load("jet", ["input.depth=2020"], {}).input.depth == str(tmp_path / "2020")
-
-
 def test_file_names_start_from_the_folder_of_the_file_that_gives_them(file, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
-    config = load(file('[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n'), ["input.eta=eta.nc"], {})
+    config = load(file('[input]\ndepth = "deep.nc:z"\nmask = "/data/mask.nc"\n'), ["input.eta=2020"], {})
     assert (config.input.depth, config.input.mask) == (f"{tmp_path}/deep.nc:z", "/data/mask.nc")
-    assert config.input.eta == "/eta.nc"
+    assert config.input.eta == "/2020"
 
 
-PAIRS = [
-    ("run", "days", 2.0, "steps", 10),
-    ("time", "dt", 5.0, "cfl", 0.2),
-    ("output", "every", 60.0, "every_steps", 4),
-]
-PAIRS += [(section, b, bv, a, av) for section, a, av, b, bv in PAIRS]
-
-
-@pytest.mark.parametrize(("section", "first", "low", "second", "high"), PAIRS)
+@pytest.mark.parametrize(
+    ("section", "first", "low", "second", "high"),
+    [("run", "days", 2.0, "steps", 10), ("time", "dt", 5.0, "cfl", 0.2), ("output", "every", 60.0, "every_steps", 4)],
+)
 def test_one_of_two_alternatives_given_later_removes_the_other(file, section, first, low, second, high):
-    source = file(f"[{section}]\n{first} = {low}\n")
-    assert getattr(getattr(load(source, environ={}), section), first) == low
-    config = getattr(load(source, {f"{section}.{second}": high}, {}), section)
-    assert getattr(config, second) == high
-    assert getattr(config, first) == (0.15 if first == "cfl" else None)
+    for one, value, other, later in ((first, low, second, high), (second, high, first, low)):
+        source = file(f"[{section}]\n{one} = {value}\n")
+        assert getattr(getattr(load(source, environ={}), section), one) == value
+        config = getattr(load(source, {f"{section}.{other}": later}, {}), section)
+        assert getattr(config, other) == later
+        assert getattr(config, one) == (0.15 if one == "cfl" else None)
 
 
 def test_the_size_of_the_domain_gives_that_of_its_cells_whichever_source_has_their_number(file):
@@ -149,60 +125,35 @@ def test_one_source_may_give_the_size_of_the_domain_and_of_a_cell_if_they_agree(
     wrong = r"my\.toml:4: grid\.ly: 3\.001 m are not ny dy = 30 x 0\.1 m; leave out ly or dy"
     with pytest.raises(ConfigError, match=wrong):
         load(file(f"{both}3.001\n"), environ={})
-    with pytest.raises(ValueError, match="lx: 7 m are not nx dx = 360 x 1 m; leave out lx or dx"):
-        Config(grid=Grid(dx=1.0, lx=7.0))
-
-
-def test_another_number_of_processes_takes_back_the_layout_made_for_the_first(file):
-    source = file('[run]\nnproc = 4\nlayout = "2x2"\ntransport = "mpi"\n')
-    assert load(source, environ={}).run.layout == "2x2"
-    assert load(source, ["run.nproc=4"], {}).run.layout == "2x2"
-    run = load(source, ["run.nproc=1"], {}).run
-    assert (run.layout, run.transport) == ("", "auto")
-    run = resolve(load(source, ["run.nproc=1", "run.devices=4"], {})).run
-    assert (run.layout, run.transport) == ("2x2", "sharded")
-    assert load(source, ["run.nproc=1", "run.devices=4", "run.transport=mpi"], {}).run.transport == "mpi"
-    assert load(source, ["run.nproc=3", "run.layout=3x1"], {}).run.layout == "3x1"
-    assert load(file('[run]\nlayout = "2x2"\n'), ["run.nproc=4"], {}).run.layout == "2x2"
-
-
-@pytest.mark.parametrize("layout", ["1x1", "2x1", "1x2", "3x1", ""])
-@pytest.mark.parametrize("before", [1, 2])
-@pytest.mark.parametrize("now", [1, 2, 3])
-def test_processes_that_are_asked_for_and_those_that_are_there_decide_alike_on_the_layout(file, layout, before, now):
-    source = file(f'[run]\nnproc = {before}\nlayout = "{layout}"\n')
-    asked = load(source, [f"run.nproc={now}"], {})
-    there = for_processes(load(source, environ={}), now)
-    assert asked.run == there.run
 
 
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
         ([], ("sharded", 2, 2, "2x2")),
-        (["run.nproc=1"], ("sharded", 1, 2, "")),
-        (["run.nproc=1", "run.devices=4"], ("sharded", 1, 4, "2x2")),
-        (["run.devices=1"], ("sharded", 2, 1, "")),
-        (["run.transport=mpi", "run.nproc=4"], ("mpi", 4, 1, "2x2")),
-        (["run.transport=mpi"], ("mpi", 2, 1, "")),
-        (["run.transport=serial", "run.nproc=1"], ("serial", 1, 1, "")),
-        (["run.transport=mpi", "run.devices=2"], ("mpi", 2, 2, "")),  # as asked; `validate` says that it cannot be
+        (["run.nproc=2"], ("sharded", 2, 2, "2x2")),
+        (["run.nproc=1"], ("sharded", 1, 2, "2x1")),
+        (["run.nproc=1", "run.devices=4"], ("sharded", 1, 4, "4x1")),
+        (["run.nproc=1", "run.devices=4", "run.layout=1x4"], ("sharded", 1, 4, "1x4")),
+        (["run.devices=1"], ("mpi", 2, 1, "2x1")),
+        (["run.transport=mpi", "run.nproc=4"], ("mpi", 4, 1, "4x1")),
+        (["run.transport=serial", "run.nproc=1"], ("serial", 1, 1, "1x1")),
     ],
 )
-def test_a_run_on_devices_goes_on_on_others_or_another_transport(file, overrides, expected):
+def test_a_run_goes_on_with_others_processes_devices_and_transports(file, overrides, expected):
     """The config.toml of a run on two processes of two devices, with what the command line changes."""
     source = file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\n')
-    run = load(source, overrides, {}).run
+    run = resolve(load(source, ["grid.ny=360", *overrides], {})).run
     assert (run.transport, run.nproc, run.devices, run.layout) == expected
 
 
-def test_a_configuration_serves_the_processes_that_there_are():
-    """Under mpiexec; the config.toml of a run has the layout and the transport of that run."""
-    run = for_processes(resolve(load("jet", ["run.nproc=2"], {})), 3).run
-    assert (run.nproc, run.layout, run.transport) == (3, "", "auto")
-    run = for_processes(resolve(load("jet", ["run.nproc=4", "run.layout=4x1"], {})), 4).run
-    assert (run.nproc, run.layout, run.transport) == (4, "4x1", "mpi")
-    assert for_processes(load("jet", ["run.layout=3x1"], {}), 3).run.layout == "3x1"
+@pytest.mark.parametrize("layout", ["1x1", "2x1", "3x1", ""])
+@pytest.mark.parametrize(("before", "now"), [(1, 1), (1, 2), (2, 1), (2, 3)])
+def test_processes_that_are_asked_for_and_those_that_are_there_decide_alike_on_the_layout(file, layout, before, now):
+    source = file(f'[run]\nnproc = {before}\nlayout = "{layout}"\n')
+    asked = load(source, [f"run.nproc={now}"], {})
+    there = for_processes(load(source, environ={}), now)
+    assert asked.run == there.run
 
 
 VARIANTS = [
@@ -216,12 +167,13 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("comments", [True, False])
 @pytest.mark.parametrize("case", cases.names())
-def test_the_text_of_a_configuration_gives_it_back(file, case, comments):
-    for overrides in VARIANTS:
+def test_the_text_of_a_configuration_gives_it_back(file, case):
+    for number, overrides in enumerate(VARIANTS if case == "jet" else VARIANTS[:1]):
         config = load(case, overrides, {})
-        assert load(file(to_toml(config, comments)), environ={}) == config
+        assert load(file(to_toml(config, comments=number % 2 == 0)), environ={}) == config
+    short = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
+    assert load(file(template(short)), environ={}) == short
 
 
 @pytest.mark.parametrize("case", cases.names())
@@ -231,6 +183,8 @@ def test_the_resolved_text_needs_nothing_else(file, case):
     again = resolve(load(file(text), environ={}))
     assert again == config
     assert to_toml(again) == text
+    assert config_hash(again) == config_hash(config) != config_hash(load(case, environ={}))
+    assert list(tomllib.loads(text)) == list(Config.model_fields)
 
 
 def test_the_template_explains_every_key_with_units_and_choices():
@@ -240,32 +194,16 @@ def test_the_template_explains_every_key_with_units_and_choices():
         for key, field in type(section).model_fields.items():
             assert f"# {field.description}" in text
             assert f"\n{key} =" in text or f"\n# {key} =" in text, (name, key)
-    assert "# cell size in x (or give lx) [m]\ndx = 5000.0\n" in text
     assert "# size of the domain in x; dx is lx / nx (or give dx) [m]\n# lx =\n" in text
     assert "# time stepper; ab2, ab3, rk3, rk4, leapfrog\nstepper" in text
-    assert "# length of the run in steps (or give days) [steps]\n# steps =\n" in text
-    assert text.startswith("# The published benchmark")
-
-
-@pytest.mark.parametrize("case", cases.names())
-def test_what_the_short_template_leaves_out_is_the_default(file, case):
-    config = load(case, {"physics.manning": 0.02, "output.means": ["eta"]}, environ={})
-    assert load(file(template(config)), environ={}) == config
 
 
 def test_resolved_values():
     overrides = {"grid.nx": 12, "grid.ny": 9, "time.dt": 100.0, "run.days": 0.5, "run.nproc": 3}
     config = load("jet", overrides, {})
     run = resolve(config).run
-    assert (run.steps, run.days, run.layout, run.executor, run.transport) == (
-        432,
-        None,
-        "1x3",
-        fastest_executor(setup_of(config)),
-        "mpi",
-    )
-    alone = resolve(load("jet", {**overrides, "run.nproc": 1}, {})).run
-    assert (alone.layout, alone.transport) == ("1x1", "serial")
+    fastest = fastest_executor(setup_of(config))
+    assert (run.steps, run.days, run.layout, run.executor, run.transport) == (432, None, "1x3", fastest, "mpi")
 
 
 @pytest.mark.parametrize(("days", "steps"), [(0, 0), (1e-9, 1), (149.9 / 864, 150), (150.1 / 864, 150), (1.0, 864)])
@@ -282,20 +220,6 @@ def test_resolving_what_does_not_fit_is_a_configuration_error():
         resolve(load("jet", {"input.depth": "/none.nc", "time.cfl": 0.1}, {}))
 
 
-def test_the_hash_is_that_of_the_text_and_tells_configurations_apart():
-    config = load("jet", environ={})
-    assert config_hash(config) == config_hash(load("jet", {"run.days": 10.0}, {}))
-    assert config_hash(config) != config_hash(load("jet", {"run.days": 10.5}, {}))
-    assert len(config_hash(config)) == 64
-
-
-def test_every_key_has_help_and_a_unit():
-    for section in Config.model_fields.values():
-        for field in section.annotation.model_fields.values():
-            assert field.description
-            assert isinstance(field.json_schema_extra["unit"], str)
-
-
 def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
     program = (
         "import sys, swmodel.model.validate; from swmodel.config import *; "
@@ -304,10 +228,6 @@ def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-def test_the_text_is_toml_with_one_table_for_each_section():
-    assert list(tomllib.loads(to_toml(load("jet", environ={})))) == list(Config.model_fields)
 
 
 @pytest.mark.parametrize(
@@ -323,19 +243,8 @@ def test_the_number_of_cells_follows_from_their_size_and_that_of_the_domain(over
     assert (grid.nx, grid.ny) == cells
 
 
-def test_cells_that_do_not_fill_the_domain_are_refused():
-    with pytest.raises(ConfigError, match=r"^grid.lx: 1000000 m are not nx dx = 3 x 300000 m;"):
-        load("rest", {"grid.lx": 1e6, "grid.dx": 3e5}, {})
-
-
 @pytest.mark.parametrize(
-    "overrides",
-    [
-        {"output.every": 3600.0},
-        {"output.every": 3600.0, "restart.every": 5400.0},
-        {"output.every_steps": 5, "run.days": 0.7},
-        {"output.every": 600.0, "output.spectra": 700.0},
-    ],
+    "overrides", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
 )
 def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides):
     bare, given = load("rest", {"output.every_steps": 1, "run.steps": 1}, {}), load("rest", overrides, {})
@@ -344,10 +253,3 @@ def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides)
     assert 0.5 * longest < dt <= longest
     for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
-
-
-def test_a_time_step_that_nothing_asks_to_divide_is_a_round_number():
-    config = load("rest", {"output.every_steps": 5, "run.steps": 7}, {})
-    longest, dt = dt_from_cfl(config, survey(setup_of(config))), resolve(config).time.dt
-    assert 0.99 * longest < dt <= longest
-    assert len(repr(dt)) <= 4

@@ -51,69 +51,48 @@ def test_another_kind_of_grid_takes_the_place_of_that_of_the_case():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "key", "words"),
     [
-        ({"north": 95.0}, "grid.north: the northern edge lies at latitude 95, beyond the pole; latitudes end at 90"),
-        ({"north": 90.0}, "where cells have no width: the pole cannot lie in the domain or on its edge"),
-        ({"south": -89.995}, "grid.south: the southern edge lies at latitude -89.995, where cells have no width"),
-        ({"north": None, "dlat": 30.0}, "grid.dlat: the northern edge lies at latitude 330, beyond the pole"),
-        ({"north": -40.0}, "grid.north: -40 degrees are not beyond south = -30 degrees"),
-        ({"dlon": 11.0}, "grid.dlon: the domain is 396 degrees wide: longitudes overlap beyond 360"),
-        ({"west": 0.0, "east": 80.0}, "grid.east: the domain is 80 degrees wide, which closes no ring of 360"),
-        ({"west": 350.0, "east": 20.0}, "grid.east: 20 degrees are not beyond west = 350 degrees: longitudes go on"),
-        ({"dx": 5e3}, 'grid.dx: is of grid.kind = "plane"; this grid is "latlon"'),
-        ({"kind": "plane"}, 'grid.south: is of grid.kind = "latlon"; this grid is "plane"'),
-        ({"south": None}, "grid.south: must be given, in degrees, where grid.kind is latlon"),
-        ({"north": None}, "grid.north: must be given, in degrees (or dlat)"),
-        ({"periodic_x": False}, "grid.west: must be given, in degrees"),
-        ({"periodic_y": True}, "grid.periodic_y: must be false on a sphere"),
-        ({"dlat": 7.0}, "grid.north: 60 degrees are not -30 + ny dlat = -30 + 12 x 7 degrees"),
+        ({"north": 95.0}, "north", "lies at latitude 95"),
+        ({"south": -89.995}, "south", "lies at latitude -89.995"),
+        ({"north": None, "dlat": 30.0}, "dlat", "lies at latitude 330"),
+        ({"north": -40.0}, "north", "-40 degrees are not beyond south = -30 degrees"),
+        ({"dlon": 11.0}, "dlon", "396 degrees wide"),
+        ({"west": 0.0, "east": 80.0}, "east", "80 degrees wide, which closes no ring of 360"),
+        ({"west": 350.0, "east": 20.0}, "east", "longitudes go on"),
+        ({"dx": 5e3}, "dx", 'is of grid.kind = "plane"'),
+        ({"kind": "plane"}, "south", 'is of grid.kind = "latlon"'),
+        ({"south": None}, "south", "must be given, in degrees"),
+        ({"north": None}, "north", "must be given, in degrees (or dlat)"),
+        ({"periodic_x": False}, "west", "must be given, in degrees"),
+        ({"periodic_y": True}, "periodic_y", "must be false on a sphere"),
+        ({"dlat": 7.0}, "north", "60 degrees are not -30 + ny dlat = -30 + 12 x 7 degrees"),
     ],
     ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
 )
-def test_what_cannot_be_a_grid_on_a_sphere_is_refused_in_one_line(changes, message):
+def test_what_cannot_be_a_grid_on_a_sphere_is_refused_in_one_line(changes, key, words):
     with pytest.raises(ConfigError) as error:
         loaded(**changes)
-    assert message in str(error.value)
+    assert any(line.startswith(f"grid.{key}: ") and words in line for line in error.value.problems)
 
 
 @pytest.mark.parametrize(
-    ("case", "changes", "message"),
-    [
-        ("jet", BAND, "grid.kind: the formulas of the case jet are made for plane only"),
-        (
-            "steady_zonal",
-            {"kind": "plane"},
-            "grid.kind: the formulas of the case steady_zonal are made for latlon only",
-        ),
-    ],
+    ("case", "kind", "changes"), [("jet", "latlon", BAND), ("steady_zonal", "plane", {"kind": "plane"})]
 )
-def test_a_case_for_another_kind_of_grid_is_refused(case, changes, message):
+def test_a_case_for_another_kind_of_grid_is_refused(case, kind, changes):
     with pytest.raises(ConfigError) as error:
         load(case, {f"grid.{key}": value for key, value in changes.items()}, environ={})
-    told, others = str(error.value).split(f"; for {changes['kind']} there are ")
-    assert told == message
-    assert others.endswith(": case.name")
-    offered = others.removesuffix(": case.name").split(", ")
+    told, others = str(error.value).removesuffix(": case.name").split(f"; for {kind} there are ")
+    assert told.startswith(f"grid.kind: the formulas of the case {case} are made for ")
+    offered = others.split(", ")
     assert {"rest", "sea", "hurricane"} < set(offered) < set(cases.names())
-    assert all(changes["kind"] in cases.get(name).kinds for name in offered)
-
-
-def test_longitudes_are_asked_of_no_plane():
-    class Lost(Case):
-        def eta(self, config, at):
-            return 0.1 * np.cos(at.lat)
-
-    with pytest.raises(ConfigError, match=r"at\.lat: a plane has no longitudes and latitudes; grid\.kind=latlon has"):
-        check_config(load(Lost, {"run.steps": 1}, environ={}))
+    assert all(kind in cases.get(name).kinds for name in offered)
 
 
 def test_a_number_of_cells_that_changes_the_domain_is_said_in_degrees():
     changes = {"grid.kind": "latlon", "grid.west": 0.0, "grid.south": 0.0, "grid.dlon": 1.0, "grid.dlat": 1.0}
     sources = gather(Case, changes | {"grid.nx": 60, "grid.ny": 30, "grid.periodic_x": False}, {})
     assert remarks(merge(sources), sources, records=False) == []
-    fewer = gather("steady_zonal", {"grid.ny": 32}, {})
-    assert remarks(merge(fewer), fewer, records=False) == []
     wider = gather("steady_zonal", {"grid.dlat": 2.0}, {})
     assert remarks(merge(wider), wider, records=False) == [
         "grid.dlat=2 makes the domain 128 degrees high instead of 160 degrees; grid.ny=80 keeps it"
@@ -160,12 +139,3 @@ def test_a_time_step_that_is_too_long_is_refused_with_the_largest():
     words = rf"time.dt: 2000 s is above the largest stable time step of rk4, \d+(\.\d)? s \(.*, {narrowest}"
     with pytest.raises(ConfigError, match=words):
         check_config(config)
-
-
-def test_the_fastest_cell_is_the_deepest_on_the_narrowest_row():
-    depth = np.full((12, 36), 1000.0)
-    depth[11, 20], depth[2, 5] = 4000.0, 5000.0
-    config = configuration(12, 36, {"depth": depth}, sphere=True, grid__south=-20.0, grid__dlat=7.5)
-    cell = survey(setup_of(config)).fastest
-    assert (cell.row, cell.column, cell.h) == (11, 20, 4000.0)
-    assert cell.dx == pytest.approx(metrics(config.grid, [11])["dx"].centre[0, 0])

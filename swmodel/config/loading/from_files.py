@@ -1,0 +1,116 @@
+"""Keys that name a file in place of values: `grid.file`, `open_sides.tide` and `output.stations = "gauges.csv"`."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ...errors import ConfigError
+from ...setup.fields.netcdf_input import InputError
+from ...setup.fields.netcdf_input.grid_file import keys_in
+from ...setup.fields.netcdf_input.tide_file import constants_in
+from ..messages import show
+from .sources import Given, Layer, text_in
+
+GRID, TIDE, SIDES = ("grid", "file"), ("open_sides", "tide"), ("open_sides", "sides")
+#: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
+FREE, FIELDS = ("file", "radius", "rotation", "origin"), ("depth", "mask")
+
+#: Largest size of a file of stations, bytes, and most stations in it; columns of the positions.
+LONGEST, MOST = 10_000_000, 20_000
+PAIRS = ("lon", "lat"), ("x", "y")
+
+
+def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) -> list[Layer]:
+    """The layers with what their last `grid.file` and `open_sides.tide` stand for in place of these keys.
+
+    A key that the same layer or a later one gives comes first; those of [grid] must agree with the file. `convert`
+    gives the value of ((section, key), Given) as Python wants it.
+    """
+    sides = [layer[SIDES].value for layer in layers if SIDES in layer]
+    for at in (GRID, TIDE):
+        given = next((layer[at] for layer in reversed(layers) if at in layer), None)
+        last = max((number for number, layer in enumerate(layers) if at in layer), default=0)
+        layers = [{key: each for key, each in layer.items() if key != at} for layer in layers]
+        if given is None or not given.value:
+            continue
+        if at == TIDE and not (sides and sides[-1]):
+            problems.append(f"{given.place}: has no effect without open_sides.sides")
+            continue
+        path = os.path.abspath(given.folder / str(given.value))
+        try:
+            found = grid_of(path, given) if at == GRID else tide_of(path, given)
+        except InputError as error:
+            problems.append(f"{given.place}: {error}")
+            continue
+        if at == GRID:
+            problems += disagreements(found, layers[last:], convert)
+        layers[last] = found | layers[last]
+    return list(layers)
+
+
+def grid_of(path: str, given: Given) -> Layer:
+    """The section [grid] of a file of `swmodel grid`, and its depth and mask."""
+    found = {("grid", key): Given(value, f"{path}: grid.{key}") for key, value in keys_in(path).items()}
+    return found | {("input", name): Given(f"{path}:{name}", given.place) for name in FIELDS}
+
+
+def disagreements(found: Layer, layers: Sequence[Layer], convert: Callable) -> list[str]:
+    """The keys of [grid] that have another value than in the file."""
+    problems = []
+    for at, given in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
+        value, in_file = convert(at, given), found[at].value if at in found else None
+        if at[1] not in FREE and (list(value) if isinstance(value, tuple) else value) != in_file:
+            there = show(in_file) if at in found else "the cells"
+            problems.append(f"{given.place}: grid.file gives {there}; leave out one of both")
+    return problems
+
+
+def tide_of(path: str, given: Given) -> Layer:
+    """The constituents and the entries of [input] for harmonics.nc of another run."""
+    return {
+        ("open_sides" if key == "constituents" else "input", key): Given(value, given.place)
+        for key, value in constants_in(path).items()
+    }
+
+
+def stations_in(given: Given) -> Given:
+    """The tables [[station]] of a file of comma-separated values, with the lines that they come from.
+
+    Its first line names the columns, among them name, and lon and lat (or x and y); others are passed over, as are
+    empty lines and those that begin with #.
+    """
+    path = Path(os.path.abspath(given.folder / given.value))
+    lines = text_in(path, LONGEST, "list of stations").removeprefix("\ufeff").splitlines()
+    rows = {
+        f"{path}:{number}": [cell.strip() for cell in next(csv.reader([line]))]
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.startswith("#")
+    }
+    columns = rows.pop(next(iter(rows), ""), [])
+    pair = next((pair for pair in PAIRS if {"name", *pair} <= set(columns)), None)
+    if pair is None:
+        raise ConfigError([f"{path}: its first line must name the columns name, lon, lat (or name, x, y)"])
+    if not 0 < len(rows) <= MOST:
+        raise ConfigError([f"{path}: has {len(rows)} stations; it must have 1 to {MOST}"])
+    if short := [
+        f"{at}: has {len(row)} values for {len(columns)} columns"
+        for at, row in rows.items()
+        if len(row) != len(columns)
+    ]:
+        raise ConfigError(short)
+    tables = []
+    for row in rows.values():
+        cells = dict(zip(columns, row, strict=True))
+        tables.append({"name": cells["name"]} | {key: number(cells[key]) for key in pair})
+    return given._replace(value=tuple(tables), is_text=False, tables=tuple(rows))
+
+
+def number(text: str) -> float | str:
+    """A number; another text stays one, and is refused as the values of tables are."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
