@@ -37,9 +37,9 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     from ..files.output.metadata import define_variable
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
-    about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
-    numbers = {quantity.name: (value, about | {"units": quantity.units})}
-    maps, static = [], []
+    long_name = f"{quantity.long_name}, {when}"
+    meaning = {"long_name": long_name, "definition": options["of"], "units": quantity.units}
+    numbers, maps, static = {quantity.name: (value, meaning)}, [], []
     for name, derivative in gradient.items():
         entry = derivative_of(quantity, name, config.physics)
         if name in FIELDS:
@@ -47,13 +47,8 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
             static += [] if name in INITIAL else [entry.name]
         else:
             numbers[entry.name] = float(derivative), {"long_name": entry.long_name, "units": entry.units}
-    about = {
-        "quantity": options["of"],
-        "quantity_long_name": about["long_name"],
-        "quantity_value": value,
-        "quantity_units": quantity.units,
-        "comment": COMMENT,
-    }
+    about = {"quantity": options["of"], "quantity_long_name": long_name, "quantity_value": value}
+    about |= {"quantity_units": quantity.units, "comment": COMMENT}
     if quantity.line:
         about |= {"quantity_x": [x for x, _ in quantity.line], "quantity_y": [y for _, y in quantity.line]}
 
@@ -112,12 +107,16 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     every = 1 if options["mean"] else None
     problem = Problem(config, options["to"], quantity.observe, every, options["memory"])
     transport, directory = problem.transport, Path(directory)
+
+    def value_of(series):  # from the shares of all samples; the mean is without the first one
+        return transport.sum(series[1:].mean() if options["mean"] and len(series) > 1 else series[-1])
+
     with Stop(config.run.walltime) as stop:
         watcher = Watcher(problem, stop, report)
         watch(lambda: watcher.pieces)
         problem.in_pieces(length_of(problem.config), watcher)
         with watcher.compilations():
-            value, gradient = problem.value_and_gradient(problem.first_guess(), value_of(options["mean"], transport))
+            value, gradient = problem.value_and_gradient(problem.first_guess(), value_of)
             value, gradient = float(value), {name: gradient[name] for name in options["to"]}  # JAX sorts names
     if not all(np.isfinite(x) for x in (value, *(problem.dot({n: g}, {n: g}) for n, g in gradient.items()))):
         raise NumericalError(f"the derivatives of {quantity.long_name} are not finite in {config.run.dtype}")
@@ -133,15 +132,6 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         numbers |= {"wall_seconds": time.perf_counter() - begin, "peak_memory_bytes": peak}
         numbers |= {"nproc": transport.size, "dtype": config.run.dtype}
         write_status(directory, state="completed", exit_code=0, message="", **numbers)
-
-
-def value_of(mean: bool, transport):
-    """The function from the shares of all samples to the quantity: at the end, or its mean without the first sample."""
-
-    def value(series):
-        return transport.sum(series[1:].mean() if mean and len(series) > 1 else series[-1])
-
-    return value
 
 
 def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:

@@ -84,26 +84,20 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
     ("ny", "nx", "layout", "stepper", "width", "itemsize", "steps_per_sweep"),
     [
         (1800, 3600, (1, 1), "ab2", 1, 4, 4),
-        (1800, 3600, (2, 1), "ab2", 2, 8, 4),
         (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB a block
-        (900, 1800, (1, 1), "ab2", 1, 4, 4),
         (900, 1800, (2, 1), "ab2", 1, 4, 1),
         (900, 1800, (2, 1), "ab3", 1, 8, 4),
-        (360, 720, (1, 1), "ab2", 1, 8, 1),
         (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
         (1800, 3600, (1, 1), "rk3", 1, 4, 1),
-        (1800, 3600, (1, 1), "rk4", 1, 8, 1),
         (7, 10**6, (1, 1), "ab2", 2, 8, 3),  # as far as the halo fits into the block
         (7, 10**6, (2, 1), "ab2", 2, 8, 1),
-        (7, 10**7, (7, 1), "ab2", 1, 8, 1),
         (10**7, 11, (1, 3), "ab3", 1, 8, 3),
     ],
 )
 def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, steps_per_sweep):
     method = method_of(stepper)
-    assert {choose_steps_per_sweep(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {
-        steps_per_sweep
-    }
+    chosen = {choose_steps_per_sweep(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)}
+    assert chosen == {steps_per_sweep}
 
 
 def with_continents(stepper, sides=()):
@@ -138,7 +132,7 @@ def test_what_is_far_from_water_or_from_land_has_the_bits_as_if_it_were_computed
     model, carry = build(config, **options)
     here = block(0, (1, 1), config.grid.ny, config.grid.nx)
     static = setup_of(config).static(here, model.kernel.margin)
-    call = calls.Calls(model.kernel, model.static_of(*static), model.dt, here.shape, model.transport.shift)
+    call = calls.Calls(model.kernel, model.static_of(*static), model.dt, model.transport)
     least = 0.2 if stepper == "rk3" else 0.35  # the stages keep anything on land, and see it from further away
     assert least < (np.asarray(call.flags(leave_out=True)) == 2).mean() < 0.7
     assert (np.asarray(call.flags()) < 2).all()

@@ -100,7 +100,7 @@ def test_a_term_that_is_written_anew_under_its_name_is_the_new_one():
     assert np.abs(answers[1] - answers[0]).max() > 1e-6 * np.abs(answers[0]).max()
 
 
-RATE = 0.0
+RATE, GIVEN = 0.0, {"rate": 0.0}
 
 
 def of_global(state, grid, t):
@@ -118,10 +118,6 @@ class Damping:
         return {"u": -self.rate * state.u}
 
 
-def of_attribute(state, grid, t):
-    return {"u": -DAMPING.rate * state.u}
-
-
 def later(state, grid, t):
     return {"u": np.where(t > 7e5 * RATE, -1e-5, 0.0) * state.u}
 
@@ -135,7 +131,7 @@ class Damped(DoubleGyre):
         return {"u": -RATE * state.u}
 
 
-GIVEN, DAMPING = {"rate": 0.0}, Damping()
+DAMPING = Damping()
 
 
 def constant(rate):
@@ -152,9 +148,7 @@ RATES = 1e-5, 1e-3, 1e-5
 READING = {
     "global": ([of_global], "double_gyre"),
     "dict": ([of_dict], "double_gyre"),
-    "attribute": ([of_attribute], "double_gyre"),
     "bound method": ([DAMPING.method], "double_gyre"),
-    "term": ([swmodel.Term("damping", lambda flow, params, now: {"u": -RATE * flow.u})], "double_gyre"),
     "parameters": ([Parametric(network, np.ones(2))], "double_gyre"),
     "case": ([], Damped),
 }
@@ -206,17 +200,6 @@ def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(
     set_rate(2e-3)
     with pytest.raises(UsageError, match=rf"test_own_terms.py:\d+: {term.__name__} .*has changed"):
         model.run(tmp_path / "run")
-
-
-def test_the_native_step_goes_on_with_what_it_has_recorded(tmp_path):
-    found = []
-    for later_rate in (1e-3, 2e-3):
-        set_rate(1e-3)
-        model = simulation("native", {"u": 0.1}, [of_global], run__steps=4, output__maxima=["speed"])
-        set_rate(later_rate)
-        model.run(tmp_path / str(later_rate))
-        found.append(np.array(model.state.u))
-    np.testing.assert_array_equal(*found)
 
 
 def test_derivatives_go_through_it():

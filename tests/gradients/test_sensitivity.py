@@ -1,6 +1,4 @@
-"""Sensitivities: the maps are the derivatives, the quantities those of the diagnostics, and waves are reciprocal."""
-
-import re
+"""Sensitivities: the maps are the derivatives, the quantities those of the diagnostics."""
 
 import jax
 import jax.numpy as jnp
@@ -178,11 +176,6 @@ def of_section(tmp_path_factory):
     return folder, compute(folder, walled(islands()), SECTION, ["u", "v", "depth", "viscosity"])[0]
 
 
-def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin, of_section):
-    slope = difference(basin, basin(), [(SECTION, False)], "depth", ..., 1e-2)[0]
-    assert of_section[1]["d_transport_d_depth"].sum() == pytest.approx(slope, rel=1e-6)
-
-
 def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
     """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
     basin.values["mask"][:, :3] = 1.0
@@ -221,22 +214,19 @@ def test_integrals_are_those_of_the_diagnostics(basin, of):
         assert value(config, "kinetic_energy") == pytest.approx(numbers[of] - potential, rel=1e-12)
 
 
-def test_sea_level_at_a_centre_is_that_of_the_cell_and_linear_between(basin):
-    config = basin(run__steps=0)
-    eta = basin.values["eta"]
-    assert value(config, "sea_level:14e3,12.5e3") == pytest.approx(eta[2, 3], rel=1e-13)
-    between = 0.75 * (0.5 * eta[2, 3] + 0.5 * eta[3, 3]) + 0.25 * (0.5 * eta[2, 4] + 0.5 * eta[3, 4])
-    assert value(config, "sea_level:15e3,15e3") == pytest.approx(between, rel=1e-12)
-    assert value(config, "sea_level:36e3,2.5e3") == pytest.approx(eta[0, 8], rel=1e-12)
-
-
-def test_sea_level_is_that_of_the_wet_cells_on_all_sides_of_a_ring_and_beside_land(basin):
+def test_sea_level_is_linear_between_the_wet_cells_around_also_across_a_ring(basin):
     basin.values["mask"][...] = 1.0
-    basin.values["mask"][2, 4] = 0.0
+    basin.values["mask"][2, 5] = 0.0
     config, eta = basin(run__steps=0, grid__periodic_x=True), basin.values["eta"]
-    for x in (0, 36e3):
-        assert value(config, f"sea_level:{x},12.5e3") == pytest.approx((eta[2, 0] + eta[2, 8]) / 2, rel=1e-12)
-    assert value(config, "sea_level:15e3,12.5e3") == pytest.approx(eta[2, 3], rel=1e-12)
+    expected = {
+        "14e3,12.5e3": eta[2, 3],
+        "15e3,15e3": 0.75 * (eta[2, 3] + eta[3, 3]) / 2 + 0.25 * (eta[2, 4] + eta[3, 4]) / 2,
+        "0,12.5e3": (eta[2, 0] + eta[2, 8]) / 2,
+        "36e3,12.5e3": (eta[2, 0] + eta[2, 8]) / 2,
+        "19e3,12.5e3": eta[2, 4],
+    }
+    for at, level in expected.items():
+        assert value(config, f"sea_level:{at}") == pytest.approx(level, rel=1e-12), at
 
 
 def test_transport_through_a_whole_section_is_what_the_sea_behind_it_loses_and_the_sum_of_parts(basin):
@@ -280,19 +270,6 @@ def test_places_on_a_grid_with_a_pole_of_its_own_lie_along_its_axes():
     found = quantities.parse("transport:line", config).line
     expected = [along_axes(config.grid, *line[end]) for end in ("start", "end")]
     assert np.abs(np.subtract(found, expected)).max() < 2.5 + 1e-9
-
-
-def test_linear_gravity_waves_are_reciprocal(tmp_path):
-    """In a closed basin without rotation eta(B, t) depends on eta(A, 0) as eta(A, t) on eta(B, 0)."""
-    linear = {"physics__f0": 0.0, "physics__viscosity": 0.0, "physics__quadratic_drag": 0.0, "physics__depth": 50.0}
-    config = walled({}, **linear, run__steps=60, time__dt=30.0)
-    (j, i), (m, n) = (2, 3), (5, 7)
-    found = []
-    for at, other in (((j, i), (m, n)), ((m, n), (j, i))):
-        of = f"sea_level:{(at[1] + 0.5) * 4e3},{(at[0] + 0.5) * 5e3}"
-        found.append(compute(tmp_path, config, of, ["eta"])[0]["d_sea_level_d_eta"][other])
-    assert abs(found[0]) > 1e-3
-    assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
 def test_short_pieces_and_checkpoints_give_the_same_file(basin, tmp_path, monkeypatch):
@@ -340,9 +317,5 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
         figure, one = picture(data, over=Over(contours="depth")), picture(data, [f"d_{of.partition(':')[0]}_d_u"])
     maps = [[axes for axes in drawn.axes if axes.images] for drawn in (figure, one)]
     assert [len(axes) for axes in maps] == [2, 1]
-    for axes, by in zip(maps[0], ("initial sea level", "initial velocity in x"), strict=True):
-        label = axes.get_title(loc="left").replace("\n", " ")
-        assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
-    caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
-    assert caption.startswith(f"random, {status['long_name']}, at the end of the run: ")
-    assert lines.startswith("lines: resting depth, every ")
+    assert maps[0][0].get_title(loc="left").replace("\n", " ").startswith(f"∂({status['long_name']}) / ∂(initial sea")
+    assert "lines: resting depth, every " in figure.texts[1].get_text()

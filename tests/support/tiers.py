@@ -59,7 +59,7 @@ NIGHT = {
     ),
     "executors/test_own_terms.py": (
         *("a_sweep_over_what", "a_term_that_changes", "derivatives_go_through", "energy_that_a_term"),
-        *("conditions_of_fields", "the_native_step_goes_on", "the_time_of_a_term", "what_the_native_step_cannot"),
+        *("conditions_of_fields", "the_time_of_a_term", "what_the_native_step_cannot"),
         "[jax",
     ),
     "executors/test_reference_answers.py": ("order_of_each_stepper",),
@@ -81,12 +81,12 @@ NIGHT = {
     "files/test_restart_files.py": ("a_file_that_crashes", "a_journal_of_a_killed", "members_are_the_same"),
     "files/test_samples.py": ("the_files_satisfy", "within_the_loop"),
     "files/test_spectra.py": (*("a_budget", "one_record", "the_command_writes", "the_files_satisfy"),),
-    "gradients/test_gradients.py": ("a_number_for", "an_observer_may", "derivatives_are_exact", "what_is_kept"),
+    "gradients/test_gradients.py": ("a_number_for", "derivatives_are_exact", "what_is_kept"),
     "gradients/test_gradients_memory.py": ("a_process_holds", "what_is_observed_counts"),
     "gradients/test_native.py": (),
     "gradients/test_parameters.py": ("momentum_is_conserved", "second_derivatives"),
     "gradients/test_sensitivity.py": (
-        *("integrals_are", "linear_gravity", "maps_are_the", "maps_reach", "numbers_have", "short_pieces"),
+        *("integrals_are", "maps_are_the", "maps_reach", "numbers_have", "short_pieces"),
         *("there_is_a_picture", "the_transport_of", "transport_through"),
     ),
     "gradients/test_sensitivity_cli.py": ("a_signal", "tides_that_a_run"),
@@ -165,7 +165,7 @@ DAY = {
         *("[ab3-float64-arakawa_lamb", "[leapfrog-float32-energy-native", "[rk3-float64-enstrophy-native"),
     ),
     "executors/test_compile.py": ("a_compiler_that_fails_is_one_line_and_leaves_nothing_behind[error",),
-    "executors/test_conformance.py": ("[native", "[xla-ab2", "[xla-energy", "[xla-size0", "[xla-south"),
+    "executors/test_conformance.py": ("[native", "[xla-float64-1e-12-ab2", "[xla-energy", "[xla-size0", "[xla-south"),
     "executors/test_derive.py": ("[arakawa_lamb-rk4", "[energy"),
     "executors/test_generated.py": ("a_term_of_ones_own_is_computed_as_xla_does[float32", "[arakawa_lamb-float64"),
     "executors/test_native.py": (
