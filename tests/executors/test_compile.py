@@ -6,8 +6,7 @@ import platform
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -211,7 +210,7 @@ def test_a_full_disk_is_one_line(cache, monkeypatch, tmp_path, request_of_jet):
     assert "\n" not in reason
 
 
-PROGRAM = """
+CROWD = """
 import os
 from pathlib import Path
 from swmodel.config import load
@@ -219,48 +218,32 @@ from swmodel.executors.native import compile as steps, request_of
 from swmodel.setup.setup import setup_of
 steps.BUILT = Path("none")
 request = request_of(setup_of(load("jet", {}, environ={})))
-"""
-ALONE = PROGRAM + "print(steps.library_of(request))"
-CROWD = (
-    PROGRAM
-    + """
 for _ in range(64):
     if not os.fork():
         os.write(1, f"{steps.library_of(request)} {steps.function(request) > 0}\\n".encode())
         os._exit(0)
 assert not any(os.wait()[1] for _ in range(64))
 """
-)
-
-
-def start(program=ALONE):
-    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_many_processes_compile_a_step_once(cache, compiler):
     compiler()
-    out, errors = start(CROWD).communicate(timeout=120)
+    done = subprocess.run([sys.executable, "-c", CROWD], capture_output=True, text=True, timeout=120)
     (library,) = cache.glob("*.so")
-    assert out.splitlines() == 64 * [f"{library} True"], errors
+    assert done.stdout.splitlines() == 64 * [f"{library} True"], done.stderr
     assert compiler.calls() == 1
 
 
-def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, compiler, tmp_path):
-    compiler(f"[ -e {tmp_path}/stopped ] || {{ touch {tmp_path}/stopped; exec sleep 600; }}")
-    first = start()
-    while not (tmp_path / "stopped").exists():
-        assert first.poll() is None
-        time.sleep(0.01)
-    second = start()
-    time.sleep(0.1)
-    children = subprocess.run(["pgrep", "-P", str(first.pid)], capture_output=True, text=True).stdout.split()
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    for child in children:
-        os.kill(int(child), signal.SIGKILL)
-    out, errors = second.communicate(timeout=120)
-    assert Path(out.strip()).exists(), errors
-    assert compiler.calls() == 2
+def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, request_of_jet):
+    lock = steps.cache_folder() / request_of_jet.name(steps.instructions()).replace(".so", ".lock")
+    program = (
+        f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True); time.sleep(600)"
+    )
+    first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    first.stdout.readline()
+    threading.Timer(0.3, first.kill).start()
+    assert steps.library_of(request_of_jet).exists()
+    assert first.wait(0) == -signal.SIGKILL
 
 
 def test_a_library_that_cannot_be_loaded_is_made_anew(cache, request_of_jet):

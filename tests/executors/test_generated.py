@@ -2,27 +2,19 @@
 
 import re
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
+from support.stepping import step_by_step
 
 from swmodel.config import load
 from swmodel.errors import UsageError
-from swmodel.executors.native import kernel as native
 from swmodel.executors.native import request_of
-from swmodel.executors.native.calls import Calls
 from swmodel.executors.native.describe import describe
 from swmodel.executors.native.graph import evaluate, nodes_of, topological
-from swmodel.executors.xla import make_loop
 from swmodel.ocean import terms
 from swmodel.ocean.operators import mx_f, my_f
-from swmodel.ocean.state import Carry
 from swmodel.ocean.terms.term import Term
-from swmodel.ocean.timestep import method_of
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import Setup, setup_of
 
 NY, NX = 9, 20
@@ -104,26 +96,12 @@ def strange(flow, params, now):
     }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_term_of_ones_own_is_computed_as_xla_does(monkeypatch, dtype):
-    config, scheme = with_term(monkeypatch, strange)
-    config = config.model_copy(update={"run": config.run.model_copy(update={"dtype": dtype})})
-    here, method = Serial(block(0, (1, 1), NY, NX)), method_of("ab2")
-    native.register()
-    kernel = native.Kernel(scheme, method, scheme.width + 1)
-    grid, params = Setup(config, scheme).static(here.block, kernel.margin)
-    state = jax.tree.map(jnp.asarray, setup_of(config).state(here.block))
-    dt = jnp.asarray(config.time.dt, dtype)
-
-    def start():
-        return Carry(state, method.remember(state), jnp.int32(0))
-
-    static = kernel.static_of(grid, params, here.shape)
-    ours = jax.jit(lambda c, s: Calls(kernel, s, dt, here).advance(c, 5))(start(), static)
-    expected = jax.jit(lambda c, s: make_loop(scheme, method, here)(c, s, dt, 5))(start(), (grid, params))
-    plain = jax.jit(lambda c, s: make_loop(setup_of(config).scheme, method, here)(c, s, dt, 5))(start(), (grid, params))
-    bound = {"float32": 1e-5, "float64": 1e-12}[dtype]
-    for a, b, without in zip(ours.state, expected.state, plain.state, strict=True):
+@pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-5), ("float64", 1e-12)])
+def test_a_term_of_ones_own_is_computed_as_xla_does(dtype, bound):
+    config = configuration(NY, NX, random_fields(NY, NX, land=0.1), grid__periodic_y=True, run__dtype=dtype)
+    with_term = load(config, terms=[Term("strange", strange)])
+    ours, expected = (step_by_step(executor, with_term, 5)[:3] for executor in ("native", "xla"))
+    for a, b, without in zip(ours, expected, step_by_step("native", config, 5)[:3], strict=True):
         assert np.abs(a - b).max() < bound * np.abs(b).max()
         assert np.abs(b - without).max() > 1e-4 * np.abs(b).max()
 

@@ -256,13 +256,3 @@ def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monke
         monkeypatch.setattr(f"swmodel.config.loading.python_inputs.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term])
-
-
-def test_energy_that_a_term_gives_is_no_blow_up(tmp_path):
-    def push(state, grid, t):
-        return {"u": 1e-4}
-
-    options = {"case__wind": 0.0, "run__steps": 40, "run__check_every_steps": 5, "case__perturbation": 1e-3}
-    model = simulation("xla", terms=[push], **options)
-    model.run(tmp_path / "run")
-    assert model.step == 40
