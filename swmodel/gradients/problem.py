@@ -163,10 +163,8 @@ class Problem:
     def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
         """J = value(series, *arguments) and dJ/dx.
 
-        Args:
-            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks:
-                made of sums over them, `transport.sum`.
-            arguments: arrays of the block that it needs, made by `transport.put`.
+        `value` is a function of a block's share of the series, in jax.numpy, to a number that is the same in all
+        blocks: made of sums over them, `transport.sum`. `arguments` are arrays of the block, made by `transport.put`.
         """
         return self._gradient(x, lambda series: self._respond(value, series, *arguments))
 

@@ -151,21 +151,20 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
 def summary(directory) -> str:
     """The value, the largest sensitivity of each field with its position, the cost, and what to type next."""
     directory, status = Path(directory), read_status(directory)
+    derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""
     lines = [f"{mean}{status['long_name']}: {status['value']:.6g} {status['units']}"]
-    for name, found in status["derivatives"].items():
+    for name, found in derivatives.items():
+        what = f"{found.get('value', 0.0):.6g} {found['units']}"
         if "largest" in found:
+            maps.append(found["name"])
             places = (f"{key} = {found[key]:g} {found['unit']}" for key in ("x", "y", "lon", "lat") if key in found)
             what = f"largest {found['largest']:.4g} {found['units']} at {', '.join(places)}"
-        else:
-            what = f"{found['value']:.6g} {found['units']}"
         lines.append(f"by {name}: {what}")
     times = f"in {status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s"
     ratio = status["gradient_over_forward"]
     lines.append(times + (f"; value and gradient take {ratio:.1f} times the run forward" if ratio else ""))
-    pictured = (directory / PICTURE).exists()
-    lines.append(f"{directory}: {NAME}{f', {PICTURE}' if pictured else ''}, config.toml, status.json")
-    maps = [found["name"] for found in status["derivatives"].values() if "largest" in found]
+    pictured = f", {PICTURE}" if (directory / PICTURE).exists() else ""
+    lines.append(f"{directory}: {NAME}{pictured}, config.toml, status.json")
     plot, field = ("plot", f" --field {maps[0]}") if maps else ("info", "")
-    lines.append(f"Next: swmodel {plot} {directory / NAME}{field}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"Next: swmodel {plot} {directory / NAME}{field}"])

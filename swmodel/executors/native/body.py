@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .graph import Coefficient, Node, Ref
+from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
 from .operations import OPERATIONS
-from .schedule import LEAVES
 
 #: The bits of a cell (vector.h) for masks that are 0 or 1; the tables for those that follow from wet cells at a corner.
 BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
@@ -84,7 +83,7 @@ class Body:
             return f"all<V>(T({node.value!r}))"
         if node.op == "mask":
             return self.local(self.mask(node, at, vector, ref.column))
-        if node.op in LEAVES and node.op != "field":
+        if node.op in LEAVES_IN_MEMORY:
             return self.local(self.leaf(node, at, vector, ref.column))
         if node.op == "field" or self.has(ref, row, vector) and node not in self.schedule.thin:
             self.compute(node, at)
@@ -99,12 +98,11 @@ class Body:
 
     def notice(self, ref: Ref, row: int, vector: int):
         """Remember the masks that a carried value depends on: it stands for another node only far from land."""
-        for arg in ref.node.args:
-            read = arg.moved(ref.row, ref.column)
+        for arg in ref.args:
             if arg.node.op == "mask":
-                self.emitter.masks.add((row + read.row, vector, read.column))
+                self.emitter.masks.add((row + arg.row, vector, arg.column))
             elif arg.node in self.schedule.thin:
-                self.notice(read, row, vector)
+                self.notice(arg, row, vector)
 
     def mask(self, node, row, vector, column, x="all<V>(T(1))") -> str:
         """x where a mask is 1, else 0; or the number that a mask has at each corner."""

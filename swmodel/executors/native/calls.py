@@ -79,11 +79,8 @@ class Edges(NamedTuple):
 class Calls:
     """The foreign calls of a kernel on a block, to be made within a program.
 
-    Attributes:
-        made: the Generated step.
-        names: those of the fields of a carry, in their order.
-        width: rows and columns of neighbours that a pass needs.
-        plane: how many numbers a field takes in the memory.
+    `made` is the Generated step, `names` those of the fields of a carry, in their order; `width` is how many rows and
+    columns of neighbours a pass needs, and `plane` how many numbers a field takes in the memory.
     """
 
     def __init__(self, kernel: Kernel, static: Static, dt, transport):
@@ -194,9 +191,7 @@ class Calls:
     def step(self, memory, edges: Edges, n, flags, many: int = 1, planes=lambda number: None):
         """All passes of `many` steps from step n on: the memory, and the edges of the fields that the next pass reads.
 
-        Args:
-            planes: function from the number of a pass to the array `planes`: [3, fields], see above; None: each field
-                has the plane of its number.
+        planes(number of a pass) is the array `planes`, see above; None: each field has the plane of its number.
         """
         made, static, (rows, columns) = self.made, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), many * self.width

@@ -121,7 +121,14 @@ def library_of(request: Request) -> Path:
     if (BUILT / name).exists():
         return BUILT / name
     try:
-        return cached(cache_folder() / name, request)
+        target = cache_folder() / name
+        if not usable(target):
+            with target.with_suffix(".lock").open("a") as lock:
+                with suppress(OSError):  # where files cannot be locked all compile at once
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                if not usable(target):
+                    compile_into(target, request, instructions().split()[0])
+        return target
     except (SetupError, OSError) as error:
         for general in PORTABLE.get(platform.machine(), ("default",)):
             if (BUILT / request.name(general)).exists() and runs(general):
@@ -129,21 +136,8 @@ def library_of(request: Request) -> Path:
         raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be kept: {error}") from None
 
 
-def cached(target: Path, request: Request) -> Path:
-    """The library in the cache; compiled if it is missing or cannot be loaded."""
-    if not usable(target):
-        with target.with_suffix(".lock").open("a") as lock:
-            with suppress(OSError):  # where files cannot be locked all compile at once
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if not usable(target):
-                compile_into(target, request, instructions().split()[0])
-    return target
-
-
 def usable(library: Path) -> bool:
     """Whether a library is there, is ours, and can be loaded."""
-    if not library.exists():
-        return False
     try:
         ctypes.CDLL(str(checked(library)))
     except OSError:

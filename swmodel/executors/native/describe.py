@@ -8,9 +8,8 @@ import numpy as np
 
 from . import request_of
 from .generate import Generated
-from .graph import leaves_of, topological
+from .graph import LEAVES, leaves_of, topological
 from .operations import FUNCTIONS, OPERATIONS
-from .schedule import LEAVES
 
 
 def describe(setup) -> str:

@@ -6,12 +6,10 @@ from collections import Counter
 
 import numpy as np
 
-from .graph import CONDITIONS, Graph, Node, Program, Ref, nodes_of, topological
+from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, nodes_of, topological
 from .operations import OPERATIONS
 from .trace import MASKS
 
-#: Leaves that are read from memory, at any column.
-LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
 #: Most columns by which a value is shifted at once: the shortest vectors hold so many numbers.
 FARTHEST = 2
 
@@ -43,20 +41,17 @@ def fused(graph: Graph, programs: list[Program]) -> list[Program]:
     for node in nodes_of(programs):
         uses.update(ref.node for ref in node.args)
 
-    def single_product(old: Ref, new: Ref) -> bool:
-        return new.node.op == "mul" and uses[old.node] == 1
-
-    def factors(product: Ref):
-        return [a.moved(product.row, product.column) for a in product.node.args]
-
     def fuse(node, args):
         if node.op not in ("add", "sub"):
             return None
-        x, y = args
-        if single_product(node.args[1], y):
-            return graph.operation("fma" if node.op == "add" else "fnma", *factors(y), x)
-        if single_product(node.args[0], x):
-            return graph.operation("fma" if node.op == "add" else "fms", *factors(x), y)
+        (x, y), (first, second) = (
+            args,
+            (r.node.op == "mul" and uses[old.node] == 1 for r, old in zip(args, node.args, strict=True)),
+        )
+        if second:
+            return graph.operation("fma" if node.op == "add" else "fnma", *y.args, x)
+        if first:
+            return graph.operation("fma" if node.op == "add" else "fms", *x.args, y)
         return None
 
     return rebuild(graph, programs, fuse)

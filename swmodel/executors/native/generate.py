@@ -66,7 +66,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph
     programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls)
-    width, margin = (max(reach(program, ops) for program in programs) for ops in (("field",), STATIC))
+    width, margin = reach(programs, ("field",)), reach(programs, ("static", "line", "mask"))
     programs, parts = hoisted(graph, programs)
     programs = placed(graph, fused(graph, programs))
     read = [node.value for node in nodes_of(programs) if node.op == "field"]
@@ -96,11 +96,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     )
 
 
-#: Leaves that stay the same during a run.
-STATIC = ("static", "line", "mask")
-
-
-def reach(program: Program, ops) -> int:
+def reach(programs: list[Program], ops) -> int:
     """How far away leaves of some kinds are read, in rows or columns."""
-    cells = [cell for (op, _), cells in footprint(program.outputs).items() if op in ops for cell in cells]
-    return max((abs(away) for cell in cells for away in cell), default=0)
+    read = [cells for p in programs for (op, _), cells in footprint(p.outputs).items() if op in ops]
+    return max((abs(away) for cells in read for cell in cells for away in cell), default=0)

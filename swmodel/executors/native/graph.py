@@ -26,6 +26,11 @@ class Ref(NamedTuple):
         """What a Ref has in common with equal ones only; Refs are sorted by it."""
         return self.node.number, self.row, self.column
 
+    @property
+    def args(self) -> list[Ref]:
+        """The operands of the node, as it is read here."""
+        return [arg.moved(self.row, self.column) for arg in self.node.args]
+
     def moved(self, row: int, column: int) -> Ref:
         """The Ref of a reader that is itself read so far away; a line is read in column 0."""
         return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
@@ -50,6 +55,9 @@ class Node:
         return f"{self.op}:{self.number}"
 
 
+#: Leaves that are read from memory, at any column; all leaves.
+LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
+LEAVES = ("field", *LEAVES_IN_MEMORY)
 #: Operations that give a condition.
 CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condition]
 
@@ -141,8 +149,8 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
         cells = found.setdefault(ref.node, set())
         if (ref.row, ref.column) not in cells:
             cells.add((ref.row, ref.column))
-            for arg in ref.node.args:
-                visit(arg.moved(ref.row, ref.column))
+            for arg in ref.args:
+                visit(arg)
 
     for ref in refs:
         visit(ref)

@@ -11,11 +11,10 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from .graph import Node, Program, Ref, topological
+from .graph import LEAVES, LEAVES_IN_MEMORY, Node, Program, Ref, topological
 
 #: Operations above which a value is kept in a ring rather than computed again.
 CHEAP = 3
-LEAVES = ("field", "static", "line", "mask", "number")
 
 
 class Place(NamedTuple):
@@ -44,11 +43,7 @@ class Schedule:
     def __init__(self, program: Program, thin: set[Node]):
         self.thin, self.rings = thin, {}
         self.places: dict[tuple[Node, int], Place] = {}
-        nodes = [
-            n
-            for n in topological(program.outputs.values())
-            if n not in thin and (n.op == "field" or n.op not in LEAVES)
-        ]
+        nodes = [n for n in topological(program.outputs.values()) if n not in thin and n.op not in LEAVES_IN_MEMORY]
         asked: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
 
         def ask(node, row, vector):
@@ -85,12 +80,9 @@ class Schedule:
 
     def reads(self, ref: Ref) -> list[Ref]:
         """What a ref reads that has a place: thin nodes are followed to their operands."""
-        node = ref.node
-        if node.op in LEAVES and node.op != "field":
+        if ref.node.op in LEAVES_IN_MEMORY:
             return []
-        if node not in self.thin:
-            return [ref]
-        return [r for arg in node.args for r in self.reads(arg.moved(ref.row, ref.column))]
+        return [r for arg in ref.args for r in self.reads(arg)] if ref.node in self.thin else [ref]
 
     def weight(self, node: Node, seen: set[Node]) -> int:
         """How many operations compute a value from fields, without those in `seen`, to which they are added."""

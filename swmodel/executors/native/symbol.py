@@ -181,7 +181,7 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
     if x.coefficient.number == 0:
         return Ref(graph.leaf("number", 0.0))
     if x.factor and ref.node.op == "div" and ref.node.args[0].node.is_one:
-        ref = graph.operation("div", x.factor, ref.node.args[1].moved(ref.row, ref.column))
+        ref = graph.operation("div", x.factor, ref.args[1])
     elif x.factor:
         ref = graph.operation("mul", x.factor, ref)
     if not scaled or x.coefficient == ONE:
@@ -238,7 +238,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
 
 def _quotient(x: Symbol) -> tuple[Symbol, Ref]:
     """Dividend, with the coefficient and the factor of x, and divisor."""
-    above, below = (arg.moved(x.ref.row, x.ref.column) for arg in x.ref.node.args)
+    above, below = x.ref.args
     parts = (None, x.factor) if above.node.is_one else (x.factor, above)
     return Symbol(x.graph, x.shape, x.coefficient, *parts), below
 
@@ -289,8 +289,7 @@ def where(condition: Symbol, x, y) -> Symbol:
     """x where the condition holds, else y."""
     node = condition.ref and condition.ref.node
     if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
-        ref = node.args[0].moved(condition.ref.row, condition.ref.column)
-        condition = Symbol(condition.graph, condition.shape, ref=ref)
+        condition = Symbol(condition.graph, condition.shape, ref=condition.ref.args[0])
     return called("select", condition, x, y)
 
 
