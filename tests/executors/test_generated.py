@@ -11,7 +11,6 @@ from swmodel.config import load
 from swmodel.errors import UsageError
 from swmodel.executors.native import request_of
 from swmodel.executors.native.describe import describe
-from swmodel.executors.native.graph import evaluate, nodes_of, topological
 from swmodel.ocean import terms
 from swmodel.ocean.operators import mx_f, my_f
 from swmodel.ocean.terms.term import Term
@@ -26,37 +25,6 @@ EVERYTHING = {
     "sponge__width": 2e4,
     "physics__slip": "no",
 }
-
-
-def leaves(made, dtype, seed=3):
-    """Random fields, static fields and lines, and the numbers, of a generated step; masks are those of water."""
-    rng = np.random.default_rng(seed)
-    nodes = nodes_of(made.programs)
-    water = {"wet": 1, "open_u": 1, "open_v": 1, "slip": 1, "share": 1, "dry": 0}
-    fields = {}
-    for node in nodes:
-        if node.op in ("field", "static", "line"):
-            shape = (NY, 1) if node.op == "line" else (NY, NX)
-            fields[node.value] = (1 + rng.random(shape)).astype(dtype)
-        elif node.op == "mask":
-            fields[node.value] = np.full((NY, NX), water[node.value], dtype)
-    names = {name for node in nodes if hasattr(node.value, "powers") for name, _ in node.value.powers}
-    return fields, {name: dtype(0.5 + rng.random()) for name in sorted(names)}
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
-def test_on_water_what_masks_would_do_is_left_out_and_no_bit_changes(flux, dtype):
-    config = configuration(NY, NX, scheme__vorticity_flux=flux, run__dtype=dtype.__name__, **EVERYTHING)
-    made = request_of(setup_of(config)).made
-    (program,) = made.programs
-    fields, numbers = leaves(made, dtype)
-    masked = evaluate(program.outputs, fields, numbers, np)
-    water = {name: made.water[ref.node].moved(ref.row, ref.column) for name, ref in program.outputs.items()}
-    assert not any(node.op == "mask" for node in topological(water.values()))
-    for name, values in evaluate(water, fields, numbers, np).items():
-        assert np.array_equal(values, masked[name]), name
-        assert np.isfinite(values).all()
 
 
 @pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])

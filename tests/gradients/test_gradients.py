@@ -120,15 +120,13 @@ def test_a_number_for_a_field_is_the_same_everywhere():
         np.testing.assert_allclose(np.sum(by_field[name]), by_number[name], rtol=1e-11)
 
 
-def test_samples_are_the_states_on_the_way():
+@pytest.mark.parametrize("every", [2, 4])
+def test_samples_are_the_states_on_the_way(every):
     """Those at steps 0, every, 2 every, ...; also where the last step has none."""
-    first = Problem(configure(), ["eta"], last_state, every=1)
-    states = first.series(first.first_guess())
-    for every in (2, 4):
-        problem = Problem(configure(), ["eta"], last_state, every=every)
-        series = problem.series(problem.first_guess())
-        assert series.h.shape == (STEPS // every + 1, NY, NX)
-        np.testing.assert_allclose(series.h, states.h[::every], rtol=1e-15)
+    states, some = (Problem(configure(), ["eta"], last_state, every=each) for each in (1, every))
+    x = some.first_guess()
+    np.testing.assert_allclose(some.series(x).h, states.series(x).h[::every], rtol=1e-15)
+    assert some.samples == STEPS // every + 1
 
 
 @pytest.mark.parametrize("options", [{"run__executor": "native"}, {"run__executor": "xla"}], ids=["native", "xla"])

@@ -9,7 +9,6 @@ from support.random_case import configuration, random_fields
 from support.unchecked import unchecked
 
 from swmodel.config import load
-from swmodel.config.options.physics import Physics
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
@@ -190,10 +189,8 @@ def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
     assert np.ma.getmaskarray(found["d_sea_level_d_eta"])[:, 0].all()
 
 
-def test_derivatives_have_the_place_of_the_control_and_its_inverse_units():
-    quantity = quantities.Quantity("x", "J", "", (), {})
-    for name, control in CONTROLS.items():
-        assert sensitivity.derivative_of(quantity, name, Physics()).location == control.control_location
+def test_derivatives_have_the_inverse_units_of_the_control():
+    for control in CONTROLS.values():
         again = sensitivity.inverse(sensitivity.inverse(control.units))
         assert again == control.units.replace("1", "", control.units == "1")
 

@@ -2,13 +2,11 @@
 
     symbol, graph     arrays without values, and the graph that records what is done to them, computed by NumPy or JAX
     operations        what a graph is made of: how each is computed, written in C++, and differentiated
-    trace             the dynamics and the time steppers, run on these arrays
+    trace, derive     the dynamics and the time steppers, run on these arrays; tangent and adjoint of a graph
     fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
     body, emit        the C++ of a turn of the loop, and of the loop
-    generate          the C++ of a step
-    compile           its library: found, or made by the compiler of the machine
+    generate, compile the C++ of a step; its library: found, or made by the compiler of the machine
     kernel, calls     its static fields; the foreign calls, as JAX sees them, and the loop over steps
-    derive            tangent and adjoint of a graph
     executor          the executor that a run takes
     describe          what is generated, in a table
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
