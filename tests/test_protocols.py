@@ -8,9 +8,7 @@ import pytest
 from support.small_ensemble import configuration
 
 from swmodel import Simulation, load
-from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Executor
-from swmodel.gradients.native_steps import NativeSteps
-from swmodel.gradients.steps import InJax, Steps
+from swmodel.executors.registry import COMPILED, EXECUTORS, Executor
 from swmodel.model.ensemble.ensemble_file import Results as EnsembleResults
 from swmodel.model.ensemble.health import Many
 from swmodel.model.ensemble.members import Members
@@ -26,12 +24,10 @@ from swmodel.parallel.transport.sharded import Sharded
 IMPLEMENTATIONS = [
     *((Transport, each) for each in (Serial, Mpi, Sharded)),
     *((Executor, each) for each in EXECUTORS.values()),
-    *((BlockExecutor, each) for each in COMPILED.values()),
     *((Model, each) for each in (Simulation, Members)),
     *((Results, each) for each in (RunResults, EnsembleResults)),
     *((Runs, each) for each in (SingleRun, Many)),
     *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
-    *((Steps, each) for each in (InJax, NativeSteps)),
 ]
 
 

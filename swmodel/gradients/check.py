@@ -26,40 +26,27 @@ from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, GIVEN, row_of
-from ..ocean.terms import TERMS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from ..setup.fields import given
 from ..setup.setup import setup_of
+from .controls import TERM_OF
 from .problem import Problem
 
 NAME = "check.json"
-#: The results that `--json` writes.
-KEYS = (
-    "taylor_slope",
-    "dot_product_error",
-    "hessian_symmetry",
-    "nproc",
-    "adjoint_over_forward",
-    "gradient_over_run",
-    "gradient_sha256",
-    "peak_bytes_per_rank",
-)
-#: Largest errors of these three, by precision.
+#: The checks by name: in words, their exact result, its format; and their largest errors by precision.
+CHECKS = {
+    "taylor_slope": ("Taylor slope", 2, ".4f"),
+    "dot_product_error": ("<M d, y> = <d, Mᵀ y>, relative error", 0, ".1e"),
+    "hessian_symmetry": ("Hessian's symmetry, relative error", 0, ".1e"),
+}
 BOUNDS = {"float64": (0.02, 1e-12, 1e-10), "float32": (0.2, 1e-4, 1e-3)}
+#: The results that `--json` writes.
+KEYS = (*CHECKS, "nproc", "adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
 #: Lengths of steps along the direction: 1, 1/4, ...
 STEPS = tuple(0.25**k for k in range(7))
 #: Ratio of the direction's size to that of the field; for a field that is zero, to `Variable.small`.
 RELATIVE = 1e-3
-
-
-def loss_of(transport):
-    """J of the last state: a function of the series and the weights."""
-
-    def loss(series, weights: State):
-        return transport.sum(sum(jnp.sum(w * x[-1] ** 2) for w, x in zip(weights, series, strict=True)))
-
-    return loss
 
 
 def compute(config, directory, options, report, command_line, watch):
@@ -85,14 +72,10 @@ def compute(config, directory, options, report, command_line, watch):
                 report({"step": len(done), "steps": 4, "words": words})
             return value
 
-        results = {
-            "taylor_slope": piece("Taylor remainders", checks.taylor_slope),
-            "dot_product_error": piece("tangent and adjoint", checks.dot_product_error),
-            "hessian_symmetry": piece("Hessian-vector products", checks.hessian_symmetry),
-            "nproc": problem.transport.size,
-            "gradient_sha256": fingerprint(problem, checks.gradient),
-            **piece("times", checks.times),
-        }
+        words = ("Taylor remainders", "tangent and adjoint", "Hessian-vector products")
+        results = {name: piece(said, getattr(checks, name)) for name, said in zip(CHECKS, words, strict=True)}
+        results |= {"nproc": problem.transport.size, "gradient_sha256": fingerprint(problem, checks.gradient)}
+        results |= piece("times", checks.times)
         peak = problem.transport.reduce(np.asarray(peak_memory(), np.int64), "max")
         results |= {"peak_bytes_per_rank": int(peak), "value": checks.value, "dtype": config.run.dtype}
         results |= {"controls": list(problem.names), "steps": problem.steps, "slope_along_direction": checks.slope}
@@ -109,22 +92,22 @@ def controls_of(config) -> list[str]:
     scheme = setup_of(config).scheme
     used = {row.name for term in scheme.acting for row in term.coefficients}
     used -= {name for term in scheme.acting if term.unused_coefficients for name in term.unused_coefficients(config)}
-    unused = {row.name for term in TERMS.values() for row in term.coefficients} - used
-    numbers = [name for name, row in CONTROLS.items() if name in GIVEN and not row.control_location]
-    fields = {name for name in numbers if given(config, name)}
-    tracers = [term.name for term in scheme.tracers]
-    return [*(name for name in CONTROLS if name not in unused | fields), *tracers]
+
+    def acts(name: str) -> bool:
+        number_alone = name in GIVEN and not CONTROLS[name].control_location
+        return (name in used or name not in TERM_OF) and not (number_alone and given(config, name))
+
+    return [*filter(acts, CONTROLS), *(term.name for term in scheme.tracers)]
 
 
 def failures(results) -> list[str]:
     """The results that are wrong, in words."""
-    slope, dot, symmetry = BOUNDS[results["dtype"]]
-    checks = {
-        f"taylor_slope is {results['taylor_slope']:.3f}, not 2": abs(results["taylor_slope"] - 2) <= slope,
-        f"dot_product_error is {results['dot_product_error']:.1e}": results["dot_product_error"] <= dot,
-        f"hessian_symmetry is {results['hessian_symmetry']:.1e}": results["hessian_symmetry"] <= symmetry,
-    }
-    return [words for words, right in checks.items() if not right]
+    bounds = dict(zip(CHECKS, BOUNDS[results["dtype"]], strict=True))
+    return [
+        f"{name} is {results[name]:{form}}, not {exact}"
+        for name, (_, exact, form) in CHECKS.items()
+        if not abs(results[name] - exact) <= bounds[name]
+    ]
 
 
 class Checks:
@@ -132,16 +115,18 @@ class Checks:
 
     def __init__(self, problem: Problem):
         self.problem, self.x = problem, problem.first_guess()
-        self.loss = loss_of(problem.transport), self.random_state("weights")
+        self.loss = self.weighted_squares, self.random_state("weights")
         value, self.gradient = problem.value_and_gradient(self.x, *self.loss)
         self.value, self.d, self.e = float(value), self.direction("d"), self.direction("e")
         self.slope = problem.dot(self.gradient, self.d)
 
-    def noise(self, name, shape=None):
-        """Standard normal numbers on this process's cells, or one number."""
+    def weighted_squares(self, series, weights: State):
+        """J of the last state."""
+        return self.problem.transport.sum(sum(jnp.sum(w * x[-1] ** 2) for w, x in zip(weights, series, strict=True)))
+
+    def noise(self, name):
+        """Standard normal numbers on this process's cells."""
         dtype = self.problem.config.run.dtype
-        if shape == ():
-            return jnp.asarray(white_number(0, name, 0), dtype)
         return self.problem.transport.make(lambda block: white_noise(0, name, 0, block).astype(dtype))
 
     def random_state(self, name) -> State:
@@ -156,7 +141,8 @@ class Checks:
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
             size = math.sqrt(self.problem.dot({control: value}, {control: value}) / count)
             size = RELATIVE * size or RELATIVE * row_of(control).small
-            return jnp.asarray(size, value.dtype) * self.noise(f"{name} {control}", value.shape)
+            noise = self.noise(f"{name} {control}") if value.ndim else white_number(0, f"{name} {control}", 0)
+            return jnp.asarray(size, value.dtype) * jnp.asarray(noise, value.dtype)
 
         return {control: one(control, value) for control, value in self.x.items()}
 
@@ -233,11 +219,9 @@ def summary(directory) -> str:
     from rich.table import Table
 
     results = json.loads((Path(directory) / NAME).read_text())
-    slope, dot, symmetry = BOUNDS[results["dtype"]]
     table = Table("check", "result", "exact", title=f"{results['steps']} steps in {results['dtype']}")
-    table.add_row("Taylor slope", f"{results['taylor_slope']:.4f}", f"2 ± {slope}")
-    table.add_row("<M d, y> = <d, Mᵀ y>, relative error", f"{results['dot_product_error']:.1e}", f"≤ {dot}")
-    table.add_row("Hessian's symmetry, relative error", f"{results['hessian_symmetry']:.1e}", f"≤ {symmetry}")
+    for (name, (words, exact, form)), bound in zip(CHECKS.items(), BOUNDS[results["dtype"]], strict=True):
+        table.add_row(words, f"{results[name]:{form}}", f"{exact} ± {bound}" if exact else f"≤ {bound}")
     table.add_row("gradient over run forward, time", f"{results['gradient_over_run']:.2f}", "")
     table.add_row("gradient over run by xla, time", f"{results['adjoint_over_forward']:.2f}", "")
     table.add_row("memory of a process, at most", f"{results['peak_bytes_per_rank'] / 1e6:.0f} MB", "")

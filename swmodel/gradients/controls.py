@@ -23,24 +23,15 @@ TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coeffi
 
 def scheme_for(names) -> Callable[[Setup], Scheme]:
     """The scheme of a Setup with every term through which the controls act, even if it is zero."""
-    through = [term for term in TERMS.values() if {row.name for row in term.coefficients} & set(names)]
-    acting = [term.name for term in through if not term.active]
+    owners = {name: TERM_OF[name] for name in names if name in TERM_OF}
 
     def scheme(setup: Setup) -> Scheme:
-        terms = setup.scheme.with_terms(acting)
-        unused = [
-            name
-            for term in terms.acting
-            if term.unused_coefficients
-            for name in term.unused_coefficients(setup.config)
-            if name in names
-        ]
-        if unused:
-            raise UsageError(f"{', '.join(unused)}: no effect in this run; see the section [{TERM_OF[unused[0]]}]")
-        for term in (term for term in TERMS.values() if term.name not in terms.terms):
-            if absent := {row.name for row in term.coefficients} & set(names):
-                raise UsageError(f"there is no {', '.join(sorted(absent))} in this run; see the section [{term.name}]")
-        return terms
+        made = setup.scheme.with_terms([owner for owner in owners.values() if not TERMS[owner].active])
+        unused = {n for term in made.acting if term.unused_coefficients for n in term.unused_coefficients(setup.config)}
+        for name, owner in owners.items():
+            if owner not in made.terms or name in unused:
+                raise UsageError(f"{name}: no effect in this run; see the section [{owner}]")
+        return made
 
     return scheme
 
@@ -52,18 +43,15 @@ def first_guess(setup: Setup, names, block) -> dict:
     def value(name):
         if name in setup.parameters:
             return setup.parameters[name].astype(dtype)
+        if name == "gravity":
+            return np.asarray(config.physics.gravity, dtype)
         if not row_of(name).control_location:
-            return np.asarray(number(config, name), dtype)
+            if fields.given(config, name):
+                raise UsageError(f"{name} is a field in this run; derivatives are taken by {name} as a number alone")
+            return np.asarray(fields.constant(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
 
     return {name: value(name) for name in names}
-
-
-def number(config, name: str) -> float:
-    """The value in the configuration of a control that is a number; a UsageError if there is a field instead."""
-    if name != "gravity" and fields.given(config, name):
-        raise UsageError(f"{name} is a field in this run; derivatives are taken by {name} as a number alone")
-    return config.physics.gravity if name == "gravity" else fields.constant(config, name)
 
 
 def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:

@@ -1,16 +1,23 @@
-"""The steps of a trajectory by the native step and its derivatives: adjoint, tangent, the adjoint of the tangent."""
+"""The steps of a trajectory by the native step and its derivatives: adjoint, tangent, the adjoint of the tangent.
+
+A trajectory is recorded in the memory of the native calls (the stack), which has a slot for the state before each step
+and one for the last state. Behind the slots are planes for what the steps remember on the way forward, and for adjoints
+on the way back. A step forward reads a slot and writes the next one, so recording copies nothing.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..executors.native import tape
+from ..executors.native.calls import Calls, Edges
 from ..executors.native.compile import obstacle
 from ..executors.native.kernel import Kernel, register
-from ..executors.native.tape import StepDirection
 from ..executors.native.trace import kinds_of
 from ..model.resolve import say_slower
 from ..parallel.transport.halo import surround_named, within
@@ -35,13 +42,11 @@ class Native:
         register()
         self.kernel, self.transport, self.controls, self.pairs = kernel, transport, controls, pairs
         self.margin, self.wide = kernel.scheme.margin, reach_back(kernel.scheme)
-        self._available: dict[tuple, bool] = {}
-        self._kernels_of: dict[tuple, list] = {}
-        forward = kernel._replace(derivative=("tangent",), controls=controls) if pairs else kernel
-        derivative = (*forward.derivative, "adjoint")
         self.inner = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
-        self.forward = forward
-        self.back = forward._replace(margin=self.wide, derivative=derivative, controls=controls)
+        self.forward = kernel._replace(derivative=("tangent",), controls=controls) if pairs else kernel
+        derivative = (*self.forward.derivative, "adjoint")
+        self.back = self.forward._replace(margin=self.wide, derivative=derivative, controls=controls)
+        self._available: dict[tuple, bool] = {}
 
     def tangent(self) -> Native:
         """That of pairs."""
@@ -49,15 +54,14 @@ class Native:
 
     def settle(self, active, fixed, back: bool) -> None:
         """Agree with all processes whether they take native steps, `back` too; called before a program is traced."""
-        shapes = tuple(leaf.shape for leaf in jax.tree.leaves(active))
-        if shapes not in self._kernels_of:
+        both = []
 
-            def look(active, fixed):  # traced, as arrays in a program are those of a block
-                self._kernels_of[shapes] = self._both(active, fixed)
-                return fixed.dt
+        def look(active, fixed):  # traced, as arrays in a program are those of a block
+            both.extend(self._both(active, fixed))
+            return fixed.dt
 
-            jax.eval_shape(self.transport.jit(look), active, fixed)
-        for key in self._kernels_of[shapes][: 1 + back]:
+        jax.eval_shape(self.transport.jit(look), active, fixed)
+        for key in both[: 1 + back]:
             if key not in self._available:
                 missing = self._missing(*key, fixed.dt.dtype)
                 self._available[key] = not self.transport.any(bool(missing))
@@ -68,14 +72,14 @@ class Native:
         """Whether all processes have native steps forward and, if `back`, those too."""
         return all(self._available[key] for key in self._both(active, fixed)[: 1 + back])
 
-    def named(self, active) -> list:
+    def named(self, active) -> dict:
         """The active fields by name, their tangents as "d." + name; in the order of their leaves."""
         parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
-        return [(prefix + name, field) for prefix, of in parts for name, field in sorted(of.items())]
+        return {prefix + name: field for prefix, of in parts for name, field in sorted(of.items())}
 
     def steps(self, active, fixed, recorded: bool, back: bool) -> NativeSteps:
         """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
-        named, least, behind = dict(self.named(active)), 0, None
+        named, least, behind = self.named(active), 0, None
         if recorded or back:  # in one memory: both have as many columns on either side
             both = self._both(active, fixed)
             least = max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
@@ -83,15 +87,15 @@ class Native:
             fields = {name: field[self.inner] for name, field in named.items() if field.shape != (1, 1)}
             lined = {name: self._lined(field, self.wide) for name, field in named.items()}
             widened = lined | surround_named(fields, self.wide, self.transport)
-            behind = self._direction(self.back, least, replace(*fixed.wide, widened), fixed.dt)
+            behind = self._calls(self.back, least, replace(*fixed.wide, widened), fixed.dt)
         if self.pairs:
             named = {name: self._lined(field, self.margin) for name, field in named.items()}
-        ahead = self._direction(self.forward, least, replace(fixed.grid, fixed.params, named), fixed.dt)
+        ahead = self._calls(self.forward, least, replace(fixed.grid, fixed.params, named), fixed.dt)
         return NativeSteps(self, active, ahead, behind)
 
-    def _direction(self, kernel, least: int, static, dt) -> StepDirection:
+    def _calls(self, kernel, least: int, static, dt) -> Calls:
         kernel = kernel._replace(least=least)
-        return StepDirection(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+        return Calls(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
     def _lined(self, field, margin: int):
         """A number as a line: one number in each row."""
@@ -101,7 +105,7 @@ class Native:
         """The kernels forward and back, each with the kinds of its static fields."""
 
         def kinds(lined: bool):
-            named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active)}
+            named = {name: self._lined(field, 1) if lined else field for name, field in self.named(active).items()}
             return kinds_of(*replace(fixed.grid, fixed.params, named))
 
         return [(self.forward, kinds(self.pairs)), (self.back, kinds(True))]
@@ -117,43 +121,106 @@ class Native:
         return f"a step {way}reads {made.width} cells away, and a block has {smallest} rows or columns"
 
 
+@partial(jax.tree_util.register_dataclass, meta_fields=("recorded", "slots"), data_fields=("memory",))
+@dataclass
+class Tape:
+    """The memory of a trajectory: of `recorded` fields it has `slots`."""
+
+    recorded: tuple[str, ...]
+    slots: int
+    memory: Any = None
+
+    def planes(self, fields, read=0, written=0, given=0):
+        """[3, fields]: the planes where each field is read, written and handed to the neighbours, in these slots."""
+        others = [name for name in fields if name not in self.recorded]
+        behind = self.slots * len(self.recorded)
+        fixed = [self.recorded.index(n) if n in self.recorded else behind + others.index(n) for n in fields]
+        steps = np.array([len(self.recorded) if name in self.recorded else 0 for name in fields], np.int32)
+        return jnp.stack([jnp.asarray(fixed, jnp.int32) + slot * steps for slot in (read, written, given)])
+
+
 class NativeSteps(NamedTuple):
-    """Native Steps by the calls `ahead` and, where they go back, `behind`."""
+    """As `steps.InJax`, by the calls `ahead` and, where they go back, `behind`; the stack is a Tape."""
 
     native: Native
     active: Any
-    ahead: StepDirection
-    behind: StepDirection | None
+    ahead: Calls
+    behind: Calls | None
 
     def run(self, carry, first, last):
-        return self.ahead.run(carry, first, last)
+        fields, tree = jax.tree.flatten(carry)
+        return tree.unflatten(self.ahead.run(fields, first, last - first)[0])
 
-    def blank(self, carry, length: int):
-        return tape.blank(self.ahead, self.behind, length)
+    def blank(self, carry, length: int) -> Tape:
+        ahead, behind = self.ahead.made, self.behind.made
+        tape = Tape(ahead.programs[0].reads, length + 1)
+        others = max(sum(name not in tape.recorded for name in made.fields) for made in (ahead, behind))
+        most = tape.slots * len(tape.recorded) + others
+        return Tape(tape.recorded, tape.slots, self.ahead.put((), (), most=most))
 
-    def record(self, stack, carry, first, last, origin):
-        return self.ahead.record(stack, carry, first, last, origin)
+    def record(self, stack: Tape, carry, first, last, origin):
+        call, fields = self.ahead, call_fields(self.ahead, carry)
+        at = jnp.array(call.numbers_of(call.names))
 
-    def recorded(self, stack, like, slot):
-        known, (fields, tree) = tape.state(stack, self.ahead, slot), jax.tree.flatten(like)
-        names = zip(self.ahead.names(), fields, strict=True)
-        return tree.unflatten([known.get(name, jnp.zeros_like(field)) for name, field in names])
+        def planes_at(n):
+            slot = n - origin
+            return stack.planes(call.made.fields, slot, slot + 1, slot + 1)
+
+        memory, flags = call.put(planes_at(first)[0][at], list(fields.values()), stack.memory), call.flags()
+        edges = Edges.of([fields[name] for name in call.made.programs[0].reads], call.width, call.extent)
+
+        def step(n, now):
+            return call.step(*now, n, flags, planes=lambda number: planes_at(n))
+
+        memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
+        later = jax.tree.structure(carry).unflatten(call.get(memory, planes_at(last)[0][at]))
+        return Tape(stack.recorded, stack.slots, memory), later
+
+    def recorded(self, stack: Tape, like, slot):
+        fields = self.ahead.get(stack.memory, stack.planes(stack.recorded, slot)[0])
+        known = call_fields(self.ahead, jax.tree.map(jnp.zeros_like, like))
+        known |= zip(stack.recorded, fields, strict=True)
+        return jax.tree.structure(like).unflatten([known[name] for name in self.ahead.names])
 
     def zero(self, carry) -> Cotangents:
-        numbers = [name for name, field in self.native.named(self.active) if field.shape == (1, 1)]
+        numbers = [name for name, field in self.native.named(self.active).items() if field.shape == (1, 1)]
         spread = {name: jnp.zeros(self.native.transport.shape, self.ahead.dt.dtype) for name in numbers}
         return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), spread)
 
-    def pull(self, stack, cotangents, first, last, origin):
-        transport, inner = self.native.transport, self.native.inner
-        bars = dict(self.native.named(cotangents.active))
-        sums = {name: bar[inner] for name, bar in bars.items() if name not in cotangents.spread} | cotangents.spread
-        stack, carry, sums = tape.pull(stack, self.behind, cotangents.carry, sums, (first, last, origin))
-        spread = {name: sums.pop(name) for name in cotangents.spread}
-        ours = within(jnp.ones(transport.shape), transport.extent()) > 0  # the halo may begin beyond it
-        bars |= {name: bars[name].at[inner].set(jnp.where(ours, sums[name], bars[name][inner])) for name in sums}
-        leaves = jax.tree.structure(cotangents.active).unflatten(list(bars.values()))
-        return stack, Cotangents(carry, leaves, spread)
+    def pull(self, stack: Tape, cotangents: Cotangents, first, last, origin):
+        call, made, inner = self.behind, self.behind.made, self.native.inner
+        active_bars, spread = self.native.named(cotangents.active), cotangents.spread
+        sums = {name: bar[inner] for name, bar in active_bars.items() if name not in spread} | spread
+        every = {f"bar.{name}": field for name, field in call_fields(call, cotangents.carry).items()}
+        every |= {f"grad.{name}": field for name, field in sums.items()}
+        given = {name: field for name, field in every.items() if name in made.fields}  # the others stay as they are
+        at, reads = (jnp.array(call.numbers_of(some)) for some in (given, made.programs[0].reads))
+
+        def planes_at(n, handed):
+            return stack.planes(made.fields, n - origin, n - origin, jnp.maximum(handed - origin, 0))
+
+        memory, flags = call.put(planes_at(last, last)[0][at], list(given.values()), stack.memory), call.flags()
+        edges = Edges.of(call.get(memory, planes_at(last - 1, last)[0][reads]), call.width, call.extent)
+
+        def step(i, now):
+            n, latest = last - 1 - i, len(made.programs) - 1
+            return call.step(*now, n, flags, planes=lambda number: planes_at(n, n - int(number == latest)))
+
+        memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
+        every |= zip(given, call.get(memory, planes_at(last, last)[0][at]), strict=True)
+        carry = jax.tree.structure(cotangents.carry).unflatten([every[f"bar.{name}"] for name in call.names])
+        ours = within(jnp.ones(call.shape), call.extent) > 0  # the halo may begin beyond it
+        for name in [name for name in sums if name not in spread]:
+            bar = active_bars[name]
+            active_bars[name] = bar.at[inner].set(jnp.where(ours, every[f"grad.{name}"], bar[inner]))
+        active = jax.tree.structure(cotangents.active).unflatten(list(active_bars.values()))
+        spread = {name: every[f"grad.{name}"] for name in spread}
+        return Tape(stack.recorded, stack.slots, memory), Cotangents(carry, active, spread)
+
+
+def call_fields(call: Calls, carry) -> dict:
+    """The fields of a carry by their names in a call."""
+    return dict(zip(call.names, jax.tree.leaves(carry), strict=True))
 
 
 def reach_back(scheme) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax.numpy as jnp
 
-from ..ocean.diagnostics import contributions as contributions_of
+from ..ocean.diagnostics import contributions
 from ..ocean.operators import mx_f, my_f
 from ..parallel.transport.halo import within
 from ..setup.positions.crossings import Faces
@@ -47,39 +49,25 @@ def on_block(view, patch):
     return within(patch.on(view.transport.shape), view.transport.extent())
 
 
-def contributions(view, gravity):
-    """See `diagnostics.contributions`, {name: field of the block}."""
+def integral(view, factor, name, kinetic=False):
+    """The sum of a quantity over the block, times the factor: the density, for J and kg.
+
+    mass                  area times h on water
+    energy                area times h^x u²/2 + h^y v²/2 on faces, and area times g eta²/2 on water, if not `kinetic`
+    potential_enstrophy   area times (f + zeta)²/(2 h_q) on the corners of wet cells; its factor is 1, for m s-2
+    """
     state = view.padded()
     state = state._replace(u=view.grid.open_u * state.u, v=view.grid.open_v * state.v)
-    return {name: on_block(view, field) for name, field in contributions_of(state, view.grid, gravity).items()}
-
-
-def mass(view, factor):
-    """Sum of area times h on water times the factor: the density, for kg."""
-    return factor * contributions(view, 0.0)["mass"].sum()
-
-
-def kinetic_energy(view, factor):
-    """Sum of area times h^x u²/2 + h^y v²/2 on faces times the factor: the density, for J."""
-    return factor * contributions(view, 0.0)["energy"].sum()
-
-
-def energy(view, factor):
-    """Kinetic energy and the sum of area times g eta²/2 on water times the factor: the density, for J."""
-    return factor * contributions(view, view.params["gravity"])["energy"].sum()
-
-
-def potential_enstrophy(view, factor):
-    """Sum of area times (f + zeta)²/(2 h_q) on the corners of wet cells times the factor: 1, for m s-2."""
-    return factor * contributions(view, 0.0)["potential_enstrophy"].sum()
+    found = contributions(state, view.grid, 0.0 if kinetic else view.params["gravity"])
+    return factor * on_block(view, found[name]).sum()
 
 
 OBSERVERS = {
     "eta": elevation,
     "sea_level": sea_level,
     "transport": section,
-    "mass": mass,
-    "kinetic_energy": kinetic_energy,
-    "energy": energy,
-    "potential_enstrophy": potential_enstrophy,
+    "mass": partial(integral, name="mass", kinetic=True),
+    "kinetic_energy": partial(integral, name="energy", kinetic=True),
+    "energy": partial(integral, name="energy"),
+    "potential_enstrophy": partial(integral, name="potential_enstrophy", kinetic=True),
 }

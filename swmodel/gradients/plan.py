@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import math
-import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from checkpoint_schedules import Forward, MultistageCheckpointSchedule
 
@@ -83,18 +81,15 @@ class Room:
     """
 
     def __init__(self, sweeps, x, memory: int | None):
-        carry, active, series = sweeps.shapes(x)
-        self.sweeps, self.transport, self.carry = sweeps, sweeps.transport, sweeps.transport.held_bytes(carry)
-        step, besides = sweeps.stack_bytes(x)
+        self.sweeps, self.transport = sweeps, sweeps.transport
+        self.carry, step, *besides = sweeps.bytes_of(x)
         self.step = float(self.transport.reduce(np.asarray(step / self.carry), "max"))  # the same in uneven blocks
-        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # their adjoints are spread over the cells
-        besides += 3 * numbers * sweeps.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
-        self.beside = besides + 3 * self.transport.held_bytes((active, series)) + IN_FLIGHT * self.carry
-        if memory is not None:
-            give_back_memory()
-        else:
+        self.beside = sum(besides) + IN_FLIGHT * self.carry
+        if memory is None:
             place = world()
             memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
+        else:
+            give_back_memory()
         self.memory = memory
 
     def carries(self, workspace: int, length: int | None) -> int:
@@ -104,13 +99,6 @@ class Room:
         free = (1 - SPARE) * self.memory - present - workspace - self.beside
         return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
 
-    def refusal(self, carries: int) -> UsageError:
-        """The error if so many carries fit, which are too few for a checkpoint and a step."""
-        needed = (self.memory + (least(self.step) - carries) * self.carry) * (1 + SPARE)
-        return UsageError(
-            f"{megabytes(self.memory)} of memory are too little: a process needs {megabytes(needed)} for derivatives"
-        )
-
 
 def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
     """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
@@ -119,14 +107,15 @@ def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
     smallest backward sweep does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, memory), sweeps.steps, set(), None
-    best = before or plan(
-        steps, max(least(room.step), room.carries(COMPILING + WORKSPACE * room.carry, None)), room.step
-    )
+    fewest = least(room.step)
+    best = before or plan(steps, max(fewest, room.carries(COMPILING + WORKSPACE * room.carry, None)), room.step)
     while best.length not in tried:
         tried.add(best.length)
         length, left = best.length, room.carries(sweeps.prepare(x, best.length), best.length)
-        if left < min(least(room.step), math.ceil(max(1, steps) * room.step)):
-            raise room.refusal(left)
+        if left < min(fewest, math.ceil(max(1, steps) * room.step)):
+            needed = (room.memory + (fewest - left) * room.carry) * (1 + SPARE)
+            given, needed = (f"{size / 1e6:.0f} MB" for size in (room.memory, needed))
+            raise UsageError(f"{given} of memory are too little: a process needs {needed} for derivatives")
         taken = math.ceil(length * room.step)
         if left > taken or left >= steps * room.step:
             prepared = Plan(steps, length, left - taken)
@@ -145,9 +134,5 @@ def give_back_memory():
     By default it keeps those of up to 32 MB, in pieces: at 400 x 400 cells 125 MB above the bound of 800 MB.
     """
     library, mmap_threshold = ctypes.CDLL(None), -3
-    if sys.platform == "linux" and hasattr(library, "mallopt"):
+    if hasattr(library, "mallopt"):
         library.mallopt(mmap_threshold, 2**20)
-
-
-def megabytes(size: int) -> str:
-    return f"{size / 1e6:.0f} MB"

@@ -92,14 +92,16 @@ class Problem:
         self.every = every or max(1, self.steps)
         state = self.transport.make(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
-        fixed = Fixed(state, self.domain.grid, self.domain.params, self._wide(), dt)
-        varying = None
+        margin, wide, varying = reach_back(setup.scheme), None, None
+        if self.config.run.executor == "native":
+            wide = self.transport.make(lambda block: setup.static(block, margin), margin)
+        fixed = Fixed(state, self.domain.grid, self.domain.params, wide, dt)
         if setup.scheme.varying:
-            varying = VaryingFixed(Forcing(setup, self.transport), fixed, reach_back(setup.scheme))
+            varying = VaryingFixed(Forcing(setup, self.transport), fixed, margin)
         trajectory = trajectory_of(self.domain, controls, observe)
         parts = self.transport, self.steps, self.every, fixed, varying
         self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
-        self.samples = self._sweeps.programs.samples
+        self.samples = self.steps // self.every + 1
         self._value = jit(lambda value, series, *arguments: value(series, *arguments), static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
@@ -161,10 +163,8 @@ class Problem:
     def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
         """J = value(series, *arguments) and dJ/dx.
 
-        Args:
-            value: function of a block's share of the series, in jax.numpy, to a number that is the same in all blocks:
-                made of sums over them, `transport.sum`.
-            arguments: arrays of the block that it needs, made by `transport.put`.
+        `value` is a function of a block's share of the series, in jax.numpy, to a number that is the same in all
+        blocks: made of sums over them, `transport.sum`. `arguments` are arrays of the block, made by `transport.put`.
         """
         return self._gradient(x, lambda series: self._respond(value, series, *arguments))
 
@@ -183,13 +183,6 @@ class Problem:
         share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
         fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
         return once + fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
-
-    def _wide(self) -> Any:
-        """Grid and Params with as many cells around the block as native steps back read."""
-        if self.config.run.executor != "native":
-            return None
-        margin = reach_back(self.domain.scheme)
-        return self.transport.make(lambda block: self.domain.setup.static(block, margin), margin)
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""

@@ -7,42 +7,28 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from .steps import Cotangents, InJax, Steps
+from .steps import Cotangents
 from .trajectory import Trajectory
 
 
 class Programs:
     """Jitted functions of x (the controls), `trajectory.Fixed`, carries, active fields, series and stacks of steps.
 
-    The transport compiles them for all blocks. `samples` observations are made, at steps 0, every, 2 every, ... up to
-    `steps`.
+    The transport compiles them for all blocks. Samples are observed at steps 0, every, 2 every, ... up to `steps`.
     """
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int):
         self.trajectory, self.transport, self.steps, self.every = trajectory, transport, steps, every
-        self.samples, jit = steps // every + 1, transport.jit
+        jit = transport.jit
         self.start = jit(trajectory.start)
         self.blank = jit(self._blank)
         self.advance = jit(self._advance)
-        self.forward = jit(self._forward)
         self.stack = jit(self._stack, static_argnames="length")
         self.record = jit(self._record, donate_argnames="stack")
         self.observe_last = jit(self._observe_last, donate_argnames="series")
         self.seed = jit(self._seed)
         self.pull = jit(self._pull, donate_argnames=("stack", "cotangents"))
         self.finish = jit(self._finish)
-
-    def settle(self, active, fixed, back: bool = False) -> None:
-        """Agree with all processes on who computes the steps forward and `back`; called before a program is traced."""
-        if self.trajectory.native:
-            self.trajectory.native.settle(active, fixed, back)
-
-    def _steps(self, active, fixed, recorded: bool = False, back: bool = False) -> Steps:
-        """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
-        native = self.trajectory.native
-        if native and native.available(active, fixed, recorded or back):
-            return native.steps(active, fixed, recorded, back)
-        return InJax(self.trajectory.step, active, fixed)
 
     def prepare(self, x, fixed, length: int, again: bool) -> int:
         """Compile what derivatives need that record at most `length` steps at a time, and compute some `again` or not.
@@ -51,12 +37,11 @@ class Programs:
         """
         none = jnp.int32(0)
         carry, active = self.start(x, fixed)
-        self.settle(active, fixed)
+        self.trajectory.settle(active, fixed, back=True)
         series = self.blank(carry, active, fixed)
         if again:
-            carry, series = self.forward(carry, active, series, none, none, fixed)
+            _, carry, series = self.record(None, carry, active, series, none, none, True, fixed)
             carry = self.advance(carry, active, none, none, fixed)
-        self.settle(active, fixed, back=True)
         stack = self.stack(carry, active, fixed, length)
         recording = self.record.lower(stack, carry, active, series, none, none, True, fixed).compile()
         stack, carry, series = self.record(stack, carry, active, series, none, none, True, fixed)
@@ -70,37 +55,31 @@ class Programs:
     def _blank(self, carry, active, fixed):
         """A series of zeros for all samples."""
         sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
-        return jax.tree.map(lambda s: jnp.zeros((self.samples, *s.shape), s.dtype), sample)
+        return jax.tree.map(lambda s: jnp.zeros((self.steps // self.every + 1, *s.shape), s.dtype), sample)
 
     def _stack(self, carry, active, fixed, length: int):
         """An empty stack that can record `length` steps."""
-        return self._steps(active, fixed, back=True).blank(carry, length)
+        return self.trajectory.steps(active, fixed, back=True).blank(carry, length)
 
     def _advance(self, carry, active, first, last, fixed):
         """The carry at step `last`, from the one at step `first`."""
-        return self._steps(active, fixed).run(carry, first, last)
-
-    def _forward(self, carry, active, series, first, last, fixed):
-        """The carry at step `last`, from that at `first`; and the series with the samples before `last` filled in."""
-        steps = self._steps(active, fixed)
-
-        def turn(state):
-            n, carry, series = state
-            series = self._sample(carry, active, series, n, fixed)
-            to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, steps.run(carry, n, to), series
-
-        return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, carry, series))[1:]
+        return self.trajectory.steps(active, fixed).run(carry, first, last)
 
     def _record(self, stack, carry, active, series, first, last, fresh, fixed):
-        """The stack with the steps from `first` to `last`, and as `_forward`; the series is filled in if `fresh`."""
-        steps = self._steps(active, fixed, recorded=True)
+        """The stack with the steps from `first` to `last`, if there is one; the carry after them; and the series with
+        the samples before `last`, filled in if they are `fresh`."""
+        recorded = stack is not None
+        steps = self.trajectory.steps(active, fixed, recorded)
 
         def turn(state):
             n, stack, carry, series = state
             series = self._sample(carry, active, series, n, fixed, fresh)
             to = jnp.minimum((n // self.every + 1) * self.every, last)
-            return to, *steps.record(stack, carry, n, to, first), series
+            if recorded:
+                stack, carry = steps.record(stack, carry, n, to, first)
+            else:
+                carry = steps.run(carry, n, to)
+            return to, stack, carry, series
 
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
 
@@ -119,12 +98,12 @@ class Programs:
 
     def _seed(self, carry, active, series_bar, fixed):
         """The Cotangents at the last step, from those of its sample."""
-        zero = self._steps(active, fixed, recorded=True).zero(carry)
+        zero = self.trajectory.steps(active, fixed, recorded=True).zero(carry)
         return self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
         """The stack, and the Cotangents at step `first`, from those at `last`, along the trajectory in the stack."""
-        steps = self._steps(active, fixed, back=True)
+        steps = self.trajectory.steps(active, fixed, back=True)
 
         def turn(state):
             last, stack, cotangents = state
@@ -144,9 +123,8 @@ class Programs:
         def pull(cotangents):
             k = n // self.every
             _, back = jax.vjp(lambda c, a: self.trajectory.observe(c, a, k, fixed), carry(), active)
-            shares = Cotangents(*back(jax.tree.map(lambda s: s[k], series_bar)), {})
-            summed = jax.tree.map(jnp.add, cotangents._replace(spread={}), shares)
-            return summed._replace(spread=cotangents.spread)
+            shares = back(jax.tree.map(lambda s: s[k], series_bar))
+            return Cotangents(*jax.tree.map(jnp.add, cotangents[:2], shares), cotangents.spread)
 
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 

@@ -49,8 +49,8 @@ def at_station(name: str, place: str, config) -> Quantity:
 
     Its place is "X,Y" in m or degrees, or the name of one of the gauges, `output.stations`.
     """
-    _, unit, shown = positions_of(config)
-    names = positions(config.grid)[0]
+    names, unit = positions(config.grid)
+    shown = in_words(unit)
     gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
         x, y = at = place_of(config, gauge) if gauge else tuple(map(float, place.split(",")))
@@ -63,10 +63,9 @@ def at_station(name: str, place: str, config) -> Quantity:
     return Quantity(name, "m", long_name, ((at.x, at.y),), {"at": at} | reduced)
 
 
-def positions_of(config) -> tuple[tuple[str, str], str, Callable[[float], str]]:
-    """The names of positions, their unit, and a function that puts a position in words."""
-    x, y = axes(config.grid)
-    return (x.name, y.name), x.unit, metres if x.unit == "m" else "{:.10g} degrees".format
+def in_words(unit: str) -> Callable[[float], str]:
+    """A function that puts a position in words."""
+    return metres if unit == "m" else "{:.10g} degrees".format
 
 
 def transport(name: str, place: str, config) -> Quantity:
@@ -78,7 +77,8 @@ def transport(name: str, place: str, config) -> Quantity:
         found = section(config, line)
         ends = tuple(tuple(map(float, along_axes(config.grid, *end))) for end in found.ends)
         return Quantity(name, "m3 s-1", f'volume transport through "{place}"', ends, {"faces": found.faces})
-    names, unit, shown = positions_of(config)
+    names, unit = [axis.name for axis in axes(config.grid)], axes(config.grid).x.unit
+    shown = in_words(unit)
     forms = " or ".join(f"transport:{each}={letter}" for each, letter in zip(names, "XY", strict=True))
     wrong = f'"{place}" is no section; write {forms}, in {unit}, and for a part of it ,from=A,to=B'
     try:

@@ -37,9 +37,9 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
     from ..files.output.metadata import define_variable
 
     when = f"mean over the states after steps 1 to {config.run.steps}" if options["mean"] else "at the end of the run"
-    about = {"long_name": f"{quantity.long_name}, {when}", "definition": options["of"]}
-    numbers = {quantity.name: (value, about | {"units": quantity.units})}
-    maps, static = [], []
+    long_name = f"{quantity.long_name}, {when}"
+    meaning = {"long_name": long_name, "definition": options["of"], "units": quantity.units}
+    numbers, maps, static = {quantity.name: (value, meaning)}, [], []
     for name, derivative in gradient.items():
         entry = derivative_of(quantity, name, config.physics)
         if name in FIELDS:
@@ -47,13 +47,8 @@ def write(path, config, transport, quantity: Quantity, value: float, gradient: d
             static += [] if name in INITIAL else [entry.name]
         else:
             numbers[entry.name] = float(derivative), {"long_name": entry.long_name, "units": entry.units}
-    about = {
-        "quantity": options["of"],
-        "quantity_long_name": about["long_name"],
-        "quantity_value": value,
-        "quantity_units": quantity.units,
-        "comment": COMMENT,
-    }
+    about = {"quantity": options["of"], "quantity_long_name": long_name, "quantity_value": value}
+    about |= {"quantity_units": quantity.units, "comment": COMMENT}
     if quantity.line:
         about |= {"quantity_x": [x for x, _ in quantity.line], "quantity_y": [y for _, y in quantity.line]}
 
@@ -112,12 +107,16 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     every = 1 if options["mean"] else None
     problem = Problem(config, options["to"], quantity.observe, every, options["memory"])
     transport, directory = problem.transport, Path(directory)
+
+    def value_of(series):  # from the shares of all samples; the mean is without the first one
+        return transport.sum(series[1:].mean() if options["mean"] and len(series) > 1 else series[-1])
+
     with Stop(config.run.walltime) as stop:
         watcher = Watcher(problem, stop, report)
         watch(lambda: watcher.pieces)
         problem.in_pieces(length_of(problem.config), watcher)
         with watcher.compilations():
-            value, gradient = problem.value_and_gradient(problem.first_guess(), value_of(options["mean"], transport))
+            value, gradient = problem.value_and_gradient(problem.first_guess(), value_of)
             value, gradient = float(value), {name: gradient[name] for name in options["to"]}  # JAX sorts names
     if not all(np.isfinite(x) for x in (value, *(problem.dot({n: g}, {n: g}) for n, g in gradient.items()))):
         raise NumericalError(f"the derivatives of {quantity.long_name} are not finite in {config.run.dtype}")
@@ -133,15 +132,6 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         numbers |= {"wall_seconds": time.perf_counter() - begin, "peak_memory_bytes": peak}
         numbers |= {"nproc": transport.size, "dtype": config.run.dtype}
         write_status(directory, state="completed", exit_code=0, message="", **numbers)
-
-
-def value_of(mean: bool, transport):
-    """The function from the shares of all samples to the quantity: at the end, or its mean without the first sample."""
-
-    def value(series):
-        return transport.sum(series[1:].mean() if mean and len(series) > 1 else series[-1])
-
-    return value
 
 
 def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -> dict:
@@ -161,21 +151,20 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
 def summary(directory) -> str:
     """The value, the largest sensitivity of each field with its position, the cost, and what to type next."""
     directory, status = Path(directory), read_status(directory)
+    derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""
     lines = [f"{mean}{status['long_name']}: {status['value']:.6g} {status['units']}"]
-    for name, found in status["derivatives"].items():
+    for name, found in derivatives.items():
+        what = f"{found.get('value', 0.0):.6g} {found['units']}"
         if "largest" in found:
+            maps.append(found["name"])
             places = (f"{key} = {found[key]:g} {found['unit']}" for key in ("x", "y", "lon", "lat") if key in found)
             what = f"largest {found['largest']:.4g} {found['units']} at {', '.join(places)}"
-        else:
-            what = f"{found['value']:.6g} {found['units']}"
         lines.append(f"by {name}: {what}")
     times = f"in {status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s"
     ratio = status["gradient_over_forward"]
     lines.append(times + (f"; value and gradient take {ratio:.1f} times the run forward" if ratio else ""))
-    pictured = (directory / PICTURE).exists()
-    lines.append(f"{directory}: {NAME}{f', {PICTURE}' if pictured else ''}, config.toml, status.json")
-    maps = [found["name"] for found in status["derivatives"].values() if "largest" in found]
+    pictured = f", {PICTURE}" if (directory / PICTURE).exists() else ""
+    lines.append(f"{directory}: {NAME}{pictured}, config.toml, status.json")
     plot, field = ("plot", f" --field {maps[0]}") if maps else ("info", "")
-    lines.append(f"Next: swmodel {plot} {directory / NAME}{field}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"Next: swmodel {plot} {directory / NAME}{field}"])

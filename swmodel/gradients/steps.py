@@ -1,47 +1,23 @@
-"""The steps of a trajectory forward and back: their Protocol, and their form in JAX."""
+"""The steps of a trajectory forward and back, in JAX; `native_steps` has them by the native step.
+
+Active fields are those of `trajectory`; `first`, `last` and `origin` are numbers of steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 
 class Cotangents(NamedTuple):
-    """Derivatives of a number with respect to a carry and to the active fields.
-
-    Attributes:
-        carry, active: derivatives of the same structure as these.
-        spread: by the name of a control that is a number, a field [ny, nx] whose sum is the derivative.
-    """
+    """Derivatives of a number with respect to a carry and to the active fields."""
 
     carry: Any
     active: Any
-    spread: dict
-
-
-class Steps(Protocol):
-    """The steps with given active fields (see `trajectory`); `first`, `last` and `origin` are numbers of steps."""
-
-    def run(self, carry, first, last):
-        """The carry at step `last`, from the one at `first`."""
-
-    def blank(self, carry, length: int):
-        """An empty stack that can record `length` steps."""
-
-    def record(self, stack, carry, first, last, origin):
-        """The stack, which begins at step `origin`, with the steps from `first` to `last`; and the carry after them."""
-
-    def recorded(self, stack, like, slot):
-        """The carry in a slot of the stack, with the structure of `like`; the stepper's memory may be zero."""
-
-    def zero(self, carry) -> Cotangents:
-        """Cotangents that are zero."""
-
-    def pull(self, stack, cotangents, first, last, origin):
-        """The stack, and the Cotangents at step `first`, from those at `last`, along the recorded steps."""
+    spread: dict  # by the name of a control that is a number, a field [ny, nx] whose sum is the derivative
 
 
 class InJax(NamedTuple):
@@ -52,12 +28,15 @@ class InJax(NamedTuple):
     fixed: Any
 
     def run(self, carry, first, last):
+        """The carry at step `last`, from the one at `first`."""
         return jax.lax.fori_loop(first, last, lambda n, c: self.step(c, self.active, n, self.fixed), carry)
 
     def blank(self, carry, length: int):
+        """An empty stack that can record `length` steps."""
         return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
     def record(self, stack, carry, first, last, origin):
+        """The stack, which begins at step `origin`, with the steps from `first` to `last`; and the carry after them."""
 
         def turn(n, state):
             stack, carry = state
@@ -67,12 +46,15 @@ class InJax(NamedTuple):
         return jax.lax.fori_loop(first, last, turn, (stack, carry))
 
     def recorded(self, stack, like, slot):
+        """The carry in a slot of the stack, with the structure of `like`; the stepper's memory may be zero."""
         return jax.tree.map(lambda all_: all_[slot], stack)
 
     def zero(self, carry) -> Cotangents:
+        """Cotangents that are zero."""
         return Cotangents(*jax.tree.map(jnp.zeros_like, (carry, self.active)), {})
 
     def pull(self, stack, cotangents, first, last, origin):
+        """The stack, and the Cotangents at step `first`, from those at `last`, along the recorded steps."""
 
         def turn(i, cotangents):
             n = last - 1 - i

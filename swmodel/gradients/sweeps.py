@@ -46,10 +46,10 @@ class Sweeps:
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, varying=None):
         self.transport, self.steps, self.fixed, self.varying = transport, steps, fixed, varying
-        self.programs = Programs(trajectory, transport, steps, every)
+        self.trajectory, self.programs = trajectory, Programs(trajectory, transport, steps, every)
         self.length, self._after_piece = max(1, steps), None
         self._cuts = varying.forcing.cuts(steps) if varying else [0, steps]
-        self._stacks, self._kept, self._of = [], None, None
+        self._stacks, self._kept, self._shapes, self._workspaces = [], None, None, {}
 
     def in_pieces(self, length: int, after_piece: Callable) -> None:
         """Compute in pieces of at most `length` steps, the same on all processes.
@@ -59,31 +59,34 @@ class Sweeps:
         """
         self.length, self._after_piece = length, after_piece
 
-    def start(self, x):
-        """The carry before the first step, and the active fields, from the controls x."""
-        self._renew(x)
+    def start(self, x, back: bool = False):
+        """The carry before the first step, and the active fields, from the controls x; `back` if one goes back."""
+        self._shapes = shapes_of(x)
         carry, active = self.programs.start(x, self.fixed)
-        self.programs.settle(active, self.fixed)
+        self.trajectory.settle(active, self.fixed, back)
         return carry, active
 
-    def advance(self, carry, active, first: int, last: int):
-        """The carry at step `last`, from the one at step `first`."""
+    def advance(self, carry, active, first: int, last: int, series=None):
+        """The carry at step `last`, from the one at `first`; with a series also that with the samples before `last`."""
         for span in self._spans(first, last, self.length):
-            begin = time.perf_counter()
-            carry = self.programs.advance(carry, active, *_numbers(span), self._at(span))
-            self._done("again", span[1], carry, begin)
-        return carry
+            begin, fixed, numbers = time.perf_counter(), self._at(span), _numbers(span)
+            if series is None:
+                carry = self.programs.advance(carry, active, *numbers, fixed)
+            else:
+                _, carry, series = self.programs.record(None, carry, active, series, *numbers, True, fixed)
+            self._done("again" if series is None else "forward", span[1], carry, begin)
+        return carry if series is None else (carry, series)
 
     def series(self, x):
         """What is observed of the trajectory from the controls x, a pytree [samples, ...]."""
         carry, active = self.start(x)
         series = self.programs.blank(carry, active, self.fixed)
-        carry, series = self._forward(carry, active, series, 0, self.steps)
+        carry, series = self.advance(carry, active, 0, self.steps, series)
         return self.programs.observe_last(carry, active, series, self.fixed)
 
     def pull_back(self, plan: Plan, x, respond: Callable):
         """An answer, and the cotangents of the controls x, with respond(series) -> answer, cotangents of the series."""
-        carry, active = self.start(x)
+        carry, active = self.start(x, back=True)
         series = self.programs.blank(carry, active, self.fixed)
         kept, stacks, cotangents, answer = {}, [], None, None
         for action in plan.actions():
@@ -94,7 +97,7 @@ class Sweeps:
                 if action.write_adj_deps:
                     stacks, carry, series = self._record(carry, active, series, *span, fresh, plan.length)
                 elif fresh:
-                    carry, series = self._forward(carry, active, series, *span)
+                    carry, series = self.advance(carry, active, *span, series)
                 else:
                     carry = self.advance(carry, active, *span)
             elif isinstance(action, Copy | Move):
@@ -108,20 +111,11 @@ class Sweeps:
         shares = self.programs.finish(x, cotangents, self.fixed)
         return answer, with_sums(self.transport, shares, cotangents.spread)
 
-    def _forward(self, carry, active, series, first: int, last: int):
-        """The carry at step `last`, from that at `first`; and the series with the samples before `last` filled in."""
-        for span in self._spans(first, last, self.length):
-            begin = time.perf_counter()
-            carry, series = self.programs.forward(carry, active, series, *_numbers(span), self._at(span))
-            self._done("forward", span[1], carry, begin)
-        return carry, series
-
     def _record(self, carry, active, series, first: int, last: int, fresh: bool, length: int):
-        """As `_forward`, with the steps in stacks for `length` of them; the series is filled in if they are `fresh`."""
+        """As `advance`, with the steps in stacks for `length` of them; the series is filled in if they are `fresh`."""
         stacks, piece = [], self._equal(length)
         for span in self._spans(first, last, piece):
             begin, fixed = time.perf_counter(), self._at(span)
-            self.programs.settle(active, fixed, back=True)
             self._keep(piece)
             stack = self._stacks.pop() if self._stacks else self.programs.stack(carry, active, fixed, piece)
             stack, carry, series = self.programs.record(stack, carry, active, series, *_numbers(span), fresh, fixed)
@@ -160,39 +154,29 @@ class Sweeps:
 
     # How much memory a sweep takes; see `plan.fit`.
 
-    def shapes(self, x):
-        """The shapes of a carry, the active fields and the series."""
-        self._renew(x)
-        if self._shapes is None:
-            carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
-            self._shapes = carry, active, jax.eval_shape(self.programs.blank, carry, active, self.fixed)
-        return self._shapes
-
-    def stack_bytes(self, x) -> tuple[int, int]:
-        """The memory of a stack, bytes: for each step, and for the rest."""
-        self._renew(x)
-        if self._stack_bytes is None:
-            carry, active = self.start(x)
-            self.programs.settle(active, self.fixed, back=True)
-            stack = self.programs.stack
-            one, two = (
-                self.transport.held_bytes(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed))
-                for n in (1, 2)
-            )
-            self._stack_bytes = two - one, 2 * one - two
-        return self._stack_bytes
+    def bytes_of(self, x) -> tuple[int, int, int, int]:
+        """Bytes of a carry; of a stack for each step, and of the rest of it; of all that there is beside these."""
+        held = self.transport.held_bytes
+        carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
+        self.trajectory.settle(active, self.fixed, back=True)
+        series = jax.eval_shape(self.programs.blank, carry, active, self.fixed)
+        stack = self.programs.stack
+        one, two = (held(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed)) for n in (1, 2))
+        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # their adjoints are spread over the cells
+        spread = numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
+        return held(carry), two - one, 2 * one - two, 3 * (held((active, series)) + spread)
 
     def prepare(self, x, length: int) -> int:
         """Compile what derivatives need that record segments of `length` steps; the bytes they take beside these."""
         piece = self._equal(length)
-        starts = range(0, max(1, self.steps), length)
-        pieces = max(sum(1 for _ in self._spans(n, min(n + length, self.steps), piece)) for n in starts)
-        key = piece, length < self.steps  # else each step is recorded at once
+        key = shapes_of(x), piece, length < self.steps  # else each step is recorded at once
         if key not in self._workspaces:
             self.release()
-            self._workspaces[key] = self.programs.prepare(x, self.fixed, *key)
-        step, besides = self.stack_bytes(x)
-        return self._workspaces[key] + max(0, pieces * piece - length) * step + max(0, pieces - 1) * besides
+            self._workspaces[key] = self.programs.prepare(x, self.fixed, *key[1:])
+        starts = range(0, max(1, self.steps), length)
+        pieces = max(sum(1 for _ in self._spans(n, min(n + length, self.steps), piece)) for n in starts)
+        _, step, rest, _ = self.bytes_of(x)
+        return self._workspaces[key] + max(0, pieces * piece - length) * step + max(0, pieces - 1) * rest
 
     def release(self, length: int | None = None) -> None:
         """Drop the stacks that are kept, except those for segments of `length` steps."""
@@ -203,15 +187,13 @@ class Sweeps:
         return self.transport.held_bytes(self._stacks)
 
     def _keep(self, piece: int | None) -> None:
-        if piece is None or piece != self._kept:
-            self._stacks, self._kept = [], piece
+        if piece is None or (piece, self._shapes) != self._kept:
+            self._stacks, self._kept = [], (piece, self._shapes)
 
-    def _renew(self, x) -> None:
-        """Drop what was found for controls of other shapes."""
-        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
-        if shapes != self._of:
-            self._of, self._shapes, self._stack_bytes, self._workspaces = shapes, None, None, {}
-            self.release()
+
+def shapes_of(x):
+    """What the programs that take controls x depend on."""
+    return tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
 
 
 class VaryingFixed:

@@ -24,16 +24,8 @@ from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
 from ..parallel.transport.halo import pad
 from .controls import apply, replace
-from .native_steps import Native
-
-
-class Trajectory(NamedTuple):
-    """The functions of a trajectory."""
-
-    start: Callable  # (x, fixed) -> carry, active
-    step: Callable  # (carry, active, n, fixed) -> carry, in JAX
-    observe: Callable  # (carry, active, k, fixed) -> sample
-    native: Native | None  # makes the native steps, if the run is native
+from .native_steps import Native, NativeSteps
+from .steps import InJax
 
 
 class Fixed(NamedTuple):
@@ -46,23 +38,35 @@ class Fixed(NamedTuple):
     dt: Any  # s
 
 
+class Trajectory(NamedTuple):
+    """The functions of a trajectory."""
+
+    start: Callable  # (x, fixed) -> carry, active
+    step: Callable  # (carry, active, n, fixed) -> carry, in JAX
+    observe: Callable  # (carry, active, k, fixed) -> sample
+    native: Native | None  # makes the native steps, if the run is native
+
+    def settle(self, active, fixed: Fixed, back: bool) -> None:
+        """Agree with all processes on who computes the steps forward and `back`; called before a program is traced."""
+        if self.native:
+            self.native.settle(active, fixed, back)
+
+    def steps(self, active, fixed: Fixed, recorded=False, back=False) -> InJax | NativeSteps:
+        """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
+        if self.native and self.native.available(active, fixed, recorded or back):
+            return self.native.steps(active, fixed, recorded, back)
+        return InJax(self.step, active, fixed)
+
+
 class View(NamedTuple):
-    """What an observer sees of a sample.
+    """What an observer sees of a sample."""
 
-    Attributes:
-        state: State of the block, [ny, nx].
-        depth: resting depth of the block, m, [ny, nx] or broadcast to it.
-        grid, params: Patches with `Scheme.margin` cells around the block.
-        width: width of a halo, in cells.
-        transport: for messages.
-    """
-
-    state: State
-    depth: Any
-    grid: Grid
+    state: State  # of the block, [ny, nx]
+    depth: Any  # resting depth of the block, m, [ny, nx] or broadcast to it
+    grid: Grid  # of Patches with `Scheme.margin` cells around the block, as params
     params: dict[str, Any]
-    width: int
-    transport: Transport
+    width: int  # of a halo, cells
+    transport: Transport  # for messages
 
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""
@@ -105,10 +109,11 @@ def tangent(trajectory: Trajectory) -> Trajectory:
         (carry, active), (d_carry, d_active) = jax.jvp(lambda x: trajectory.start(x, fixed), pair[:1], pair[1:])
         return (carry, d_carry), (active, d_active)
 
-    def step(carry, active, n, fixed):
-        return jax.jvp(lambda c, a: trajectory.step(c, a, n, fixed), *zip(carry, active, strict=True))
+    def along(function):
+        def both(carry, active, n, fixed):
+            return jax.jvp(lambda c, a: function(c, a, n, fixed), *zip(carry, active, strict=True))
 
-    def observe(carry, active, k, fixed):
-        return jax.jvp(lambda c, a: trajectory.observe(c, a, k, fixed), *zip(carry, active, strict=True))
+        return both
 
-    return Trajectory(start, step, observe, trajectory.native and trajectory.native.tangent())
+    native = trajectory.native and trajectory.native.tangent()
+    return Trajectory(start, along(trajectory.step), along(trajectory.observe), native)

@@ -47,22 +47,19 @@ class Watcher:
         return sum(seconds for end, seconds in self._compiled if end > begin)
 
     def __call__(self, kind: str, step: int, computed, begin: float):
-        """Count a piece of a kind (forward, again, backward) that has reached a step."""
+        """Count a piece of a kind (forward, again, backward) that has reached a step; report every few seconds."""
         self.seconds[kind] += time.perf_counter() - begin - self.compiled(begin)
         self.pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(computed[0].h).all()):
             raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows where and why")
         if reason := self.stop.reason(self.transport):
             raise Stopped(f"stopped by {reason} on the way {kind}, at step {step}; nothing is kept, start again")
-        self._tell(kind, step)
-
-    def _tell(self, kind: str, step: int):
-        now, ends = time.monotonic(), step in (0, self.steps)
-        if self.transport.rank or kind == "again" or not (ends or now > self._told + REPORT_SECONDS):
-            return
-        done = step if kind == "forward" else 2 * self.steps - step
-        self.report({"step": done, "steps": 2 * self.steps, "words": f"{kind}, step {step} of {self.steps}"})
-        self._told = now
+        now = time.monotonic()
+        due = step in (0, self.steps) or now > self._told + REPORT_SECONDS
+        if self.transport.rank == 0 and kind != "again" and due:
+            done = step if kind == "forward" else 2 * self.steps - step
+            self.report({"step": done, "steps": 2 * self.steps, "words": f"{kind}, step {step} of {self.steps}"})
+            self._told = now
 
     def costs(self) -> dict:
         """Seconds by name: of the way forward, of the whole gradient with it, and of compilation."""

@@ -32,11 +32,6 @@ def test_thin_and_odd_domains_are_the_same_in_any_sweeps(size, steps_per_sweep):
     assert same_bits(after(config, 7, steps_per_sweep=steps_per_sweep)[:3], once[:3])
 
 
-def test_sweeps_that_reach_beyond_the_next_block_are_refused():
-    with pytest.raises(ValueError, match="4 steps in a sweep need 8 rows and columns"):
-        build(configuration(7, 11, physics__biharmonic_viscosity=1e8), steps_per_sweep=4)
-
-
 @pytest.mark.parametrize(("stepper", "dtype", "flux"), SCHEMES)
 def test_threads_and_calls_do_not_change_a_bit(stepper, dtype, flux, monkeypatch):
     """Nor whether results are written past the cache."""
@@ -84,26 +79,20 @@ def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, opt
     ("ny", "nx", "layout", "stepper", "width", "itemsize", "steps_per_sweep"),
     [
         (1800, 3600, (1, 1), "ab2", 1, 4, 4),
-        (1800, 3600, (2, 1), "ab2", 2, 8, 4),
         (1800, 3600, (4, 2), "ab2", 1, 4, 1),  # 19 MB a block
-        (900, 1800, (1, 1), "ab2", 1, 4, 4),
         (900, 1800, (2, 1), "ab2", 1, 4, 1),
         (900, 1800, (2, 1), "ab3", 1, 8, 4),
-        (360, 720, (1, 1), "ab2", 1, 8, 1),
         (1800, 3600, (1, 1), "leapfrog", 1, 4, 4),
         (1800, 3600, (1, 1), "rk3", 1, 4, 1),
-        (1800, 3600, (1, 1), "rk4", 1, 8, 1),
         (7, 10**6, (1, 1), "ab2", 2, 8, 3),  # as far as the halo fits into the block
         (7, 10**6, (2, 1), "ab2", 2, 8, 1),
-        (7, 10**7, (7, 1), "ab2", 1, 8, 1),
         (10**7, 11, (1, 3), "ab3", 1, 8, 3),
     ],
 )
 def test_steps_in_a_sweep_follow_from_the_smallest_block(ny, nx, layout, stepper, width, itemsize, steps_per_sweep):
     method = method_of(stepper)
-    assert {choose_steps_per_sweep(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)} == {
-        steps_per_sweep
-    }
+    chosen = {choose_steps_per_sweep(b.smallest, width, method, itemsize) for b in blocks(layout, ny, nx)}
+    assert chosen == {steps_per_sweep}
 
 
 def with_continents(stepper, sides=()):
@@ -119,6 +108,7 @@ def with_continents(stepper, sides=()):
     fields["mask"] *= mask
     options = {"grid__periodic_x": False, "grid__dlon": 0.5, "open_sides__sides": sides} if sides else {}
     options |= {"time__dt": 0.5, "time__stepper": stepper, "run__dtype": "float32"}
+    options |= {"scheme__vorticity_flux": {"ab3": "enstrophy", "rk3": "arakawa_lamb"}.get(stepper, "energy")}
     return configuration(ny, nx, fields, True, grid__dlat=0.5, **options)
 
 
@@ -138,7 +128,7 @@ def test_what_is_far_from_water_or_from_land_has_the_bits_as_if_it_were_computed
     model, carry = build(config, **options)
     here = block(0, (1, 1), config.grid.ny, config.grid.nx)
     static = setup_of(config).static(here, model.kernel.margin)
-    call = calls.Calls(model.kernel, model.static_of(*static), model.dt, here.shape, model.transport.shift)
+    call = calls.Calls(model.kernel, model.static_of(*static), model.dt, model.transport)
     least = 0.2 if stepper == "rk3" else 0.35  # the stages keep anything on land, and see it from further away
     assert least < (np.asarray(call.flags(leave_out=True)) == 2).mean() < 0.7
     assert (np.asarray(call.flags()) < 2).all()

@@ -34,12 +34,13 @@ def test_auto_takes_jax_and_says_once_what_is_missing(not_built, caplog):
     assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
 
 
-@pytest.mark.parametrize("silent", [{"PMI_RANK": "1", "PMI_SIZE": "2"}, None], ids=["rank 1", "gpu"])
-def test_other_ranks_and_gpus_are_told_nothing(not_built, monkeypatch, caplog, silent):
-    if silent is None:
+@pytest.mark.parametrize("who", ["rank 1", "gpu"])
+def test_other_ranks_and_gpus_are_told_nothing(not_built, monkeypatch, caplog, who):
+    if who == "gpu":
         monkeypatch.setattr(environment, "has_gpu", lambda: True)
-    for name, value in (silent or {}).items():
-        monkeypatch.setenv(name, value)
+    else:
+        monkeypatch.setenv("PMI_RANK", "1")
+        monkeypatch.setenv("PMI_SIZE", "2")
     with caplog.at_level(logging.INFO, "swmodel"):
         assert resolve(Config(**SMALL)).run.executor == "xla"
     assert not caplog.records
@@ -58,34 +59,31 @@ def test_calls_that_cannot_be_loaded_name_the_remedy(monkeypatch, tmp_path):
         native.register()
 
 
+def built_otherwise(monkeypatch, **changes):
+    other = kernels.built()._replace(**changes)
+    for module in (kernels, findings):
+        monkeypatch.setattr(module, "built", lambda: other)
+
+
 @built
 def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert kernels.native_missing() == ""
-    other = kernels.built()._replace(convention=kernels.CONVENTION - 1)
-    monkeypatch.setattr(kernels, "built", lambda: other)
-    assert kernels.native_missing() == "it was compiled from another version of swmodel"
+    built_otherwise(monkeypatch, convention=kernels.CONVENTION - 1)
     with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
         native.register()
 
 
 @built
-def test_a_step_built_for_another_jax_is_shown_and_for_a_newer_one_not_called(monkeypatch, caplog):
+def test_a_step_built_for_another_jax_is_shown_and_for_a_newer_one_not_called(monkeypatch):
     """As JAX takes foreign calls that were built for an older one, but not for a newer one."""
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
-    real = kernels.built()
     assert findings.native_step().advice == ""
-    assert findings.numbers(real.jaxlib)
-    for module in (kernels, findings):
-        monkeypatch.setattr(module, "built", lambda: real._replace(jaxlib="0.1.2"))
+    built_otherwise(monkeypatch, jaxlib="0.1.2")
+    assert kernels.native_missing() == ""
     finding = findings.native_step()
     assert "built for jaxlib 0.1.2" in finding.found
     assert "tools/build-native" in finding.advice
-    monkeypatch.setattr(kernels, "built", lambda: real._replace(jaxlib="99.1.2"))
-    say_slower.cache_clear()
-    with caplog.at_level(logging.INFO, "swmodel"):
-        assert resolve(Config(**SMALL)).run.executor == "xla"
-    (record,) = caplog.records
-    assert "it was compiled for jaxlib 99.1.2, newer than the" in record.getMessage()
-    assert "build it: tools/build-native" in record.getMessage()
-    say_slower.cache_clear()
+    built_otherwise(monkeypatch, jaxlib="99.1.2")
+    assert "compiled for jaxlib 99.1.2, newer than the" in kernels.native_missing()
+    assert resolve(Config(**SMALL)).run.executor == "xla"

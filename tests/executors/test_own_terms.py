@@ -100,7 +100,7 @@ def test_a_term_that_is_written_anew_under_its_name_is_the_new_one():
     assert np.abs(answers[1] - answers[0]).max() > 1e-6 * np.abs(answers[0]).max()
 
 
-RATE = 0.0
+RATE, GIVEN = 0.0, {"rate": 0.0}
 
 
 def of_global(state, grid, t):
@@ -118,10 +118,6 @@ class Damping:
         return {"u": -self.rate * state.u}
 
 
-def of_attribute(state, grid, t):
-    return {"u": -DAMPING.rate * state.u}
-
-
 def network(state, grid, t, weights):
     return {"u": -RATE * weights[0] * state.u}
 
@@ -131,7 +127,7 @@ class Damped(DoubleGyre):
         return {"u": -RATE * state.u}
 
 
-GIVEN, DAMPING = {"rate": 0.0}, Damping()
+DAMPING = Damping()
 
 
 def constant(rate):
@@ -148,9 +144,7 @@ RATES = 1e-5, 1e-3, 1e-5
 READING = {
     "global": ([of_global], "double_gyre"),
     "dict": ([of_dict], "double_gyre"),
-    "attribute": ([of_attribute], "double_gyre"),
     "bound method": ([DAMPING.method], "double_gyre"),
-    "term": ([swmodel.Term("damping", lambda flow, params, now: {"u": -RATE * flow.u})], "double_gyre"),
     "parameters": ([Parametric(network, np.ones(2))], "double_gyre"),
     "case": ([], Damped),
 }
@@ -203,17 +197,6 @@ def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(
         model.run(tmp_path / "run")
 
 
-def test_the_native_step_goes_on_with_what_it_has_recorded(tmp_path):
-    found = []
-    for later_rate in (1e-3, 2e-3):
-        set_rate(1e-3)
-        model = simulation("native", {"u": 0.1}, [of_global], run__steps=4, output__maxima=["speed"])
-        set_rate(later_rate)
-        model.run(tmp_path / str(later_rate))
-        found.append(np.array(model.state.u))
-    np.testing.assert_array_equal(*found)
-
-
 def test_derivatives_go_through_it():
     """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
     found = []
@@ -241,11 +224,8 @@ def test_what_the_native_step_cannot_do_jax_does_and_a_line_says_so(caplog):
     assert "a term may use + - * /, abs, whole powers" in line
     with pytest.raises(swmodel.ConfigError, match=r"test_own_terms.py:\d+: .*tanh"):
         simulation("native", terms=[tanh])
-
-
-def test_the_reference_refuses_it():
-    with pytest.raises(UsageError, match="^run.executor: the reference does not have the term slow; take xla$"):
-        simulation("reference", {"damping": rate}, [slow])
+    with pytest.raises(UsageError, match="^run.executor: the reference does not have the term tanh; take xla$"):
+        simulation("reference", terms=[tanh])
 
 
 def branching(state, grid, t):
@@ -268,13 +248,3 @@ def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monke
         monkeypatch.setattr(f"swmodel.config.loading.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
         simulation("xla", terms=[term])
-
-
-def test_energy_that_a_term_gives_is_no_blow_up(tmp_path):
-    def push(state, grid, t):
-        return {"u": 1e-4}
-
-    options = {"case__wind": 0.0, "run__steps": 40, "run__check_every_steps": 5, "case__perturbation": 1e-3}
-    model = simulation("xla", terms=[push], **options)
-    model.run(tmp_path / "run")
-    assert model.step == 40

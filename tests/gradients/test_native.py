@@ -34,9 +34,7 @@ def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coeffic
         problem = Problem(config, controls_of(config), lambda view, k: view.state, every=2)
         checks = Checks(problem)
         found[executor] = checks.gradient, problem.hessian_vector(checks.x, checks.d, *checks.loss)
-        assert executor == "xla" or all(
-            problem._sweeps.programs.trajectory.native._available.values()
-        )  # no step of JAX instead
+        assert executor == "xla" or all(problem._sweeps.trajectory.native._available.values())  # no step of JAX instead
     bound = {"float32": 3e-5, "float64": 1e-12}[dtype]
     for ours, truth in zip(found["native"], found["xla"], strict=True):
         for name, expected in truth.items():

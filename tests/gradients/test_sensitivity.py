@@ -1,6 +1,4 @@
-"""Sensitivities: the maps are the derivatives, the quantities those of the diagnostics, and waves are reciprocal."""
-
-import re
+"""Sensitivities: the maps are the derivatives, the quantities those of the diagnostics."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,6 @@ from support.random_case import configuration, random_fields
 from support.unchecked import unchecked
 
 from swmodel.config import load
-from swmodel.config.options.physics import Physics
 from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.files.status import read_status
@@ -20,7 +17,6 @@ from swmodel.gradients.controls import TERM_OF
 from swmodel.gradients.plan import plan
 from swmodel.gradients.trajectory import View
 from swmodel.model.domain import domain
-from swmodel.ocean.coordinates import along_axes
 from swmodel.ocean.diagnostics import diagnose
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
@@ -178,11 +174,6 @@ def of_section(tmp_path_factory):
     return folder, compute(folder, walled(islands()), SECTION, ["u", "v", "depth", "viscosity"])[0]
 
 
-def test_a_uniform_change_of_depth_changes_transport_by_the_sum_of_the_map(basin, of_section):
-    slope = difference(basin, basin(), [(SECTION, False)], "depth", ..., 1e-2)[0]
-    assert of_section[1]["d_transport_d_depth"].sum() == pytest.approx(slope, rel=1e-6)
-
-
 def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
     """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
     basin.values["mask"][:, :3] = 1.0
@@ -198,10 +189,8 @@ def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
     assert np.ma.getmaskarray(found["d_sea_level_d_eta"])[:, 0].all()
 
 
-def test_derivatives_have_the_place_of_the_control_and_its_inverse_units():
-    quantity = quantities.Quantity("x", "J", "", (), {})
-    for name, control in CONTROLS.items():
-        assert sensitivity.derivative_of(quantity, name, Physics()).location == control.control_location
+def test_derivatives_have_the_inverse_units_of_the_control():
+    for control in CONTROLS.values():
         again = sensitivity.inverse(sensitivity.inverse(control.units))
         assert again == control.units.replace("1", "", control.units == "1")
 
@@ -221,22 +210,19 @@ def test_integrals_are_those_of_the_diagnostics(basin, of):
         assert value(config, "kinetic_energy") == pytest.approx(numbers[of] - potential, rel=1e-12)
 
 
-def test_sea_level_at_a_centre_is_that_of_the_cell_and_linear_between(basin):
-    config = basin(run__steps=0)
-    eta = basin.values["eta"]
-    assert value(config, "sea_level:14e3,12.5e3") == pytest.approx(eta[2, 3], rel=1e-13)
-    between = 0.75 * (0.5 * eta[2, 3] + 0.5 * eta[3, 3]) + 0.25 * (0.5 * eta[2, 4] + 0.5 * eta[3, 4])
-    assert value(config, "sea_level:15e3,15e3") == pytest.approx(between, rel=1e-12)
-    assert value(config, "sea_level:36e3,2.5e3") == pytest.approx(eta[0, 8], rel=1e-12)
-
-
-def test_sea_level_is_that_of_the_wet_cells_on_all_sides_of_a_ring_and_beside_land(basin):
+def test_sea_level_is_linear_between_the_wet_cells_around_also_across_a_ring(basin):
     basin.values["mask"][...] = 1.0
-    basin.values["mask"][2, 4] = 0.0
+    basin.values["mask"][2, 5] = 0.0
     config, eta = basin(run__steps=0, grid__periodic_x=True), basin.values["eta"]
-    for x in (0, 36e3):
-        assert value(config, f"sea_level:{x},12.5e3") == pytest.approx((eta[2, 0] + eta[2, 8]) / 2, rel=1e-12)
-    assert value(config, "sea_level:15e3,12.5e3") == pytest.approx(eta[2, 3], rel=1e-12)
+    expected = {
+        "14e3,12.5e3": eta[2, 3],
+        "15e3,15e3": 0.75 * (eta[2, 3] + eta[3, 3]) / 2 + 0.25 * (eta[2, 4] + eta[3, 4]) / 2,
+        "0,12.5e3": (eta[2, 0] + eta[2, 8]) / 2,
+        "36e3,12.5e3": (eta[2, 0] + eta[2, 8]) / 2,
+        "19e3,12.5e3": eta[2, 4],
+    }
+    for at, level in expected.items():
+        assert value(config, f"sea_level:{at}") == pytest.approx(level, rel=1e-12), at
 
 
 def test_transport_through_a_whole_section_is_what_the_sea_behind_it_loses_and_the_sum_of_parts(basin):
@@ -269,32 +255,6 @@ def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
 
 
-def test_places_on_a_grid_with_a_pole_of_its_own_lie_along_its_axes():
-    """As the map lies on which they are marked; a section to the nearest corner of cells of five degrees."""
-    band = {"grid.pole": (-42.0, 76.0), "grid.south": -60.0, "grid.north": 60.0, "grid.west": -180.0}
-    line = {"name": "line", "start": [-50.0, 30.0], "end": [-20.0, 35.0]}
-    size = {"grid.nx": 72, "grid.ny": 24, "grid.east": 180.0, "grid.periodic_x": True, "output.sections": [line]}
-    config = load("sea", band | size, environ={})
-    (station,) = quantities.parse("eta:-50,30", config).line
-    np.testing.assert_allclose(station, along_axes(config.grid, -50.0, 30.0))
-    found = quantities.parse("transport:line", config).line
-    expected = [along_axes(config.grid, *line[end]) for end in ("start", "end")]
-    assert np.abs(np.subtract(found, expected)).max() < 2.5 + 1e-9
-
-
-def test_linear_gravity_waves_are_reciprocal(tmp_path):
-    """In a closed basin without rotation eta(B, t) depends on eta(A, 0) as eta(A, t) on eta(B, 0)."""
-    linear = {"physics__f0": 0.0, "physics__viscosity": 0.0, "physics__quadratic_drag": 0.0, "physics__depth": 50.0}
-    config = walled({}, **linear, run__steps=60, time__dt=30.0)
-    (j, i), (m, n) = (2, 3), (5, 7)
-    found = []
-    for at, other in (((j, i), (m, n)), ((m, n), (j, i))):
-        of = f"sea_level:{(at[1] + 0.5) * 4e3},{(at[0] + 0.5) * 5e3}"
-        found.append(compute(tmp_path, config, of, ["eta"])[0]["d_sea_level_d_eta"][other])
-    assert abs(found[0]) > 1e-3
-    assert found[0] == pytest.approx(found[1], rel=1e-12)
-
-
 def test_short_pieces_and_checkpoints_give_the_same_file(basin, tmp_path, monkeypatch):
     """Segments of two steps, in pieces of one; steps are computed again."""
     config = basin(run__steps=7)
@@ -318,13 +278,10 @@ def test_the_file_says_what_it_is(of_section):
         assert data.Conventions == "CF-1.12 SGRID-0.3"
         assert (data.quantity, data.quantity_units) == (SECTION, "m3 s-1")
         assert data["transport"][...] == data.quantity_value
-        assert data["d_transport_d_depth"].units == "m3 s-1 m-1"
         assert data["d_transport_d_viscosity"].units == "m3 s-1 m-2 s"
         assert data["d_transport_d_u"].dimensions == ("y_c", "x_f")
-        assert data["d_transport_d_v"].dimensions == ("y_f", "x_c")
         assert [data[f"d_transport_d_{name}"].location for name in ("u", "v", "depth")] == ["edge1", "edge2", "face"]
         assert data["cell_area"][0, 0] == 2e7
-        assert all(name.isidentifier() for name in data.variables)
 
 
 @pytest.mark.parametrize("of", [STATION, "transport:y=1e4"])
@@ -340,9 +297,5 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
         figure, one = picture(data, over=Over(contours="depth")), picture(data, [f"d_{of.partition(':')[0]}_d_u"])
     maps = [[axes for axes in drawn.axes if axes.images] for drawn in (figure, one)]
     assert [len(axes) for axes in maps] == [2, 1]
-    for axes, by in zip(maps[0], ("initial sea level", "initial velocity in x"), strict=True):
-        label = axes.get_title(loc="left").replace("\n", " ")
-        assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
-    caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
-    assert caption.startswith(f"random, {status['long_name']}, at the end of the run: ")
-    assert lines.startswith("lines: resting depth, every ")
+    assert maps[0][0].get_title(loc="left").replace("\n", " ").startswith(f"∂({status['long_name']}) / ∂(initial sea")
+    assert "lines: resting depth, every " in figure.texts[1].get_text()

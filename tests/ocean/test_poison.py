@@ -19,6 +19,7 @@ from support.random_case import configuration, random_fields
 from support.stepping import FLUXES, fields_of, same_bits
 
 from swmodel.executors.native import kernel as native
+from swmodel.executors.native.calls import Calls
 from swmodel.executors.xla import make_step
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.grid import as_patches
@@ -108,7 +109,7 @@ class OneCall:
         carry, window, dt = Carry(groups[0], tuple(groups[1:]), step), Window(padded, self.halo), jnp.asarray(DT)
         if self.executor == "xla":
             return make_step(self.scheme, self.method, window)(carry, *static, dt)
-        return self.kernel.advance(carry, static, dt, window.shift, self.steps_per_sweep)
+        return Calls(self.kernel, static, dt, window).advance(carry, self.steps_per_sweep)
 
     def __call__(self, padded):
         """The fields of the carry after the call."""

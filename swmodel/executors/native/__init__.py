@@ -1,21 +1,18 @@
 """The executor `native`: steps in C++ for processors, generated from the dynamics.
 
-    symbol, graph     arrays without values, and the graph that records what is done to them
+    symbol, graph     arrays without values, and the graph that records what is done to them, computed by NumPy or JAX
     operations        what a graph is made of: how each is computed, written in C++, and differentiated
-    trace             the dynamics and the time steppers, run on these arrays
+    trace, derive     the dynamics and the time steppers, run on these arrays; tangent and adjoint of a graph
     fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
     body, emit        the C++ of a turn of the loop, and of the loop
-    generate          the C++ of a step
-    compile           its library: found, or made by the compiler of the machine
-    calls, kernel     the foreign calls, as JAX sees them; the loop over steps
-    derive, tape      tangent and adjoint of a graph; a trajectory recorded, and the way back
+    generate, compile the C++ of a step; its library: found, or made by the compiler of the machine
+    kernel, calls     its static fields; the foreign calls, as JAX sees them, and the loop over steps
     executor          the executor that a run takes
-    evaluate          a graph computed by NumPy or JAX
     describe          what is generated, in a table
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
     vector.h, job.h   vectors of numbers; what a call is asked for
 
-Only calls, kernel, tape and executor need JAX.
+Only calls, kernel and executor need JAX.
 """
 
 from __future__ import annotations
@@ -61,7 +58,7 @@ def unable(setup: Setup) -> str:
 
 
 class Built(NamedTuple):
-    """The foreign calls (step.cc), and what they were built with."""
+    """The foreign calls (step.cc) of this machine, and what they were built with."""
 
     calls: ctypes.CDLL
     convention: int
@@ -71,7 +68,6 @@ class Built(NamedTuple):
 
 @cache
 def built() -> Built:
-    """The foreign calls of this machine."""
     calls = ctypes.CDLL(str(LIBRARY))
     words = (ctypes.c_char_p.in_dll(calls, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
     return Built(calls, ctypes.c_long.in_dll(calls, "swmodel_convention").value, *words)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .graph import Node, Ref
+from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
 from .operations import OPERATIONS
-from .schedule import LEAVES
 
 #: The bits of a cell (vector.h) for masks that are 0 or 1; the tables for those that follow from wet cells at a corner.
 BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
@@ -13,19 +12,42 @@ CORNERS = {"slip": "slip", "share": "SHARE<T>", "dry": "DRY_CORNER<T>"}
 SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
 
 
+def number_in(names: list, name) -> int:
+    """The position of a name in a list; a new name is put at its end."""
+    if name not in names:
+        names.append(name)
+    return names.index(name)
+
+
+def named(letter: str, number, row: int) -> str:
+    """The variable for a row of something."""
+    return f"{letter}{number}_{row}".replace("-", "s")
+
+
 class Body:
     """The statements of one turn of the loop, near land or on water.
 
     Args:
         emitter: the `emit.Emitter`, which knows the variables of all places.
         water: see there; None near land.
+
+    Attributes:
+        lines: the statements.
+        statics: {number of a static field: rows that are read}.
     """
 
     def __init__(self, emitter, water: dict[Node, Ref] | None):
-        self.emitter, self.water = emitter, water
+        self.emitter, self.schedule, self.water = emitter, emitter.schedule, water
         self.lines: list[str] = []
+        self.statics: dict[int, set[int]] = {}
         self.known: dict[str, str] = {}
-        self.later = {at for at, place in emitter.schedule.places.items() if place.source == "compute"}
+        idle = emitter.idle if water else ()
+        places = self.schedule.places.items()
+        self.later = {at for at, place in places if place.source == "compute"}
+        for node, row in [at for at, place in places if place.source == "compute" and at[0] not in idle]:
+            self.compute(node, row)
+        for number, ref in enumerate(emitter.program.outputs.values()):
+            self.lines.append(f"out{number} = {self.read(ref, 0, 0)};")
 
     def local(self, text: str) -> str:
         """A variable with the value of an expression, the same one for equal expressions."""
@@ -39,12 +61,9 @@ class Body:
         if (node, row) not in self.later:
             return
         self.later.remove((node, row))
-        vector, name = self.emitter.schedule.places[node, row].newest, self.emitter.numbers[node, row]
-        if self.water is None:
-            text = self.expression(node, row, vector)
-        else:
-            folded = self.water[node]
-            text = self.expression(folded.node, row + folded.row, vector, folded.column)
+        vector, name = self.schedule.places[node, row].newest, self.emitter.numbers[node, row]
+        folded = Ref(node) if self.water is None else self.water[node]
+        text = self.expression(folded.node, row + folded.row, vector, folded.column)
         self.lines.append(f"{name} = {text};")
         self.known.setdefault(text, name)
 
@@ -55,38 +74,73 @@ class Body:
             ref = folded.moved(ref.row, ref.column)
             if held := self.emitter.carried.get(ref.node):
                 held = held.moved(ref.row, ref.column)
-                if self.emitter.has(held, row, vector):
+                if self.has(held, row, vector):
                     if held.node is not asked:
-                        self.emitter.notice(held, row, vector)
+                        self.notice(held, row, vector)
                     ref = held
         node, at = ref.node, row + ref.row
         if node.op == "number":
             return f"all<V>(T({node.value!r}))"
         if node.op == "mask":
             return self.local(self.mask(node, at, vector, ref.column))
-        if node.op in LEAVES and node.op != "field":
-            return self.local(self.emitter.leaf(node, at, vector, ref.column))
-        if node.op == "field" or self.emitter.has(ref, row, vector) and node not in self.emitter.schedule.thin:
+        if node.op in LEAVES_IN_MEMORY:
+            return self.local(self.leaf(node, at, vector, ref.column))
+        if node.op == "field" or self.has(ref, row, vector) and node not in self.schedule.thin:
             self.compute(node, at)
             return self.shifted(node, at, vector, ref.column)
         return self.local(self.expression(node, at, vector, ref.column))
 
+    def has(self, ref: Ref, row: int, vector: int) -> bool:
+        """Whether variables hold what a ref reads at (row, vector)."""
+        place = self.schedule.places.get((ref.node, row + ref.row))
+        first, last = vector - (ref.column < 0), vector + (ref.column > 0)
+        return place is not None and place.oldest <= first and last <= place.newest
+
+    def notice(self, ref: Ref, row: int, vector: int):
+        """Remember the masks that a carried value depends on: it stands for another node only far from land."""
+        for arg in ref.args:
+            if arg.node.op == "mask":
+                self.emitter.masks.add((row + arg.row, vector, arg.column))
+            elif arg.node in self.schedule.thin:
+                self.notice(arg, row, vector)
+
     def mask(self, node, row, vector, column, x="all<V>(T(1))") -> str:
         """x where a mask is 1, else 0; or the number that a mask has at each corner."""
         self.emitter.masks.add((row, vector, column))
-        cell = self.local(f"cells<V>({self.emitter.cells(row)} + i + {vector} * N + {column})")
+        pointer = named("cells", "", row)
+        self.emitter.mask_rows[pointer] = f"at.cells({row})"
+        cell = self.local(f"cells<V>({pointer} + i + {vector} * N + {column})")
         if node.value in CORNERS:
             return f"by_corner<V>({CORNERS[node.value]}, {cell})"
         return f"only<{BITS[node.value]}>({x}, {cell})"
 
+    def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
+        """A value that is read from memory and never written."""
+        names = self.emitter.names
+        if node.op == "line":
+            number = number_in(names.lines, node.value)
+            name = named("l", number, row)
+            self.emitter.used[name] = f"all<V>(at.line({number}, {row}))"
+            return name
+        number = number_in(names.static, node.value)
+        self.statics.setdefault(number, set()).add(row)
+        return f"load<V>({named('s', number, row)} + i + {vector} * N + {column})"
+
     def shifted(self, node, row, vector, column) -> str:
         """A value that has a place, `column` columns to the east."""
-        name = self.emitter.name
         if not column:
-            return name(node, row, vector)
+            return self.variable(node, row, vector)
         first = vector - (column < 0)
         lanes = f"{column}" if column > 0 else f"N - {-column}"
-        return self.local(f"shifted<{lanes}>({name(node, row, first)}, {name(node, row, first + 1)})")
+        return self.local(f"shifted<{lanes}>({self.variable(node, row, first)}, {self.variable(node, row, first + 1)})")
+
+    def variable(self, node: Node, row: int, vector: int) -> str:
+        """The variable that holds a value."""
+        place, history = self.schedule.places[node, row], self.emitter.history
+        back = place.newest - vector
+        assert 0 <= back <= place.newest - place.oldest, (node, row, vector, place)
+        history[node, row] = max(history[node, row], back)
+        return self.emitter.numbers[node, row] + (f"_{back}" if back else "")
 
     def expression(self, node, row, vector, column=0) -> str:
         """The operation of a node."""
@@ -102,6 +156,14 @@ class Body:
         operands = [self.read(ref.moved(0, column), row, vector) for ref in node.args]
         if node.op in ("add", "mul"):
             operands.sort()
-        k = node.value and self.emitter.constant(node.value)
+        k = node.value and self.constant(node.value)
         text = OPERATIONS[node.op].text
         return text.format(*operands, k=k) if text else f"{node.op}({', '.join(operands)})"
+
+    def constant(self, k: Coefficient) -> str:
+        """A Coefficient, spread over a vector."""
+        if not k.powers:
+            return f"all<V>(T({k.number!r}))"
+        number = number_in(self.emitter.constants, k)
+        self.emitter.used[f"k{number}"] = f"all<V>(k[{number}])"
+        return f"k{number}"

@@ -19,42 +19,27 @@ Results: memory, then edges west, east [fields, ny, halo], south, north [fields,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...ocean.state import Carry
 from ...parallel.transport.halo import between, last, within
-from .compile import function
+from ...parallel.transport.programs import MOST
+from .compile import Request, function
+from .derive import derived
 from .fuse import FARTHEST
-from .trace import carried
+from .kernel import BEYOND_CACHE, LANES, Kernel, Static
+from .trace import Tracing, carried, weights_of
 
-#: Columns of one flag, as in job.h, and most numbers of a vector; the columns before the block are a multiple of it.
-LANES = 16
 #: Bytes of the longest vectors.
 LARGEST = 64
 #: Bytes by which planes are staggered: else the rows of all fields would share the same sets of the first-level cache.
 STAGGER = 320
 LINE = 64
-#: Bytes above which the fields of a block do not stay in the cache.
-BEYOND_CACHE = 32 * 2**20
-DATA = ("numbers", "slip", "lines", "fields", "cells")
-
-
-@partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA)
-@dataclass
-class Static:
-    """Everything that stays the same during a run, as the calls take it; `kinds` (`trace.kinds_of`) is compiled in."""
-
-    kinds: tuple
-    numbers: dict[str, Any]
-    slip: Any
-    lines: Any
-    fields: Any
-    cells: Any
 
 
 class Edges(NamedTuple):
@@ -65,42 +50,86 @@ class Edges(NamedTuple):
     south: Any
     north: Any
 
+    @classmethod
+    def of(cls, fields, halo: int, extent) -> Edges:
+        """Those of fields [ny, nx], `halo` columns and rows wide."""
+        rows, columns = extent or (None, None)
+        return cls(
+            west=jnp.stack([f[:, :halo] for f in fields]),
+            east=jnp.stack([last(f, halo, -1, columns) for f in fields]),
+            south=jnp.stack([f[:halo] for f in fields]),
+            north=jnp.stack([last(f, halo, -2, rows) for f in fields]),
+        )
 
-def exchange(edges: Edges, halo: int, shift, extent=None) -> Edges:
-    """The halos that belong to the edges of all blocks: four messages, as in `transport.halo.pad`."""
-    west, east = shift(edges.east, 1, +1), shift(edges.west, 1, -1)
-    rows, columns = extent or (None, None)
-    ends = [last(strip, halo, -2, rows) for strip in (west, east)]
-    south = between(west[:, :halo], edges.south, east[:, :halo], -1, columns)
-    north = between(ends[0], edges.north, ends[1], -1, columns)
-    return Edges(west, east, shift(north, 0, +1), shift(south, 0, -1))
+    def exchanged(self, halo: int, transport, extent) -> Edges:
+        """The halos that belong to the edges of all blocks: four messages, as in `transport.halo.pad`."""
+        shift, (rows, columns) = transport.shift, extent or (None, None)
+        west, east = shift(self.east, 1, +1), shift(self.west, 1, -1)
+        ends = [last(strip, halo, -2, rows) for strip in (west, east)]
+        south = between(west[:, :halo], self.south, east[:, :halo], -1, columns)
+        north = between(ends[0], self.north, ends[1], -1, columns)
+        return Edges(west, east, shift(north, 0, +1), shift(south, 0, -1))
+
+    def narrowed(self, fields: int, halo: int) -> Edges:
+        """Those of the first fields, `halo` columns and rows wide."""
+        west, east, south, north = (strip[:fields] for strip in self)
+        return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
 
 
 class Calls:
-    """The foreign calls for one kernel.
+    """The foreign calls of a kernel on a block, to be made within a program.
 
-    Args:
-        dt: time step, s.
-        shape: rows and columns of a block.
-        shift, extent: of the transport: how halos travel; rows and columns of an array that are the block, None: all.
-
-    Attributes:
-        made: the Generated step.
-        width: rows and columns of neighbours that a pass needs.
-        plane: how many numbers a field takes in the memory.
+    `made` is the Generated step, `names` those of the fields of a carry, in their order; `width` is how many rows and
+    columns of neighbours a pass needs, and `plane` how many numbers a field takes in the memory.
     """
 
-    def __init__(self, kernel, static: Static, dt, shape, shift, extent=None):
+    def __init__(self, kernel: Kernel, static: Static, dt, transport):
         self.kernel, self.static, self.dt, self.dtype = kernel, static, dt, dt.dtype
+        self.transport, self.shape, self.extent = transport, transport.shape, transport.extent()
         self.request = kernel.request(static.kinds, self.dtype)
-        self.made = self.request.made
-        self.width = self.made.width
-        self.shape, self.shift, self.extent = shape, shift, extent
-        rows, columns = shape
+        self.made, self.width = self.request.made, self.request.made.width
+        self.names = carried(kernel.scheme, kernel.method, kernel.derivative)
         self.lead, line = kernel.lead(self.made), LINE // self.dtype.itemsize
+        rows, columns = self.shape
         self.stride = -(-(columns + 2 * self.lead) // line) * line
         self.plane = rows * self.stride + STAGGER // self.dtype.itemsize
         self.place = _numbers(lead=self.lead, stride=self.stride, plane=self.plane)
+
+    def advance(self, carry: Carry, n, look=None, seen=()):
+        """The carry n steps later; with `look` also what it has seen, of the last step of each pass: see `xla`."""
+        fields, tree = jax.tree.flatten((carry.state, carry.memory))
+
+        def look_at(seen, fields, step):
+            return look(seen, carry.state._make(fields[: len(carry.state)]), step)
+
+        fields, seen = self.run(fields, carry.step, n, look and look_at, seen)
+        later = Carry(*tree.unflatten(fields), carry.step + n)
+        return (later, seen) if look else later
+
+    def run(self, fields, step, n, look=None, seen=()) -> tuple[list, Any]:
+        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; what look has `seen`."""
+        made, steps_per_sweep = self.made, self.kernel.steps_per_sweep
+        planes, given = self.numbers_of(self.names), dict(zip(self.names, fields, strict=True))
+        spare = [plane for plane in range(len(made.fields)) if plane not in planes]
+        memory = self.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
+        flags = self.flags(leave_out=not self.kernel.derivative)
+        edges = [given[name] for name in made.fields if name in given]
+        edges = Edges.of(edges, steps_per_sweep * self.width, self.extent)
+        for many in sorted({steps_per_sweep, 1}, reverse=True):
+            edges = edges.narrowed(len(fields) if many > 1 else len(made.programs[0].reads), many * self.width)
+
+            def body(_, now, many=many):
+                memory, edges, step, seen = now
+                memory, edges = self.step(memory, edges, step, flags, many)
+                if look:
+                    # The barrier keeps the next pass, which writes into the memory, behind the look at it.
+                    seen = look(seen, self.views(memory, planes), step + many)
+                    memory, seen = jax.lax.optimization_barrier((memory, seen))
+                return memory, edges, step + many, seen
+
+            memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
+            n = n % many
+        return self.get(memory, planes), seen
 
     def numbers_of(self, names) -> list[int]:
         """The numbers of fields in the step, by their names."""
@@ -134,85 +163,83 @@ class Calls:
 
         return [view(plane * self.plane) for plane in planes]
 
-    def edges(self, fields, many: int = 1) -> Edges:
-        """The outermost columns and rows of the fields [ny, nx], as wide as a pass of `many` steps needs."""
-        halo, (rows, columns) = many * self.width, self.extent or (None, None)
-        return Edges(
-            west=jnp.stack([f[:, :halo] for f in fields]),
-            east=jnp.stack([last(f, halo, -1, columns) for f in fields]),
-            south=jnp.stack([f[:halo] for f in fields]),
-            north=jnp.stack([last(f, halo, -2, rows) for f in fields]),
-        )
-
     def flags(self, leave_out: bool = False):
         """Where land is in reach of what is computed.
 
-        Args:
-            leave_out: whether cells far from any water are left out. They keep what the memory has, and cells beside
-                them read it: all planes must hold finite numbers.
+        With `leave_out` cells far from any water are left out. They keep what the memory has, and cells beside them
+        read it: all planes must hold finite numbers.
         """
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
         made, lanes = self.made, LARGEST // self.dtype.itemsize
-        seen = [(row, vector * lanes + column) for row, vector, column in made.masks] or [(0, 0)]
-        rows_seen, columns_seen = (np.array(each) for each in zip(*seen, strict=True))
-        land = [max(0, int(far.max())) for far in (-rows_seen, rows_seen, -columns_seen, columns_seen)]
+        seen = np.array([(row, vector * lanes + column) for row, vector, column in made.masks] or [(0, 0)])
+        (south, west), (north, east) = np.maximum(-seen.min(0), 0), np.maximum(seen.max(0), 0)
+        windows = {"land": (south, north, west, east)}
         # The rows kept in rings were computed further south, in the columns that fields are read from.
         far, warm = max(made.width, made.margin) + FARTHEST, max(s.warm for s in made.schedules)
-        east = far + max(s.late for s in made.schedules)
+        further_east = far + max(s.late for s in made.schedules)
         alone = set(made.fields) <= set(carried(self.kernel.scheme, self.kernel.method))
-        water = [0, warm, far, east] if alone else [far, far + warm, far, east]
-        call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
-        windows = {
+        windows["water"] = (0, warm, far, further_east) if alone else (far, far + warm, far, further_east)
+        numbers = {
             f"{name}_{side}": reach
-            for name, window in (("land", land), ("water", water))
+            for name, window in windows.items()
             for side, reach in zip(("south", "north", "west", "east"), window, strict=True)
         }
-        return call(self.static.cells, **_numbers(leave_out=leave_out, **windows))
+        call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
+        return call(self.static.cells, **_numbers(leave_out=leave_out, **numbers))
 
     def step(self, memory, edges: Edges, n, flags, many: int = 1, planes=lambda number: None):
         """All passes of `many` steps from step n on: the memory, and the edges of the fields that the next pass reads.
 
-        Args:
-            planes: function from the number of a pass to its `planes`, see `run`.
+        planes(number of a pass) is the array `planes`, see above; None: each field has the plane of its number.
         """
-        values = self.kernel.values(self.static, n, self.dt, many)
-        for number in range(len(self.made.programs)):
-            halos = exchange(edges, many * self.width, self.shift, self.extent)
-            memory, edges = self.run(number, memory, halos, values, flags, planes(number))
-        return memory, edges
-
-    def run(self, number: int, memory, halos: Edges, values, flags, planes=None):
-        """One pass: the memory, and the edges of the fields that the next pass reads.
-
-        Args:
-            planes: [3, fields]: where each field is read, where it is written, where the neighbours' halos are taken;
-                None: each has the plane of its number.
-        """
-        static, made, (rows, columns) = self.static, self.made, self.shape
-        given = len(made.fields if values.shape[0] > 1 else made.programs[number].gives)
-        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), halos.west.shape[-1]
-        column, row = array((given, rows, halo)), array((given, halo, columns))
-        call = jax.ffi.ffi_call(
-            "swmodel_step",
-            [array(memory.shape), column, column, row, row],
-            input_output_aliases={0: 0},
-            vmap_method="sequential",
-        )
-        if planes is None:
-            planes = np.tile(np.arange(len(made.fields), dtype=np.int32), (3, 1))
+        made, static, (rows, columns) = self.made, self.static, self.shape
+        array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), many * self.width
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
-        arrays = extent, values, static.slip, static.lines, static.fields, static.cells, flags
+        arrays = extent, self.values(n, many), static.slip, static.lines, static.fields, static.cells, flags
         large = len(made.fields) * self.plane * self.dtype.itemsize > BEYOND_CACHE
         options = _numbers(function=function(self.request), threads=self.kernel.threads, large=large)
-        memory, *edges = call(memory, planes, *halos, *arrays, **self.place, **options, **_numbers(**{"pass": number}))
-        return memory, Edges(*edges)
+        for number, program in enumerate(made.programs):
+            given = len(made.fields if many > 1 else program.gives)
+            column, row = array((given, rows, halo)), array((given, halo, columns))
+            call = jax.ffi.ffi_call(
+                "swmodel_step",
+                [array(memory.shape), column, column, row, row],
+                input_output_aliases={0: 0},
+                vmap_method="sequential",
+            )
+            at = planes(number)
+            if at is None:
+                at = np.tile(np.arange(len(made.fields), dtype=np.int32), (3, 1))
+            halos = edges.exchanged(halo, self.transport, self.extent)
+            memory, *edges = call(memory, at, *halos, *arrays, **self.place, **options, **_numbers(**{"pass": number}))
+            edges = Edges(*edges)
+        return memory, edges
+
+    def values(self, step, many: int):
+        """The numbers that are the same for all cells, in each of the next steps [many, n].
+
+        Products are formed in the call, so that their bits do not depend on what XLA makes of them.
+        """
+        steps = step + jnp.arange(many, dtype=step.dtype)
+        return jax.vmap(values_of(self.request), in_axes=(None, 0, None))(self.static.numbers, steps, self.dt)
 
 
-def narrowed(edges: Edges, fields: int, halo: int) -> Edges:
-    """The edges of the first fields, `halo` columns and rows wide."""
-    west, east, south, north = (strip[:fields] for strip in edges)
-    return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
+@lru_cache(maxsize=MOST)
+def values_of(request: Request):
+    """The function (numbers, step, dt) -> values [n] of one step; see `Calls.values`.
+
+    The dynamics are run once for all programs that take it, not once in each.
+    """
+    scheme, method, kinds, dtype, derivative, controls = request
+
+    def values(numbers, step, dt):
+        tracing = Tracing(scheme, kinds, numbers | weights_of(method, step, dt), np.dtype(dtype), controls)
+        derived(tracing, method, step, derivative, controls)
+        named = tracing.graph.values
+        return jnp.stack([jnp.asarray(named[name], dtype).reshape(()) for name in request.made.values])
+
+    return jax.jit(values, inline=True)
 
 
 def _planes(numbers):

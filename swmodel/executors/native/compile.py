@@ -19,8 +19,7 @@ import signal
 import stat
 import subprocess
 import tempfile
-import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -48,24 +47,18 @@ FLAGS = (
 MOST = 500
 #: Seconds after which a compiler is stopped.
 LONGEST = 300
-#: How the names of folders begin in which a library is made.
-MAKING = ".making-"
 
 log = logging.getLogger(__name__)
 
 
 class Request(NamedTuple):
-    """Which step: its scheme, its time stepper, the kinds of its static fields (`trace.kinds_of`), its precision.
-
-    Attributes:
-        derivative, controls: see `generate.generate`.
-    """
+    """Which step."""
 
     scheme: object
     method: Multistep | Leapfrog | RungeKutta
-    kinds: tuple
+    kinds: tuple  # of its static fields, `trace.kinds_of`
     dtype: str
-    derivative: tuple[str, ...] = ()
+    derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
 
     @property
@@ -76,15 +69,10 @@ class Request(NamedTuple):
         except RecursionError:
             raise UsageError("a term has more operations, one after the other, than the native step takes") from None
 
-    @property
-    def source(self) -> str:
-        """The C++ of the step."""
-        return self.made.source
-
     def name(self, instructions: str) -> str:
         """The name of its library for these instructions: a digest of all that the machine code follows from."""
         headers = b"".join(file.read_bytes() for file in sorted(HERE.glob("*.h")))
-        rest = (self.source, FLAGS, extra(), instructions, platform.machine())
+        rest = (self.made.source, FLAGS, extra(), instructions, platform.machine())
         return hashlib.sha256(headers + repr(rest).encode()).hexdigest()[:24] + ".so"
 
 
@@ -94,12 +82,9 @@ def instructions() -> str:
     asked = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
     if asked != "native":
         return asked
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        found = {line.split(":")[0].strip(): line for line in lines}
-        processor = "".join(found.get(key, "") for key in ("vendor_id", "cpu family", "model", "flags", "Features"))
-    except OSError:
-        processor = platform.processor()
+    found = {line.split(":")[0].strip(): line for line in cpuinfo().splitlines()}
+    keys = ("vendor_id", "cpu family", "model", "flags", "Features")
+    processor = "".join(found.get(key, "") for key in keys) or platform.processor()
     return f"native {platform.machine()} {hashlib.sha256(processor.encode()).hexdigest()}"
 
 
@@ -136,7 +121,14 @@ def library_of(request: Request) -> Path:
     if (BUILT / name).exists():
         return BUILT / name
     try:
-        return cached(cache_folder() / name, request)
+        target = cache_folder() / name
+        if not usable(target):
+            with target.with_suffix(".lock").open("a") as lock:
+                with suppress(OSError):  # where files cannot be locked all compile at once
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                if not usable(target):
+                    compile_into(target, request, instructions().split()[0])
+        return target
     except (SetupError, OSError) as error:
         for general in PORTABLE.get(platform.machine(), ("default",)):
             if (BUILT / request.name(general)).exists() and runs(general):
@@ -144,19 +136,8 @@ def library_of(request: Request) -> Path:
         raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be kept: {error}") from None
 
 
-def cached(target: Path, request: Request) -> Path:
-    """The library in the cache; compiled if it is missing or cannot be loaded."""
-    if not usable(target):
-        with one_at_a_time(target.with_suffix(".lock")):
-            if not usable(target):
-                compile_into(target, request, instructions().split()[0])
-    return checked(target)
-
-
 def usable(library: Path) -> bool:
     """Whether a library is there, is ours, and can be loaded."""
-    if not library.exists():
-        return False
     try:
         ctypes.CDLL(str(checked(library)))
     except OSError:
@@ -172,12 +153,13 @@ NEEDS = {"x86-64-v3": V3, "x86-64-v4": (*V3, "avx512f", "avx512bw", "avx512cd", 
 
 def runs(general: str) -> bool:
     """Whether this processor has the instructions."""
-    needs = NEEDS.get(general, ())
-    try:
-        flags = Path("/proc/cpuinfo").read_text().split() if needs else ()
-    except OSError:
-        return False
-    return all(flag in flags for flag in needs)
+    return set(NEEDS.get(general, ())) <= set(cpuinfo().split())
+
+
+def cpuinfo() -> str:
+    """How Linux describes the processors; elsewhere empty."""
+    file = Path("/proc/cpuinfo")
+    return file.read_text() if file.exists() else ""
 
 
 def cache_folder() -> Path:
@@ -208,18 +190,6 @@ def checked(path: Path) -> Path:
     return path
 
 
-@contextmanager
-def one_at_a_time(path: Path):
-    """A context for one process of a machine at a time; where files cannot be locked, for all at once."""
-    file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(file)
-
-
 def compiler() -> list[str]:
     """The C++ compiler, with the options that CXX has after its name."""
     for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
@@ -229,25 +199,23 @@ def compiler() -> list[str]:
 
 
 def compile_into(target: Path, request: Request, march: str) -> None:
-    """Generate a step and compile it."""
-    program, text = compiler(), request.source
+    """Generate a step and compile it; drop the oldest libraries of the folder above MOST."""
+    program, text = compiler(), request.made.source
     what = " of the ".join((*reversed(request.derivative), "native step"))
     log.info(f"compiling the {what} of this configuration: once, a few seconds")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=MAKING) as folder:
+    options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra(), f"-I{HERE}"]
+    options += ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
         source, made = Path(folder, "step.cc"), Path(folder, "step.so")
         source.write_text(text)
-        options = [*FLAGS, *([] if march == "default" else [f"-march={march}"]), *extra(), f"-I{HERE}"]
-        for wide in (["-mprefer-vector-width=512"], []):  # not all compilers know it
-            command = [*program, *options, *wide, "-o", str(made), str(source)]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LONGEST)
-            except subprocess.TimeoutExpired:
-                raise SetupError(f"{program[0]} took more than {LONGEST} s for its step") from None
-            if done.returncode == 0:
-                break
-            if done.returncode == -signal.SIGINT:  # a terminal sends it to the compiler, too
-                raise KeyboardInterrupt
-        else:
+        command = [*program, *options, "-o", str(made), str(source)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            raise SetupError(f"{program[0]} took more than {LONGEST} s for its step") from None
+        if done.returncode == -signal.SIGINT:  # a terminal sends it to the compiler, too
+            raise KeyboardInterrupt
+        if done.returncode:
             line = next((line for line in done.stderr.splitlines() if "error" in line), f"exit code {done.returncode}")
             raise SetupError(f"{program[0]} cannot compile its step: {line}")
         made.chmod(0o500)
@@ -255,19 +223,9 @@ def compile_into(target: Path, request: Request, march: str) -> None:
             ctypes.CDLL(str(made))
         except OSError as error:
             raise SetupError(f"what {program[0]} made of its step cannot be loaded: {error}") from None
-        with made.open("rb") as file:
-            os.fsync(file.fileno())
         made.replace(target)
-    forget(target.parent)
-
-
-def forget(folder: Path) -> None:
-    """Remove the oldest libraries above MOST, and what killed processes have left."""
     with suppress(OSError):  # another process removes some of them too
-        for left in folder.glob(f"{MAKING}*"):
-            if time.time() - left.stat().st_mtime > 10 * LONGEST:
-                shutil.rmtree(left)
-        libraries = sorted(folder.glob(f"{'[0-9a-f]' * 24}.so"), key=lambda path: path.stat().st_mtime)
+        libraries = sorted(target.parent.glob(f"{'[0-9a-f]' * 24}.so"), key=lambda path: path.stat().st_mtime)
         for old in libraries[:-MOST]:
             old.unlink()
             old.with_suffix(".lock").unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, cells_read, topological
+from .graph import CONDITIONS, Coefficient, Graph, Node, Program, Ref, cells_read, nodes_of, topological
 from .operations import OPERATIONS
 from .symbol import Functions, Symbol, to_ref
 from .trace import Tracing
@@ -22,12 +22,9 @@ from .trace import Tracing
 def derived(tracing: Tracing, method, step, derivative, controls) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
-    Args:
-        step: its number, an array without axes.
-        derivative: what is made of it, in this order: "tangent" adds the tangents of all that it computes; "adjoint"
-            computes the inner stages, then takes the adjoints of the results back to those of the start.
-        controls: names of the static fields and lines to differentiate with respect to; their tangents have no
-            adjoints.
+    The `derivative` is made of it in this order: "tangent" adds the tangents of all that it computes; "adjoint"
+    computes the inner stages, then takes the adjoints of the results back to those of the start. `controls` are the
+    names of the static fields and lines to differentiate with respect to; their tangents have no adjoints.
     """
     programs = tracing.programs(method, step, apart="adjoint" in derivative)
     live = list(programs[-1].outputs)
@@ -44,13 +41,9 @@ def derived(tracing: Tracing, method, step, derivative, controls) -> list[Progra
 
 
 def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
-    """The programs that compute their outputs and the tangents of those.
-
-    Args:
-        steady: names of the static fields and lines that are differentiated by.
-    """
+    """The programs that compute their outputs and the tangents of those; `steady` are the controls of `derived`."""
     moving, dots = moves(programs, steady), {}
-    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+    for node in nodes_of(programs):
         if node in moving and not node.args:
             dots[node] = symbol(graph, Ref(graph.leaf(node.op, f"d.{node.value}", located=not node.line)))
         elif node in moving:
@@ -73,12 +66,8 @@ def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
 def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Program]:
     """The programs from the adjoints of what `programs` leave behind to those of what they begin with.
 
-    Args:
-        live: names of the fields that are used after the last program.
-        steady: names of the static fields and lines that are differentiated by.
-
-    Returns:
-        Programs in the order in which they are run, without `gives`.
+    They come in the order in which they are run, without `gives`; `live` are the fields that are used after the last
+    program.
     """
     live, made = set(live), []
     for program in reversed(programs):
@@ -89,7 +78,8 @@ def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Progr
                 bar = field(graph, name) + bar
             outputs[name] = to_ref(bar)
         live = (live - set(program.outputs)) | {node.value for node in bars if node.op == "field"}
-        made.append(Program(neighbourly(outputs), (), outputs))
+        reads = [name for (op, name), at in footprint(outputs).items() if op == "field" and at - {(0, 0)}]
+        made.append(Program(tuple(reads), (), outputs))
     return made
 
 
@@ -116,7 +106,7 @@ def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]
 def moves(programs: list[Program], steady) -> set[Node]:
     """The nodes that depend on fields, or on a static field or line named in `steady`."""
     found = set()
-    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+    for node in nodes_of(programs):
         own = node.op == "field" or (node.op in ("static", "line") and node.value in steady)
         if own or (node.op not in CONDITIONS and any(ref.node in found for ref in node.args)):
             found.add(node)
@@ -139,11 +129,6 @@ def symbol(graph: Graph, ref: Ref) -> Symbol:
 def field(graph: Graph, name: str) -> Symbol:
     """The field called `name`, at the cell."""
     return symbol(graph, Ref(graph.leaf("field", name)))
-
-
-def neighbourly(outputs: dict[str, Ref]) -> tuple[str, ...]:
-    """The fields that outputs read at other cells."""
-    return tuple(name for (op, name), cells in footprint(outputs).items() if op == "field" and cells - {(0, 0)})
 
 
 def footprint(outputs: dict[str, Ref]) -> dict[tuple[str, str], set[tuple[int, int]]]:

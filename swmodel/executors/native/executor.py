@@ -11,16 +11,17 @@ from ...ocean.records import params_of
 from ...ocean.state import Carry
 from ...parallel.transport.programs import jitted
 from ...setup.setup import Setup
-from ..watch import Watch
 from ..xla import Compiled
-from . import kernel, request_of
+from . import request_of
+from .calls import Calls
+from .kernel import Kernel, choose_steps_per_sweep, register
 
 
-def make_loop(kernel, transport):
+def make_loop(kernel: Kernel, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; see `xla.make_loop`."""
 
-    def loop(carry: Carry, static, dt, n, watch: Watch | None = None):
-        return kernel.advance(carry, static, dt, transport.shift, n, transport.extent(), watch)
+    def loop(carry: Carry, static, dt, n, look=None, seen=()):
+        return Calls(kernel, static, dt, transport).advance(carry, n, look, seen)
 
     return loop
 
@@ -43,31 +44,21 @@ class Native(Compiled):
     name = "native"
 
     def __init__(self, setup: Setup, transport, grid: Grid, params: dict, steps_per_sweep=None, threads=0):
-        kernel.register()
-        scheme, method = setup.scheme, setup.method
+        register()
+        scheme, method, smallest = setup.scheme, setup.method, transport.smallest
         if steps_per_sweep is None:
-            steps_per_sweep = kernel.choose_steps_per_sweep(
-                transport.smallest, scheme.width, method, setup.dtype.itemsize
-            )
-        self.steps_per_sweep = steps_per_sweep
-        if steps_per_sweep < 1:
-            raise ValueError(f"{steps_per_sweep} steps in a sweep: there is at least one")
+            steps_per_sweep = choose_steps_per_sweep(smallest, scheme.width, method, setup.dtype.itemsize)
         reach = scheme.width * steps_per_sweep
-        if reach > min(transport.smallest):
+        if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")
         margin = scheme.margin_of(steps_per_sweep)
-        self.kernel = kernel.Kernel(scheme, method, margin, steps_per_sweep, threads)
+        self.kernel = Kernel(scheme, method, margin, steps_per_sweep, threads)
         self._margins = margin, self.kernel.lead(request_of(setup).made)
         self._setup, self.transport = setup, transport
         super().__init__(setup, transport, self._static(), (make_loop, self.kernel))
-
-    @property
-    def watched(self) -> tuple:
-        """The loop with one step in a pass."""
-        return make_loop, self.kernel._replace(steps_per_sweep=1)
+        self.watched = make_loop, self.kernel._replace(steps_per_sweep=1)
 
     def static_of(self, grid: Grid, params: dict):
-        """What the loop takes of a block's Grid and Params: NumPy arrays with the margin of a sweep."""
         return self.kernel.static_of(grid, params, self.transport.shape)
 
     def exchange(self, params: dict, of) -> None:

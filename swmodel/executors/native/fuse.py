@@ -6,9 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from .graph import CONDITIONS, Graph, Node, Program, Ref, topological
+from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, nodes_of, topological
 from .operations import OPERATIONS
 from .trace import MASKS
+
+#: Most columns by which a value is shifted at once: the shortest vectors hold so many numbers.
+FARTHEST = 2
 
 
 def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
@@ -18,15 +21,15 @@ def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[
     """
     parts: dict[str, Ref] = {}
 
-    def part(node: Node) -> Ref | None:
-        if not node.static or node.op in ("static", "line", "mask", "number"):
+    def part(node: Node, args) -> Ref | None:
+        if not node.static or node.op in LEAVES_IN_MEMORY:
             return None
         name = f"part{node.number}"
         parts[name] = Ref(node)
         return Ref(graph.leaf("line" if node.line else "static", name))
 
-    rebuilt = rebuild(graph, programs, lambda node, args: part(node))
-    for node in topological([r for p in rebuilt for r in p.outputs.values()]):
+    rebuilt = rebuild(graph, programs, part)
+    for node in nodes_of(rebuilt):
         if node.op in ("static", "line") and node.value not in parts:
             parts[node.value] = Ref(node)
     return rebuilt, parts
@@ -35,23 +38,20 @@ def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[
 def fused(graph: Graph, programs: list[Program]) -> list[Program]:
     """The programs with a b + c as one operation, wherever the product is used only once."""
     uses = Counter(ref.node for p in programs for ref in p.outputs.values())
-    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+    for node in nodes_of(programs):
         uses.update(ref.node for ref in node.args)
-
-    def single_product(old: Ref, new: Ref) -> bool:
-        return new.node.op == "mul" and uses[old.node] == 1
-
-    def factors(product: Ref):
-        return [a.moved(product.row, product.column) for a in product.node.args]
 
     def fuse(node, args):
         if node.op not in ("add", "sub"):
             return None
-        x, y = args
-        if single_product(node.args[1], y):
-            return graph.operation("fma" if node.op == "add" else "fnma", *factors(y), x)
-        if single_product(node.args[0], x):
-            return graph.operation("fma" if node.op == "add" else "fms", *factors(x), y)
+        (x, y), (first, second) = (
+            args,
+            (r.node.op == "mul" and uses[old.node] == 1 for r, old in zip(args, node.args, strict=True)),
+        )
+        if second:
+            return graph.operation("fma" if node.op == "add" else "fnma", *y.args, x)
+        if first:
+            return graph.operation("fma" if node.op == "add" else "fms", *x.args, y)
         return None
 
     return rebuild(graph, programs, fuse)
@@ -60,7 +60,7 @@ def fused(graph: Graph, programs: list[Program]) -> list[Program]:
 def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
     """The programs with nodes replaced: `change(node, new operands)` gives another Ref for a node, or None."""
     new: dict[Node, Ref] = {}
-    for node in topological([ref for p in programs for ref in p.outputs.values()]):
+    for node in nodes_of(programs):
         args = [new[r.node].moved(r.row, r.column) for r in node.args]
         found = change(node, args)
         if found is None:
@@ -72,18 +72,11 @@ def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
     ]
 
 
-#: Most columns by which a value is shifted at once: the shortest vectors hold so many numbers.
-FARTHEST = 2
-#: Leaves that are read from memory, at any column.
-LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
-
-
 def placed(graph: Graph, programs: list[Program]) -> list[Program]:
     """The programs with each value assigned to the column from which it is read with the fewest shifts."""
-    outputs = [ref for p in programs for ref in p.outputs.values()]
-    order = topological(outputs)
+    order = nodes_of(programs)
     columns: dict[Node, list[int]] = {node: [] for node in order}
-    for ref in outputs:
+    for ref in (ref for p in programs for ref in p.outputs.values()):
         columns[ref.node].append(ref.column)
     best: dict[Node, int] = {}
     for node in reversed(order):
@@ -114,15 +107,15 @@ def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     found: dict[Node, Ref] = {}
 
     def fold(node, args):
-        ref = _folded(graph, node, args)
-        found[node] = ref
-        return ref
+        found[node] = folded(graph, node, args)
+        return found[node]
 
     rebuild(graph, programs, fold)
     return found
 
 
-def _folded(graph, node, args):
+def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
+    """A node with these operands where masks have the values that they have on water."""
     if node.op == "mask":
         return Ref(graph.leaf("number", MASKS[node.value]))
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))

@@ -10,8 +10,8 @@ import numpy as np
 from .derive import derived, footprint
 from .emit import Emitter, Names
 from .fuse import fused, hoisted, on_water, placed, thin_nodes
-from .graph import Node, Program, Ref, topological
-from .schedule import Schedule, schedule
+from .graph import Node, Program, Ref, nodes_of
+from .schedule import Schedule
 from .trace import Tracing, numbers_of
 
 FILE = """#include "sweep.h"
@@ -29,39 +29,25 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
 
 CALL = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
 TYPES = {"float32": "float", "float64": "double"}
-
-
 #: Most steps that a process keeps; each run with terms of the user's own has steps of its own.
 KEPT = 128
 
 
 class Generated(NamedTuple):
-    """The step of a scheme, ready to be compiled.
+    """The step of a scheme, ready to be compiled."""
 
-    Attributes:
-        source: C++, for sweep.h.
-        fields: names of the fields that it reads and writes, in their order in memory; those of the State first.
-        statics, lines: names of the static fields and lines, in their order.
-        parts: how those are computed, by name.
-        values: names of the numbers that are the same for all cells, in the order in which they are read.
-        programs, schedules: of each pass.
-        water: what each node is where everything is water.
-        width, margin: how far away fields, and static fields and masks, are read.
-        masks: (row, vector, column) of the masks that a turn of the loop depends on.
-    """
-
-    source: str
-    fields: tuple[str, ...]
-    statics: tuple[str, ...]
+    source: str  # C++, for sweep.h
+    fields: tuple[str, ...]  # that it reads and writes, in their order in memory; those of the State first
+    statics: tuple[str, ...]  # static fields, in their order
     lines: tuple[str, ...]
-    parts: dict[str, Ref]
-    values: tuple[str, ...]
-    programs: tuple[Program, ...]
+    parts: dict[str, Ref]  # how static fields and lines are computed
+    values: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
+    programs: tuple[Program, ...]  # of each pass
     schedules: tuple[Schedule, ...]
-    water: dict[Node, Ref]
-    width: int
-    margin: int
-    masks: frozenset[tuple[int, int, int]]
+    water: dict[Node, Ref]  # what each node is where everything is water
+    width: int  # how far away fields are read
+    margin: int  # how far away static fields and masks are read
+    masks: frozenset[tuple[int, int, int]]  # (row, vector, column) of those that a turn of the loop depends on
 
 
 @lru_cache(maxsize=KEPT)
@@ -80,16 +66,16 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph
     programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls)
-    width, margin = (max(reach(program, ops) for program in programs) for ops in (("field",), STATIC))
+    width, margin = reach(programs, ("field",)), reach(programs, ("static", "line", "mask"))
     programs, parts = hoisted(graph, programs)
     programs = placed(graph, fused(graph, programs))
-    names = Names(fields_of(programs))
+    read = [node.value for node in nodes_of(programs) if node.op == "field"]
+    names = Names(list(dict.fromkeys([*programs[0].reads, *(n for p in programs for n in p.outputs), *read])))
     water = on_water(graph, programs)
-    emitters, schedules = [], []
+    emitters = []
     for number, program in enumerate(programs):
         thin, *on_water_only = thin_nodes([program], water)
-        schedules.append(schedule(program, thin))
-        emitters.append(Emitter(f"Pass{number}", program, schedules[-1], names, water, *on_water_only))
+        emitters.append(Emitter(f"Pass{number}", program, Schedule(program, thin), names, water, *on_water_only))
     source = FILE.format(
         passes="".join(emitter.text() for emitter in emitters),
         calls="\n".join(CALL.format(number=n, type=TYPES[str(np.dtype(dtype))]) for n in range(len(programs))),
@@ -102,7 +88,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         {name: parts[name] for name in (*names.static, *names.lines)},
         tuple(names.values),
         tuple(programs),
-        tuple(schedules),
+        tuple(emitter.schedule for emitter in emitters),
         water,
         width,
         margin,
@@ -110,18 +96,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
     )
 
 
-#: Leaves that stay the same during a run.
-STATIC = ("static", "line", "mask")
-
-
-def reach(program: Program, ops) -> int:
+def reach(programs: list[Program], ops) -> int:
     """How far away leaves of some kinds are read, in rows or columns."""
-    cells = [cell for (op, _), cells in footprint(program.outputs).items() if op in ops for cell in cells]
-    return max((abs(away) for cell in cells for away in cell), default=0)
-
-
-def fields_of(programs) -> list[str]:
-    """All fields that are read or written, the State's first."""
-    nodes = topological([ref for p in programs for ref in p.outputs.values()])
-    read = [node.value for node in nodes if node.op == "field"]
-    return list(dict.fromkeys([*programs[0].reads, *(n for p in programs for n in p.outputs), *read]))
+    read = [cells for p in programs for (op, _), cells in footprint(p.outputs).items() if op in ops]
+    return max((abs(away) for cells in read for cell in cells for away in cell), default=0)

@@ -7,6 +7,7 @@ and parameters are formed once, not at every cell.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +21,16 @@ class Ref(NamedTuple):
     row: int = 0
     column: int = 0
 
+    @property
+    def order(self):
+        """What a Ref has in common with equal ones only; Refs are sorted by it."""
+        return self.node.number, self.row, self.column
+
+    @property
+    def args(self) -> list[Ref]:
+        """The operands of the node, as it is read here."""
+        return [arg.moved(self.row, self.column) for arg in self.node.args]
+
     def moved(self, row: int, column: int) -> Ref:
         """The Ref of a reader that is itself read so far away; a line is read in column 0."""
         return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
@@ -27,28 +38,26 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One operation at every cell.
+    """One operation at every cell."""
 
-    Attributes:
-        number: in the order in which nodes were made: operands come first.
-        op: "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic.
-        args: what it reads.
-        value: name of a leaf, a number, or the Coefficient k of an operation that has one.
-        static: whether it depends only on what stays the same during a run.
-        line: whether it is the same in all columns of a row.
-    """
+    number: int  # in the order in which nodes were made: operands come first
+    op: str  # "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic
+    args: tuple[Ref, ...]  # what it reads
+    value: Any  # name of a leaf, a number, or the Coefficient k of an operation that has one
+    static: bool  # depends only on what stays the same during a run
+    line: bool  # is the same in all columns of a row
 
-    number: int
-    op: str
-    args: tuple[Ref, ...]
-    value: Any
-    static: bool
-    line: bool
+    @property
+    def is_one(self) -> bool:
+        return self.op == "number" and self.value == 1
 
     def __repr__(self):
         return f"{self.op}:{self.number}"
 
 
+#: Leaves that are read from memory, at any column; all leaves.
+LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
+LEAVES = ("field", *LEAVES_IN_MEMORY)
 #: Operations that give a condition.
 CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condition]
 
@@ -67,9 +76,8 @@ class Graph:
     def leaf(self, op: str, name, located=False) -> Node:
         """A field, a static field or line, a mask, or a number.
 
-        Args:
-            located: whether a line keeps the column at which it is read. It does where its adjoint is taken: a cell
-                beyond a wall is another one than the cell across the ring.
+        A `located` line keeps the column at which it is read, as its adjoint is taken: a cell beyond a wall is another
+        one than the cell across the ring.
         """
         return self.node(op, (), name, op != "field", op in ("line", "number") and not located)
 
@@ -95,32 +103,22 @@ class Graph:
 
         The node is placed at its first operand, so that the same operation elsewhere is the same node.
         """
-        if OPERATIONS[op].commutes and _order(refs[1]) < _order(refs[0]):
+        if OPERATIONS[op].commutes and refs[1].order < refs[0].order:
             refs = (refs[1], refs[0], *refs[2:])
         row = next((r.row for r in refs if r.node.op != "number"), 0)
         column = next((r.column for r in refs if not r.node.line), 0)
         line = all(r.node.line for r in refs)
-        args = tuple(_relative(r, row, column) for r in refs)
+        args = tuple(Ref(r.node) if r.node.op == "number" else r.moved(-row, -column) for r in refs)
         steady = k is None or all(name in self.steady for name, _ in k.powers)
         static = steady and op not in CONDITIONS and all(r.node.static for r in refs)
         return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
 
     def node(self, op, args, value, static, line) -> Node:
         """The node with these operands as they are; equal nodes are one."""
-        key = op, tuple((r.node.number, r.row, r.column) for r in args), value
+        key = op, tuple(r.order for r in args), value
         if key not in self.nodes:
             self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
         return self.nodes[key]
-
-
-def _relative(ref: Ref, row: int, column: int) -> Ref:
-    if ref.node.op == "number":
-        return Ref(ref.node)
-    return Ref(ref.node, ref.row - row, 0 if ref.node.line else ref.column - column)
-
-
-def _order(ref: Ref):
-    return ref.node.number, ref.row, ref.column
 
 
 def topological(refs) -> list[Node]:
@@ -138,6 +136,11 @@ def topological(refs) -> list[Node]:
     return list(found)
 
 
+def nodes_of(programs: list[Program]) -> list[Node]:
+    """All nodes of some Programs, operands first."""
+    return topological([ref for program in programs for ref in program.outputs.values()])
+
+
 def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
     """{node that the refs depend on: {(rows, columns) away at which it is read}}."""
     found: dict[Node, set[tuple[int, int]]] = {}
@@ -146,8 +149,8 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
         cells = found.setdefault(ref.node, set())
         if (ref.row, ref.column) not in cells:
             cells.add((ref.row, ref.column))
-            for arg in ref.node.args:
-                visit(arg.moved(ref.row, ref.column))
+            for arg in ref.args:
+                visit(arg)
 
     for ref in refs:
         visit(ref)
@@ -157,6 +160,38 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
 def leaves_of(ref: Ref) -> set[str]:
     """The names of the leaves that a value is computed from, without numbers."""
     return {node.value for node in topological([ref]) if not node.args and node.op != "number"}
+
+
+def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
+    """The outputs by name, arrays like the fields; rows and columns at the ends lack neighbours and are undefined.
+
+    Args:
+        fields: arrays [y, x] of the leaves by name; an axis of length one holds one value for all cells.
+        values: the values of the names in Coefficients.
+        xp: numpy or jax.numpy.
+    """
+    found = {}
+    order = topological(outputs.values())
+    uses = Counter(ref.node for node in order for ref in node.args) + Counter(ref.node for ref in outputs.values())
+
+    def read(ref):
+        value = found[ref.node]
+        uses[ref.node] -= 1
+        if not uses[ref.node]:  # free what is not needed any more
+            del found[ref.node]
+        axes = [axis for axis in (0, 1) if getattr(value, "ndim", 0) and value.shape[axis] > 1]
+        move = [-(ref.row, ref.column)[axis] for axis in axes]
+        return xp.roll(value, move, axes) if any(move) else value
+
+    for node in order:
+        if node.op == "number":
+            found[node] = node.value
+        elif not node.args:
+            found[node] = fields[node.value]
+        else:
+            k = node.value and node.value.evaluate(values)
+            found[node] = OPERATIONS[node.op].value(xp, k, *(read(ref) for ref in node.args))
+    return {name: read(ref) for name, ref in outputs.items()}
 
 
 @dataclass(frozen=True)
@@ -182,9 +217,9 @@ class Coefficient:
         for name, power in other.powers:
             powers[name] = powers.get(name, 0) + sign * power
         number = self.number * other.number if sign > 0 else self.number / other.number
-        return (
-            Coefficient(number, tuple(sorted((n, p) for n, p in powers.items() if p))) if number else Coefficient(0.0)
-        )
+        if not number:
+            return Coefficient(0.0)
+        return Coefficient(number, tuple(sorted((n, p) for n, p in powers.items() if p)))
 
     def evaluate(self, values):
         """Its value from the values of the names, in their arithmetic."""
@@ -209,14 +244,8 @@ def divides(a: Coefficient, b: Coefficient) -> bool:
 
 
 class Program(NamedTuple):
-    """What one pass over the cells computes.
+    """What one pass over the cells computes."""
 
-    Attributes:
-        reads: the fields whose neighbours are read, in the order of the State.
-        gives: the fields that the next pass reads.
-        outputs: what is written, by the names of the fields.
-    """
-
-    reads: tuple[str, ...]
-    gives: tuple[str, ...]
-    outputs: dict[str, Ref]
+    reads: tuple[str, ...]  # the fields whose neighbours are read, in the order of the State
+    gives: tuple[str, ...]  # the fields that the next pass reads
+    outputs: dict[str, Ref]  # what is written, by the names of the fields

@@ -1,26 +1,27 @@
-"""The loop over native steps: its static fields, its calls, and how many steps one pass takes."""
+"""Which steps native calls take: their scheme and stepper, their static fields, how many steps one pass takes."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ...ocean.scheme import Scheme
-from ...ocean.state import Carry
 from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
-from ...parallel.transport.programs import MOST
-from ..watch import NO_WATCH, Watch
 from . import REMEDY, built, not_built
-from .calls import BEYOND_CACHE, LANES, Calls, Static, narrowed
 from .compile import Request
-from .derive import derived
-from .evaluate import evaluate
-from .graph import leaves_of
-from .trace import MASKS, Tracing, carried, kinds_of, lengths_of, numbers_of, weights_of
+from .graph import evaluate, leaves_of
+from .trace import MASKS, kinds_of, lengths_of, numbers_of
+
+#: Columns of one flag, as in job.h, and most numbers of a vector; the columns before the block are a multiple of it.
+LANES = 16
+#: Bytes above which the fields of a block do not stay in the cache.
+BEYOND_CACHE = 32 * 2**20
+#: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
+MANY_STEPS = 4
 
 
 def register() -> None:
@@ -31,22 +32,13 @@ def register() -> None:
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(built().calls, name)), platform="cpu")
 
 
-#: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
-MANY_STEPS = 4
-
-
 def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
     """Steps that one sweep takes: four where the fields of a block do not stay in the cache and halos are wide enough.
 
     The smallest block of the layout decides, so that all ranks answer alike. Measured with ab2, float32, ms a step with
     one and with four: 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; 1800 x 900 1.44
-    and 1.40; 720 x 360 0.251 and 0.259. Six are no faster than four.
-
-    Args:
-        smallest: fewest rows and columns of a block.
-        width: rows and columns of neighbours that one step needs.
-        method: the time stepper; the stages of a Runge-Kutta method are calls of their own.
-        itemsize: bytes of a number.
+    and 1.40; 720 x 360 0.251 and 0.259. Six are no faster than four. The stages of a Runge-Kutta method are calls of
+    their own.
     """
     ny, nx = smallest
     if isinstance(method, RungeKutta) or 3 * (1 + method.counts[1]) * ny * nx * itemsize <= BEYOND_CACHE:
@@ -54,27 +46,33 @@ def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
     return max(1, min(MANY_STEPS, min(ny, nx) // width))
 
 
-class Kernel(NamedTuple):
-    """The calls for one scheme and stepper.
+DATA = ("numbers", "slip", "lines", "fields", "cells")
 
-    Attributes:
-        scheme: terms of the tendency.
-        method: time stepper.
-        margin: rows and columns of the static fields around the block.
-        steps_per_sweep: steps that one call takes; more than one with multistep methods and the leapfrog only.
-        threads: most threads; 0: all that XLA's pool has.
-        derivative, controls: see `generate.generate`.
-        least: fewest columns on either side of each row (`lead`), where several kernels share a memory.
-    """
+
+@partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA)
+@dataclass
+class Static:
+    """Everything that stays the same during a run, as the calls take it; `kinds` (`trace.kinds_of`) is compiled in."""
+
+    kinds: tuple
+    numbers: dict[str, Any]
+    slip: Any
+    lines: Any
+    fields: Any
+    cells: Any
+
+
+class Kernel(NamedTuple):
+    """The steps of one scheme and stepper."""
 
     scheme: Scheme
     method: Multistep | Leapfrog | RungeKutta
-    margin: int
-    steps_per_sweep: int = 1
-    threads: int = 0
-    derivative: tuple[str, ...] = ()
+    margin: int  # rows and columns of the static fields around the block
+    steps_per_sweep: int = 1  # that one call takes; more than one with multistep methods and the leapfrog only
+    threads: int = 0  # at most; 0: all that XLA's pool has
+    derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
-    least: int = 0
+    least: int = 0  # fewest columns on either side of each row (`lead`), where several kernels share a memory
 
     def static_of(self, grid, params, shape, xp=np) -> Static:
         """The Grid and the Params of a block as the calls take them; masks are packed into one byte a cell.
@@ -90,7 +88,7 @@ class Kernel(NamedTuple):
         numbers = {name: given[name] for name in numbers_of(kinds)}
         values = {name: given[name] for name, kind in kinds if kind != "number"}
         values |= {name: getattr(grid, name) for name in MASKS}
-        rows, columns = (length + 2 * self.margin for length in shape)
+        rows, columns = size = [length + 2 * self.margin for length in shape]
         parts = evaluate(made.parts, values, numbers, xp)
         around = xp.where(grid.share > 0, xp.rint(4 / xp.where(grid.share > 0, grid.share, 1)), 0)
         around = xp.where((grid.slip == 0) & (around > 0) & (around < 4), around + 4, around)
@@ -98,13 +96,13 @@ class Kernel(NamedTuple):
         cells = cells.astype(np.uint8)
         # The boundary condition is the value of s at corners that are not interior, wherever there is one.
         boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
-        beyond = ((0, 0), (self.lead(made) - self.margin,) * 2)
+        beyond = self._beyond(made)
         return Static(
             kinds,
             numbers,
             boundary.reshape(1).astype(dtype),
             stacked(parts, made.lines, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
-            stacked(parts, made.statics, (rows, columns), beyond, dtype, xp),
+            stacked(parts, made.statics, size, beyond, dtype, xp),
             xp.pad(xp.broadcast_to(cells, (rows, columns)), beyond, mode="edge"),
         )
 
@@ -123,7 +121,7 @@ class Kernel(NamedTuple):
         made = self.made(kinds, dtype)
         names, size = [made.statics[place] for place in places], [length + 2 * self.margin for length in shape]
         parts = evaluate({name: made.parts[name] for name in names}, params, {}, np)
-        return stacked(parts, names, size, ((0, 0), (self.lead(made) - self.margin,) * 2), dtype, np)
+        return stacked(parts, names, size, self._beyond(made), dtype, np)
 
     def request(self, kinds, dtype) -> Request:
         """The step to be compiled."""
@@ -134,76 +132,13 @@ class Kernel(NamedTuple):
         return self.request(kinds, dtype).made
 
     def lead(self, made) -> int:
-        """Columns on either side of each row, for halos and for vectors that begin or end beyond the block.
-
-        Args:
-            made: the Generated step.
-        """
+        """Columns on either side of each row, for halos and for vectors that begin or end beyond the block."""
         beyond = max((s.east + 3) * LANES + s.late for s in made.schedules)
         return max(self.least, -(-(self.margin + beyond) // LANES) * LANES)
 
-    def advance(self, carry: Carry, static: Static, dt, shift, n, extent=None, watch: Watch | None = None):
-        """The carry n steps later; with a Watch, also what it has seen: the last step of each pass."""
-        fields, tree = jax.tree.flatten((carry.state, carry.memory))
-        look, seen = watch or NO_WATCH
-
-        def look_at(seen, fields, step):
-            return look(seen, carry.state._make(fields[: len(carry.state)]), step)
-
-        fields, seen = self.run(fields, static, dt, shift, carry.step, n, extent, Watch(look_at, seen))
-        later = Carry(*tree.unflatten(fields), carry.step + n)
-        return later if watch is None else (later, seen)
-
-    def run(self, fields, static: Static, dt, shift, step, n, extent=None, watch: Watch = NO_WATCH) -> tuple[list, Any]:
-        """The fields of the carry [ny, nx], in the order of `trace.carried`, n steps after `step`; see `advance`."""
-        call = Calls(self, static, dt, fields[0].shape, shift, extent)
-        names, made = carried(self.scheme, self.method, self.derivative), call.made
-        planes, given = call.numbers_of(names), dict(zip(names, fields, strict=True))
-        spare = [plane for plane in range(len(made.fields)) if plane not in planes]
-        memory = call.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
-        flags, seen = call.flags(leave_out=not self.derivative), watch.seen
-        edges = call.edges([given[name] for name in made.fields if name in given], self.steps_per_sweep)
-        for many in sorted({self.steps_per_sweep, 1}, reverse=True):
-            edges = narrowed(edges, len(fields) if many > 1 else len(made.programs[0].reads), many * call.width)
-
-            def body(_, now, many=many):
-                memory, edges, step, seen = now
-                memory, edges = call.step(memory, edges, step, flags, many)
-                if jax.tree.leaves(seen):
-                    # The barrier keeps the next pass, which writes into the memory, behind the look at it.
-                    seen = watch.look(seen, call.views(memory, planes), step + many)
-                    memory, seen = jax.lax.optimization_barrier((memory, seen))
-                return memory, edges, step + many, seen
-
-            memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
-            n = n % many
-        return call.get(memory, planes), seen
-
-    def values(self, static: Static, step, dt, many: int = 1):
-        """The numbers that are the same for all cells, in each of the next steps [many, n].
-
-        Products are formed in the call, so that their bits do not depend on what XLA makes of them.
-        """
-        of_one = values_of(self.request(static.kinds, dt.dtype))
-        steps = step + jnp.arange(many, dtype=step.dtype)
-        return jax.vmap(of_one, in_axes=(None, 0, None))(static.numbers, steps, dt)
-
-
-@lru_cache(maxsize=MOST)
-def values_of(request: Request):
-    """The function (numbers, step, dt) -> values [n] of one step; see `Kernel.values`.
-
-    The dynamics are run once for all programs that take it, not once in each.
-    """
-    scheme, method, kinds, dtype, derivative, controls = request
-
-    def values(numbers, step, dt):
-        tracing = Tracing(scheme, kinds, numbers | weights_of(method, step, dt), np.dtype(dtype), controls)
-        derived(tracing, method, step, derivative, controls)
-        named = tracing.graph.values
-        return jnp.stack([jnp.asarray(named[name], dtype).reshape(()) for name in request.made.values])
-
-    return jax.jit(values, inline=True)
+    def _beyond(self, made):
+        """The widths by which static fields are padded, as of `numpy.pad`."""
+        return (0, 0), (self.lead(made) - self.margin,) * 2
 
 
 def stacked(parts: dict, names, size, beyond, dtype, xp):

@@ -1,6 +1,7 @@
 """The operations that a graph is made of: how each is computed, what its C++ is, and its derivatives.
 
-`xp` stands for the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols.
+`xp` stands for the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols; k is the Coefficient of
+operations that have one, else None.
 """
 
 from __future__ import annotations
@@ -10,24 +11,17 @@ from typing import NamedTuple
 
 
 class Operation(NamedTuple):
-    """All that is known of an operation.
+    """All that is known of an operation."""
 
-    Attributes:
-        value: function (xp, k, *operands) -> value; k is the Coefficient of operations that have one, else None.
-        text: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
-        derivatives: function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or
-            a tangent b by the derivative with respect to it; None: the operation appears only after differentiation.
-        commutes: whether the order of the first two operands does not matter.
-        condition: whether its value is a condition, which only `select` reads.
-        weight: operations on numbers that it counts as.
-    """
-
-    value: Callable
+    value: Callable  # function (xp, k, *operands) -> value
+    #: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
     text: str = ""
+    #: Function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or a tangent b by
+    #: the derivative with respect to it; None: the operation appears only after differentiation.
     derivatives: Callable | None = None
-    commutes: bool = False
-    condition: bool = False
-    weight: int = 1
+    commutes: bool = False  # the order of the first two operands does not matter
+    condition: bool = False  # its value is a condition, which only `select` reads
+    weight: int = 1  # operations on numbers that it counts as
 
 
 def larger(xp, x, y):
@@ -40,6 +34,11 @@ def function(name: str, derivative: Callable) -> Operation:
     return Operation(
         lambda xp, k, a: getattr(xp, name)(a), derivatives=lambda xp, k, y, a: [lambda b: derivative(xp, b, y, a)]
     )
+
+
+def of_two(name: str, derivatives: Callable) -> Operation:
+    """A function of xp of two operands, whose order does not matter."""
+    return Operation(lambda xp, k, a, c: getattr(xp, name)(a, c), derivatives=derivatives, commutes=True)
 
 
 #: Functions that a field takes.
@@ -78,16 +77,8 @@ OPERATIONS = FUNCTIONS | {
     "power": Operation(
         lambda xp, k, a: a**k, "power({0}, {k})", lambda xp, k, y, a: [lambda b: b * a ** (k.number - 1) * k]
     ),
-    "maximum": Operation(
-        lambda xp, k, a, c: xp.maximum(a, c),
-        derivatives=lambda xp, k, y, a, c: [larger(xp, a, c), larger(xp, c, a)],
-        commutes=True,
-    ),
-    "minimum": Operation(
-        lambda xp, k, a, c: xp.minimum(a, c),
-        derivatives=lambda xp, k, y, a, c: [larger(xp, c, a), larger(xp, a, c)],
-        commutes=True,
-    ),
+    "maximum": of_two("maximum", lambda xp, k, y, a, c: [larger(xp, a, c), larger(xp, c, a)]),
+    "minimum": of_two("minimum", lambda xp, k, y, a, c: [larger(xp, c, a), larger(xp, a, c)]),
     "equal": Operation(lambda xp, k, a, c: a == c, "{0} == {1}", commutes=True, condition=True),
     "less": Operation(lambda xp, k, a, c: a < c, "{0} < {1}", condition=True),
     "select": Operation(

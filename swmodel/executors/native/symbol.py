@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -26,24 +27,16 @@ class NotTraceable(UsageError):
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """An array of which only the shape is known; `ref` reads the value at its first cell.
+    """An array of which only the shape is known."""
 
-    Attributes:
-        graph: where operations on it are recorded.
-        shape: [rows, columns]; an axis of length one holds the same value for all cells.
-        coefficient: the same for all cells.
-        factor: a factor that stays the same during a run; None: 1.
-        ref: the rest; None: the coefficient alone, the same for all cells.
-    """
-
-    graph: Graph
-    shape: tuple[int, ...]
-    coefficient: Coefficient = ONE
-    factor: Ref | None = None
-    ref: Ref | None = None
+    graph: Graph  # where operations on it are recorded
+    shape: tuple[int, ...]  # [rows, columns]; an axis of length one holds the same value for all cells
+    coefficient: Coefficient = ONE  # the same for all cells
+    factor: Ref | None = None  # stays the same during a run; None: 1
+    ref: Ref | None = None  # the rest, read at the first cell; None: the coefficient alone, the same for all cells
 
     __array_ufunc__ = None  # a NumPy array times a Symbol is a Symbol
-
+    __hash__ = None
     ndim = 2
 
     @property
@@ -119,28 +112,22 @@ class Symbol:
         return apply("power", self, k=Coefficient(float(exponent)))
 
     def __eq__(self, other):
-        return self._where("equal", self, other)
+        return truth("equal", self, other)
 
     def __ne__(self, other):
         return 1 - (self == other)
 
     def __lt__(self, other):
-        return self._where("less", self, other)
+        return truth("less", self, other)
 
     def __gt__(self, other):
-        return self._where("less", other, self)
+        return truth("less", other, self)
 
     def __le__(self, other):
         return 1 - (self > other)
 
     def __ge__(self, other):
         return 1 - (self < other)
-
-    def _where(self, op, x, y) -> Symbol:
-        """1 where a condition holds, else 0."""
-        return Functions.where(called(op, x, y), 1.0, 0.0)
-
-    __hash__ = None
 
     def __array_namespace__(self):
         return Functions
@@ -193,8 +180,8 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
     graph, ref = x.graph, x.ref or Ref(x.graph.leaf("number", 1.0))
     if x.coefficient.number == 0:
         return Ref(graph.leaf("number", 0.0))
-    if x.factor and ref.node.op == "div" and _is_number(ref.node.args[0].node, 1):
-        ref = graph.operation("div", x.factor, ref.node.args[1].moved(ref.row, ref.column))
+    if x.factor and ref.node.op == "div" and ref.node.args[0].node.is_one:
+        ref = graph.operation("div", x.factor, ref.args[1])
     elif x.factor:
         ref = graph.operation("mul", x.factor, ref)
     if not scaled or x.coefficient == ONE:
@@ -213,10 +200,6 @@ def bounded(x: Symbol) -> Symbol:
     number, powers = abs(x.coefficient.number), x.coefficient.powers
     usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
     return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
-
-
-def _is_number(node, value) -> bool:
-    return node.op == "number" and node.value == value
 
 
 def add(x: Symbol, y: Symbol) -> Symbol:
@@ -243,8 +226,7 @@ def add(x: Symbol, y: Symbol) -> Symbol:
     if cx.powers == cy.powers and cx.number == cy.number:
         return result(cx, graph.operation("add", a.ref, b.ref))
     if cx.powers == cy.powers and cx.number == -cy.number:
-        swapped = (b.ref.node.number, b.ref.row, b.ref.column) < (a.ref.node.number, a.ref.row, a.ref.column)
-        first, second = (b, a) if swapped else (a, b)
+        first, second = (b, a) if b.ref.order < a.ref.order else (a, b)
         return result(first.coefficient, graph.operation("sub", first.ref, second.ref))
     if cy == ONE or (cx != ONE and not divides(cx, cy) and divides(cy, cx)):
         a, b = b, a
@@ -254,17 +236,11 @@ def add(x: Symbol, y: Symbol) -> Symbol:
     return result(ONE, graph.operation("axpy", to_ref(a), b.ref, k=b.coefficient))
 
 
-def _quotient(x: Symbol):
-    """Dividend, as a Symbol, and divisor."""
-    above, below = (arg.moved(x.ref.row, x.ref.column) for arg in x.ref.node.args)
-    return whole_of(x, above), below
-
-
-def whole_of(x: Symbol, ref: Ref) -> Symbol:
-    """`ref` with the coefficient and the factor of x."""
-    if _is_number(ref.node, 1):
-        return Symbol(x.graph, x.shape, x.coefficient, None, x.factor)
-    return Symbol(x.graph, x.shape, x.coefficient, x.factor, ref)
+def _quotient(x: Symbol) -> tuple[Symbol, Ref]:
+    """Dividend, with the coefficient and the factor of x, and divisor."""
+    above, below = x.ref.args
+    parts = (None, x.factor) if above.node.is_one else (x.factor, above)
+    return Symbol(x.graph, x.shape, x.coefficient, *parts), below
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
@@ -279,8 +255,7 @@ def multiply(x: Symbol, y: Symbol) -> Symbol:
         return Symbol(graph, shape, coefficient, factor, x.ref)
     if x.ref == y.ref and x.ref.node.op == "mask" and x.ref.node.value in ("wet", "open_u", "open_v"):
         return Symbol(graph, shape, coefficient, None, x.ref)
-    factors = [s.factor for s in (x, y) if s.factor]
-    factor = graph.operation("mul", *factors) if len(factors) > 1 else (factors or [None])[0]
+    factor = graph.operation("mul", x.factor, y.factor) if x.factor and y.factor else x.factor or y.factor
     return Symbol(graph, shape, coefficient, factor, graph.operation("mul", x.ref, y.ref))
 
 
@@ -310,19 +285,12 @@ def apply(op: str, *symbols: Symbol, k=None) -> Symbol:
     return Symbol(graph, _shape(*symbols), ref=graph.operation(op, *(to_ref(s) for s in symbols), k=k))
 
 
-class Functions:
-    """The functions that a field takes: what `field.__array_namespace__()` gives."""
-
-    abs = staticmethod(abs)
-
-    @staticmethod
-    def where(condition: Symbol, x, y) -> Symbol:
-        """x where the condition holds, else y."""
-        node = condition.ref and condition.ref.node
-        if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
-            ref = node.args[0].moved(condition.ref.row, condition.ref.column)
-            condition = Symbol(condition.graph, condition.shape, ref=ref)
-        return called("select", condition, x, y)
+def where(condition: Symbol, x, y) -> Symbol:
+    """x where the condition holds, else y."""
+    node = condition.ref and condition.ref.node
+    if node and node.op == "select" and [r.node.value for r in node.args[1:]] == [1.0, 0.0]:
+        condition = Symbol(condition.graph, condition.shape, ref=condition.ref.args[0])
+    return called("select", condition, x, y)
 
 
 def called(op: str, *values) -> Symbol:
@@ -331,5 +299,12 @@ def called(op: str, *values) -> Symbol:
     return apply(op, *(some._as_symbol(value) for value in values))
 
 
-for _name in (*FUNCTIONS, "maximum", "minimum"):
-    setattr(Functions, _name, staticmethod(partial(called, _name)))
+def truth(op: str, x, y) -> Symbol:
+    """1 where a condition holds, else 0."""
+    return where(called(op, x, y), 1.0, 0.0)
+
+
+#: The functions that a field takes: what `field.__array_namespace__()` gives.
+Functions = SimpleNamespace(
+    abs=abs, where=where, **{name: partial(called, name) for name in (*FUNCTIONS, "maximum", "minimum")}
+)

@@ -26,13 +26,12 @@ MACHINERY = (
     str(Path(__file__).parent),
     *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
 )
-#: What a field of the Grid or of the Params varies with: nothing, its row, or both.
-KINDS = ("number", "line", "static")
 
 
 def kind_of(field) -> str:
-    """How an array [y, x] is read: an axis of length one holds one value for all."""
-    return KINDS[(field.shape[0] > 1) + (field.shape[1] > 1)] if field.shape[1] == 1 else "static"
+    """What an array [y, x] varies with, as an axis of length one holds one value for all: nothing, its row, or both."""
+    rows, columns = field.shape
+    return "static" if columns > 1 else "line" if rows > 1 else "number"
 
 
 def lengths_of(grid: Grid) -> dict:
@@ -52,48 +51,38 @@ class Tracing:
     """One scheme on one kind of grid, recorded.
 
     Args:
-        scheme: terms of the tendency.
         kinds: `kinds_of` its fields.
         numbers: {name: array [1, 1]} of `numbers_of` these, and `weights_of` a stepper.
-        dtype: that of the fields.
         controls: names of the static fields and lines to differentiate with respect to.
     """
 
     def __init__(self, scheme, kinds, numbers: dict, dtype, controls=()):
         self.scheme, self.graph, self.numbers = scheme, Graph(dtype), numbers
         margin, graph = scheme.margin, self.graph
-        self.around = (CELLS + 2 * margin,) * 2
-        self.start = (-margin,) * 2
+        rows = CELLS + 2 * margin
 
         def field(name, kind):
             if kind == "number":
                 return uniform(graph, numbers[name], name)
-            shape = (self.around[0], 1) if kind == "line" and name not in controls else self.around
-            row, column = self.start
             leaf = graph.leaf(kind, name, located=name in controls)
-            return Symbol(graph, shape, ref=Ref(leaf, row, 0 if leaf.line else column))
+            return Symbol(graph, (rows, 1 if leaf.line else rows), ref=Ref(leaf).moved(-margin, -margin))
 
         fields = {name: field(name, kind) for name, kind in kinds}
+        lengths = {name: uniform(graph, numbers[name], name) for name in ("dx", "dy") if name in numbers}
+        lengths |= {name: fields.pop(name) for name in ("dx", "dx_edge", "area", "area_edge") if name in fields}
+        dx, dy = lengths["dx"], lengths["dy"]
         grid = Grid(
-            **self.metrics(fields),
+            **metrics(**{"dx_edge": dx, "area": dx * dy, "area_edge": dx * dy} | lengths),
             **{name: field(name, "mask") for name in MASKS},
             **{name: fields.pop(name) for name in ("f", "depth")},
         )
         self.grid, self.params = as_patches(grid, margin), as_patches(fields, margin)
 
-    def metrics(self, fields: dict) -> dict:
-        """Lengths and areas of the Grid: from numbers, and from lengths that it takes out of `fields`."""
-        given = {name: uniform(self.graph, self.numbers[name], name) for name in ("dx", "dy") if name in self.numbers}
-        given |= {name: fields.pop(name) for name in ("dx", "dx_edge", "area", "area_edge") if name in fields}
-        dx, dy = given["dx"], given["dy"]
-        uniform_rows = {"dx_edge": dx, "area": dx * dy, "area_edge": dx * dy}
-        return metrics(**uniform_rows | given)
-
     def state(self, prefix=""):
         """A State of fields called prefix + name."""
-        make = self.scheme.state
-        return make(*(Symbol(self.graph, (CELLS, CELLS), ref=Ref(self.graph.leaf("field", prefix + name)))
-                      for name in make._fields))  # fmt: skip
+        names = self.scheme.state._fields
+        leaves = [self.graph.leaf("field", prefix + name) for name in names]
+        return self.scheme.state(*(Symbol(self.graph, (CELLS, CELLS), ref=Ref(leaf)) for leaf in leaves))
 
     def tendency(self, state, now: Instant):
         """What `xla.make_step` computes of a block."""
@@ -116,9 +105,8 @@ class Tracing:
     def programs(self, method, step, apart=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
-        Args:
-            step: its number, an array without axes.
-            apart: whether each stage has fields of its own, rather than overwriting those of the stage before.
+        The stages are `apart` where each has fields of its own, rather than overwriting those of the stage before.
+        `step` is its number, an array without axes.
         """
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
