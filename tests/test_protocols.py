@@ -12,9 +12,7 @@ from swmodel.executors.registry import COMPILED, EXECUTORS, BlockExecutor, Execu
 from swmodel.gradients.native_steps import NativeSteps
 from swmodel.gradients.steps import InJax, Steps
 from swmodel.model.ensemble.ensemble_file import Results as EnsembleResults
-from swmodel.model.ensemble.health import Many
 from swmodel.model.ensemble.members import Members
-from swmodel.model.health.verdict import Runs, SingleRun
 from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent
 from swmodel.model.results import Results as RunResults
 from swmodel.model.run import Model, Results
@@ -29,7 +27,6 @@ IMPLEMENTATIONS = [
     *((BlockExecutor, each) for each in COMPILED.values()),
     *((Model, each) for each in (Simulation, Members)),
     *((Results, each) for each in (RunResults, EnsembleResults)),
-    *((Runs, each) for each in (SingleRun, Many)),
     *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
     *((Steps, each) for each in (InJax, NativeSteps)),
 ]
@@ -74,8 +71,7 @@ def made(tmp_path_factory):
         transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
         parts = simulation.setup, simulation.transport, simulation.grid, simulation.params
         executors = [executor(*parts) for executor in COMPILED.values()]
-        runs = SingleRun(simulation), Many(members)
-        yield {type(one): one for one in (simulation, members, *results, *transports, *executors, *runs)}
+        yield {type(one): one for one in (simulation, members, *results, *transports, *executors)}
 
 
 @pytest.mark.parametrize("pair", IMPLEMENTATIONS, ids=named)

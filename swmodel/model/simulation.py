@@ -29,7 +29,6 @@ from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
-from .health.energy import max_forcing
 from .present import Present
 from .progress import reporter
 from .results import Opened, opened
@@ -90,7 +89,7 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.setup, self.transport, self.grid, self._params = parts
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
-        self._forcing, self._max_forcing = Forcing(self.setup, self.transport), np.zeros(3)
+        self._forcing = Forcing(self.setup, self.transport)
         self.block, self._loop_seconds, self._unseen = self.transport.block, 0.0, 0
         self._calls, self._present = Calls(self.config.python.calls), Present(self)
         self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
@@ -222,17 +221,12 @@ class Simulation:
     def _exchange(self) -> None:
         """Have the coefficients that hold at the present step."""
         if not self._forcing.holds(self._step):
-            self._max_forcing = self.max_forcing()
             self._params |= self._forcing.take(self._step)
             self._executor.exchange(self._params, self._forcing.of)
 
     def noted(self) -> str:
         """See `run.Model`."""
         return self._forcing.noted(self.step)
-
-    def max_forcing(self) -> np.ndarray:
-        """`health.energy.max_forcing` on this process's part, the largest so far."""
-        return np.maximum(self._max_forcing, max_forcing(self))
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.

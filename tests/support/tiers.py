@@ -96,9 +96,7 @@ NIGHT = {
     "model/test_functional.py": (
         *("a_simulation_on_devices", "in_blocks", "it_takes", "its_gradient", "vmap", "without_fused"),
     ),
-    "model/test_health.py": (
-        *("a_run_with_largest", "a_tracer_within", "water_that_falls", "water_that_fell", "[xla", "[float64"),
-    ),
+    "model/test_health.py": (*("a_run_with_largest", "a_tracer_within", "water_that_falls", "[xla", "[float64"),),
     "model/test_outputs_agree.py": (
         *("a_member_of", "a_run_that_was", "a_run_twice", "spectra_are", "what_derivatives", "[reference constant"),
         *("[reference recorded", "[native constant", "[native formula", "[reference formula", "[xla"),

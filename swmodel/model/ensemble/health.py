@@ -1,4 +1,4 @@
-"""The view that `swmodel.model.health` has of members: bound, verdict and messages are those of a single run."""
+"""The health of members: what is found, judged and said is that of single runs."""
 
 from __future__ import annotations
 
@@ -6,39 +6,28 @@ import jax
 import numpy as np
 
 from ...parallel.transport.programs import jitted
-from ..health.energy import Forces, largest_acceleration
+from ..health import Health
 from .settings import viscosity_factors
 
 
 def of_each(make, *parts):
-    """The function make(*parts) of State and Static, for many members; the last part, the devices, is left out."""
+    """The function make(*parts) of State and static fields, for many members; the last part is their devices."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 
 
-class Many:
-    """The members that a process has; see `health.verdict.Runs`."""
+class HealthOfMembers(Health):
+    """The Health of Members; see `health.verdict`."""
 
-    remedy = ", more friction or smaller perturbations"
-    remedy_at_start = "; take smaller perturbations"
+    remedy, remedy_at_start = ", more friction or smaller perturbations", "; take smaller perturbations"
 
-    def __init__(self, members):
-        self.members, self.domain, self.config = members, members.domain, members.domain.config
-        self.params = dict(self.domain.params)
-        if "viscosity" in self.params:
-            self.params["viscosity"] *= float(viscosity_factors(self.config).max())
+    def __init__(self, members, directory=None):
+        params = dict(members.domain.params)
+        if "viscosity" in params:
+            params["viscosity"] *= float(viscosity_factors(members.config).max())
+        super().__init__(members, directory, members.domain, params)
 
-    def forces(self) -> Forces:
-        """See `health.verdict.SingleRun`; acceleration and power are those of all members."""
-        members = self.members
-        return Forces(
-            members.stress, largest_acceleration(self.domain) + members.max_potential_slope, members.boundary_power
-        )
-
-    def compile(self, make, *parts):
-        """The function make(*parts) of the members' States and of the Static that they share, jitted."""
-        return jitted(of_each, make, *parts, self.members.devices)
-
-    def measure(self, program, static) -> np.ndarray:
-        """What the program measures in each member of this process, [members here, 1, Measures]."""
-        return self.members.get(program(self.members.carry.state, static))[:, None]
+    def measure(self) -> np.ndarray:
+        """What is measured in each member of this process, [members here, 1, Measures]."""
+        program = jitted(of_each, *self.measuring, self.model.devices)
+        return self.model.get(program(self.model.carry.state, self.static))[:, None]

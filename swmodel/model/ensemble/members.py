@@ -17,7 +17,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...executors.registry import COMPILED
 from ...files.restart.read import read
-from ...ocean.grid import as_patches
 from ...ocean.state import Carry, State
 from ...parallel.environment import share_of_cores
 from ...parallel.transport import connect
@@ -27,10 +26,9 @@ from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
-from ..health.energy import boundary_power, largest_stress, max_potential_slope
 from ..present import Present
 from .ensemble_file import opened
-from .health import Many
+from .health import HealthOfMembers
 from .perturbations import Perturbations
 from .settings import unresolved, whole
 
@@ -90,9 +88,6 @@ class Members:
         transport: the one between processes; each has the whole grid, and some of the members.
         here: Span of the members of this process.
         domain: Domain of a member, with the transport of a single process.
-        stress: largest wind stress of each member of this process so far, Pa.
-        max_potential_slope: largest acceleration by potentials in all members so far, m s-2.
-        boundary_power: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
     """
 
@@ -112,11 +107,7 @@ class Members:
                 log.warning(line)
         self.step = self.first_step = 0
         self.loop_seconds = 0.0
-        self._drawn, self.max_potential_slope, self.boundary_power = (
-            Perturbations(self.domain),
-            max_potential_slope(self.domain),
-            boundary_power(self.domain),
-        )
+        self._drawn = Perturbations(self.domain)
         self._forcing = Forcing(self.domain.setup, self.domain.transport)
         self._executor = self._make_executor(run.devices)
         self._start()
@@ -173,7 +164,7 @@ class Members:
 
     def health(self, directory=None) -> Health:
         """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""
-        return Health(self, directory, Many)
+        return HealthOfMembers(self, directory)
 
     def results(self, directory, command_line: str = "", resume: bool = False):
         """A context with the Results of the ensemble, for the time loop (see `run.Model`)."""
@@ -193,7 +184,6 @@ class Members:
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.coefficients(0, None)))
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
         self._perturbed = [not np.array_equal(*pair) for pair in zip(leaves, marked, strict=True)]
-        self.stress = np.zeros(self.here.length)
 
         def drawn(number: int, member: int):
             state, params = self._drawn.draw(member)
@@ -208,17 +198,12 @@ class Members:
         taken = self._forcing.take(self.step)
         one.params.update(taken)
         drawn.exchange(one.transport.get(taken))
-        self.max_potential_slope = max(self.max_potential_slope, max_potential_slope(one))
-        self.boundary_power = max(self.boundary_power, boundary_power(one))
         self._own = self._stacked(lambda number, member: self._own_of(number, drawn.again(member)))
         static = self._executor.static_of(drawn.grid, drawn.again(self.here.start))
         self._shared = self._shared_of(jax.tree.leaves(static))
 
     def _own_of(self, number: int, params) -> list:
-        """The static fields of a member that differ between members; notes its wind stress."""
-        one = self.domain
-        stress = largest_stress(one.scheme, as_patches(params, one.scheme.margin), one.transport.block.shape)
-        self.stress[number] = max(self.stress[number], stress)
+        """The static fields of a member that differ between members."""
         leaves = jax.tree.leaves(self._executor.static_of(self._drawn.grid, params))
         return [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if own]
 
