@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Protocol
 
 from ..files.run_folder import HARMONICS, SECTIONS, SPECTRA, STATIONS
 from ..parallel.environment import LAUNCHED
@@ -21,31 +20,13 @@ MARK = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
 
 
-class Reporter(Protocol):
-    """What tells the user of events on rank 0, a context manager."""
-
-    def __enter__(self) -> Reporter:
-        """Begin."""
-
-    def __exit__(self, *error) -> None:
-        """End."""
-
-    def __call__(self, event: dict) -> None:
-        """Tell of an event.
-
-        Args:
-            event: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds, remaining_seconds,
-                for an ensemble member_steps_per_second; or step, steps and words.
-        """
-
-
 def reporter(quiet: bool = False, stream=None) -> Reporter:
     """The Reporter for this process; `stream`: None is stdout."""
     stream = stream or sys.stdout
     if LAUNCHED in os.environ:
         return Relay(stream)
     if quiet:
-        return Silent()
+        return Reporter()
     return Bar(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else Heartbeat(stream)
 
 
@@ -88,8 +69,12 @@ def in_two_lines(event: dict) -> tuple[str, str]:
     return "  ".join(how_far), "  ".join(how)
 
 
-class Silent:
-    """Shows nothing."""
+class Reporter:
+    """What tells the user of events on rank 0, a context manager; this one shows nothing.
+
+    An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
+    remaining_seconds, for an ensemble member_steps_per_second; or step, steps and words.
+    """
 
     def __enter__(self):
         return self
@@ -101,7 +86,7 @@ class Silent:
         pass
 
 
-class Relay(Silent):
+class Relay(Reporter):
     """Hands events on to the launcher."""
 
     def __init__(self, stream):
@@ -111,7 +96,7 @@ class Relay(Silent):
         send(event, self.stream)
 
 
-class Heartbeat(Silent):
+class Heartbeat(Reporter):
     """Prints the first and the last event, those in words, and of the others one every ten seconds."""
 
     def __init__(self, stream, clock=time.monotonic):
@@ -124,7 +109,7 @@ class Heartbeat(Silent):
             print("  ".join(in_two_lines(event)).rstrip(), file=self.stream, flush=True)
 
 
-class Bar(Silent):
+class Bar(Reporter):
     """Draws a bar that fills with the steps done; without colours where NO_COLOR is set."""
 
     def __init__(self, stream):

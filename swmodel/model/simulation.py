@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -29,10 +28,11 @@ from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
+from .model import Model
 from .present import Present
 from .progress import reporter
-from .results import Opened, opened
-from .run_folder_guard import take_and_run
+from .results import opened
+from .run import take_and_run
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 LOOK_EVERY = 50
 
 
-class Simulation:
+class Simulation(Model):
     """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
 
     What is computed follows from the configuration, so attributes cannot be set; for the state, `state` and `carry`
@@ -90,7 +90,7 @@ class Simulation:
         self.setup, self.transport, self.grid, self._params = parts
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
         self._forcing = Forcing(self.setup, self.transport)
-        self.block, self._loop_seconds, self._unseen = self.transport.block, 0.0, 0
+        self.block, self._unseen = self.transport.block, 0
         self._calls, self._present = Calls(self.config.python.calls), Present(self)
         self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
         self.restart: Loaded | None = None
@@ -101,7 +101,8 @@ class Simulation:
             self.carry = self._executor.resume(found.carry)
             self.restart = found._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
-        self._exchange()
+        if not self._forcing.holds(self.step):
+            self._exchange()
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -151,21 +152,6 @@ class Simulation:
         return self._params
 
     @property
-    def step(self) -> int:
-        """Steps taken."""
-        return self._step
-
-    @property
-    def time(self) -> float:
-        """Model time, s."""
-        return self.step * self.dt
-
-    @property
-    def loop_seconds(self) -> float:
-        """Time spent on steps, s."""
-        return self._loop_seconds
-
-    @property
     def carry(self) -> Carry:
         """State, memory of the time stepper and step number, as the executor keeps them."""
         self._look()
@@ -206,27 +192,13 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
-        begin, last = time.perf_counter(), self._step + steps
-        while self._step < last:
-            self._exchange()
-            some = self._forcing.until(last) - self._step
-            with self._forcing.ahead():
-                self._carry = accumulators.advance(self._executor, self._carry, some)
-            self._step += some
-        self._loop_seconds += time.perf_counter() - begin
+    def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
+        self._carry = accumulators.advance(self._executor, self._carry, steps)
         self._present.forget()
 
     def _exchange(self) -> None:
-        """Have the coefficients that hold at the present step."""
-        if not self._forcing.holds(self._step):
-            self._params |= self._forcing.take(self._step)
-            self._executor.exchange(self._params, self._forcing.of)
-
-    def noted(self) -> str:
-        """See `run.Model`."""
-        return self._forcing.noted(self.step)
+        self._params |= self._forcing.take(self._step)
+        self._executor.exchange(self._params, self._forcing.of)
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.
@@ -311,12 +283,10 @@ class Simulation:
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
         return Mean(self, names)
 
-    def health(self, directory: Path | None = None) -> Health:
-        """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""
+    def health(self, directory=None) -> Health:
         return Health(self, directory)
 
-    def results(self, directory: Path, command_line: str = "", resume: bool = False) -> Opened:
-        """A context with the Results of this run, for the time loop (see `run.Model`)."""
+    def results(self, directory, command_line: str = "", resume: bool = False):
         return opened(self, directory, command_line, resume)
 
     def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:

@@ -23,8 +23,7 @@ from ...ocean.diagnostics import Quantity, quantities
 from ...ocean.table import entry_of, on_grid, row_of
 from ...parallel.transport import of_all_members
 from ...setup.setup import setup_of
-from ..accumulators import NO_ACCUMULATORS
-from ..results import keepers, schedules
+from ..results import Results, keepers, schedules
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
@@ -154,35 +153,20 @@ class EnsembleFile(RecordFile):
         self._file.put(Records.put_rows, name, 0, values, before, nbytes=values.nbytes)
 
 
-class Results:
-    """The records of an ensemble from its present step on; see `run.Results`."""
-
-    accumulators = NO_ACCUMULATORS
-
-    def __init__(self, members, file: EnsembleFile):
-        self.members, self.file, self.first = members, file, members.step
-        self.schedule, self.numbers = schedules(members.config)[OUTPUT], {}
+class ResultsOfMembers(Results):
+    """The records of an ensemble."""
 
     def write(self) -> None:
-        """Write the record, if it is due at the present step; at the first step it is."""
-        if self.schedule.due(self.members.step) or self.members.step == self.first:
-            found = self.file.write(self.members)
+        if self.due():
+            found = self.files[ENSEMBLE].write(self.model)
             self.numbers = {"cfl": found["cfl"].max(), "energy": found["energy"].mean()}
-
-    def next(self, step: int) -> int:
-        """The first step after `step` at which a record is due."""
-        return self.schedule.next(step)
-
-    def flush(self) -> None:
-        """Make all records so far durable."""
-        self.file.flush()
 
 
 @contextmanager
 def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble, whose file is closed at its end; see `run.Model.results`."""
+    """A context with the Results of an ensemble, whose file is closed at its end; see `Model.results`."""
     path, keep = Path(directory) / ENSEMBLE, keepers(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)
     with EnsembleFile(path, members.config, members.transport, command_line, keep) as file:
-        yield Results(members, file)
+        yield ResultsOfMembers(members, {ENSEMBLE: file}, {ENSEMBLE: schedules(members.config)[OUTPUT]})

@@ -26,6 +26,7 @@ from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
+from ..model import Model
 from ..present import Present
 from .ensemble_file import opened
 from .health import HealthOfMembers
@@ -77,8 +78,8 @@ def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
     return advance
 
 
-class Members:
-    """The members of a process, a `run.Model`. All processes make theirs together.
+class Members(Model):
+    """The members of a process, a Model. All processes make theirs together.
 
     Args:
         config: a configuration from `settings.check_ensemble`.
@@ -105,8 +106,7 @@ class Members:
         if self.transport.rank == 0:
             for line in unresolved(config):
                 log.warning(line)
-        self.step = self.first_step = 0
-        self.loop_seconds = 0.0
+        self.first_step = 0
         self._drawn = Perturbations(self.domain)
         self._forcing = Forcing(self.domain.setup, self.domain.transport)
         self._executor = self._make_executor(run.devices)
@@ -121,28 +121,11 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute `steps` time steps of all members; the caller checks their states."""
-        begin, last = time.perf_counter(), self.step + steps
-        while self.step < last:
-            if not self._forcing.holds(self.step):
-                self._exchange()
-            some = self._forcing.until(last) - self.step
-            with self._forcing.ahead():
-                self._advance(some)
-            self.step += some
-        self.loop_seconds += time.perf_counter() - begin
-
     def replace(self, carry: Carry, step: int) -> None:
         """Continue from a carry after `step` steps, NumPy arrays with a leading axis of this process's members."""
         self._forget()
         self.carry = self._put(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
-        self.step = self.first_step = step
-
-    @property
-    def time(self) -> float:
-        """Model time, s."""
-        return self.step * self.dt
+        self._step = self.first_step = step
 
     @cached_property
     def state(self) -> State:
@@ -153,21 +136,15 @@ class Members:
         """Arrays with an axis of members, as NumPy arrays of this process's members."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.here.length], tree)
 
-    def noted(self) -> str:
-        """See `run.Model`."""
-        return self._forcing.noted(self.step)
-
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The fields called `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
         present = Present(Member(self, member))
         return present.fields(names), present.diagnostics()
 
     def health(self, directory=None) -> Health:
-        """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""
         return HealthOfMembers(self, directory)
 
     def results(self, directory, command_line: str = "", resume: bool = False):
-        """A context with the Results of the ensemble, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
 
     def _make_executor(self, devices: int):
@@ -223,7 +200,7 @@ class Members:
         # Each array is freed before the next is copied.
         return tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
 
-    def _advance(self, steps: int) -> None:
+    def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         self._forget()  # a view of the carry would keep its memory from being reused
         common = self._shared, self._executor.dt, jnp.int32(steps)
         self.carry = jax.block_until_ready(self._loop(self.carry, self._own, common))
