@@ -22,27 +22,24 @@ from ..setup.setup import setup_of
 from .resolve import layout_of, transport_for
 
 
-def agreed(place: World | None, function: Callable) -> Any:
-    """What function() returns, where it does on all processes that mpiexec or srun started.
+def gather_of(place: World | None) -> Callable:
+    """The allgather, function of a value to those of all, of the processes that mpiexec or srun started.
 
-    The command line joins its own processes, and agrees itself. Raises the function's error; where it has none, a
-    UsageError that says which process has.
+    The command line joins its own processes, and agrees itself.
 
     Args:
         place: of this process among several; None for one alone.
     """
-    return on_all(gather_of(place), function)
-
-
-def gather_of(place: World | None) -> Callable:
-    """The allgather of the processes of which `agreed` speaks: function of a value that gives those of all."""
     if place is None or RANK in os.environ or jax.distributed.is_initialized() or find_spec("mpi4py") is None:
         return lambda value: [value]
     return mpi_world(place).allgather
 
 
 def on_all(allgather: Callable, function: Callable) -> Any:
-    """See `agreed`; `allgather`: function of a value that gives those of all processes."""
+    """What function() returns, where it does on all processes.
+
+    Raises the function's error; where it has none, a UsageError that says which process has.
+    """
     result = problem = None
     try:
         result = function()
@@ -62,16 +59,14 @@ def assembled(config, allgather: Callable):
     parts = {name: source for name, source in config.python._sources.items() if isinstance(source, Local)}
     for rank, names in enumerate(everyone := allgather(sorted(parts))):
         if wrong := sorted({*names} ^ {*everyone[0]}):
-            some, other = (rank, 0) if wrong[0] in names else (0, rank)
             raise SetupError(
-                f"fields: {wrong[0]} is local on rank {some}, and not on rank {other}; it must be the same on all"
+                f"fields: {wrong[0]} must be local on all processes; it differs between ranks 0 and {rank}"
             )
     if not parts:
         return config
-    run, shape = config.run, (config.grid.ny, config.grid.nx)
+    run, python, shape = config.run, config.python, (config.grid.ny, config.grid.nx)
     transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices)
     tables = {name: table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
-    python = config.python
     return with_python(config, python.fields, python.terms, python._sources | tables, python._terms)
 
 

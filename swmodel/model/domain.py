@@ -19,7 +19,7 @@ from ..parallel.decomposition import parse_layout
 from ..parallel.environment import world
 from ..parallel.transport import Transport, connect
 from ..setup.setup import Setup, setup_of
-from .agreement import agreed, assembled, gather_of, see_that_same
+from .agreement import assembled, gather_of, on_all, see_that_same
 from .resolve import for_processes, resolved
 from .validate import check
 
@@ -60,8 +60,9 @@ def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False)
     UsageError, ConfigError, SetupError: see `Simulation`.
     """
     place = None if alone else world()
-    config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))
-    chosen, setup = config.run.executor != "auto", agreed(place, lambda: made(config))
+    allgather = gather_of(place)
+    config = assembled(on_all(allgather, lambda: loaded(config, place)), allgather)
+    chosen, setup = config.run.executor != "auto", on_all(allgather, lambda: made(config))
     if setup.dtype == np.float64:
         jax.config.update("jax_enable_x64", True)
     if scheme:

@@ -39,10 +39,8 @@ def send(message: dict, stream=None):
 
 def receive(line: str) -> dict | None:
     """The message in a line from a rank; None if the line is ordinary text."""
-    if not line.startswith(MARK):
-        return None
     try:
-        return json.loads(line.removeprefix(MARK))
+        return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else None
     except ValueError:
         return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
     with contextlib.ExitStack() as stack:
         resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
         if resume:
-            calls.want(model.restart.config.python.calls)
+            calls.wanted |= Counter(model.restart.config.python.calls)
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:

@@ -110,7 +110,12 @@ class Simulation(Model):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._complete and name not in ("carry", "state") and not name.startswith("_"):
-            raise UsageError(change.refusal(name, hasattr(self, name)))
+            if not hasattr(self, name):
+                raise UsageError(f"Simulation has no attribute {name} that could be set; `state` and `carry` can be")
+            raise UsageError(
+                f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
+                'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
+            )
         super().__setattr__(name, value)
 
     @classmethod
