@@ -13,7 +13,18 @@ import sys
 import time
 from pathlib import Path
 
-from ..files.run_folder import HARMONICS, SECTIONS, SPECTRA, STATIONS
+from ..files.run_folder import (
+    CONFIG,
+    DIAGNOSTICS,
+    ENSEMBLE,
+    HARMONICS,
+    OUTPUT,
+    RESTARTS,
+    SECTIONS,
+    SPECTRA,
+    STATIONS,
+    STATUS,
+)
 from ..parallel.environment import LAUNCHED
 
 MARK = "@swmodel "
@@ -138,16 +149,23 @@ def workers(nproc: int, devices: int) -> str:
 
 
 def summary(status: dict, directory) -> str:
-    """Which files a finished run has written, how long it took, how fast it was, and what to type next."""
-    py, px = status["layout"]
-    processes = workers(status["nproc"], status.get("devices", 1)) + (f" ({py}x{px} blocks)" if py * px > 1 else "")
-    others = "".join(
-        f"{name}, " for name in (SPECTRA, STATIONS, SECTIONS, HARMONICS) if (Path(directory) / name).is_file()
-    )
+    """Which files a run or an ensemble has written, how long it took, how fast it was, and what to type next."""
+    there = [name for name in (SPECTRA, STATIONS, SECTIONS, HARMONICS) if (Path(directory) / name).is_file()]
+    files, target, members = [OUTPUT, DIAGNOSTICS, *there], Path(directory), ""
+    speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
+    if "members" in status:
+        files, target, members = (
+            [ENSEMBLE, "ensemble.png", RESTARTS],
+            target / ENSEMBLE,
+            f"{status['members']} members, ",
+        )
+        speed = f"{status['member_steps_per_second']:.4g} members x steps"
+    (py, px), devices = status["layout"], status.get("devices", 1)
+    blocks = f" ({py}x{px} blocks)" if py * px > 1 else ""
     return (
-        f"{directory}: output.nc, diagnostics.nc, {others}config.toml, status.json\n"
-        f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "
-        f"of which compilation {status['compile_seconds']:.1f} s\n"
-        f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates per second on {processes}\n"
-        f"Next: swmodel plot {directory}"
+        f"{directory}: {', '.join([*files, CONFIG, STATUS])}\n"
+        f"{members}{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in "
+        f"{status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s\n"
+        f"{speed} per second on {workers(status['nproc'], devices)}{blocks}\n"
+        f"Next: swmodel plot {target}"
     )

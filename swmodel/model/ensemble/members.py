@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import cached_property
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -94,22 +95,27 @@ class Members(Model):
 
     def __init__(self, config, restart=None):
         self.begun = time.perf_counter()
-        run, options = config.run, config.ensemble
+        run, grid = config.run, config.grid
         if run.devices > 1:
             provide(run.devices)
         self.domain = domain(whole(config), alone=True)
-        self.config, self.dt = config, config.time.dt
-        self.devices, self.grid = Devices(tuple(jax.local_devices()[: run.devices])), self.config.grid
-        kind, ny, nx = "mpi" if run.nproc > 1 else "serial", self.grid.ny, self.grid.nx
-        self.transport = connect(kind, (1, 1), ny, nx, members=options.members, shares=run.nproc)
+        self.config, self.dt, self.first_step = config, config.time.dt, 0
+        self.devices = Devices(jax.local_devices()[: run.devices])
+        kind = "mpi" if run.nproc > 1 else "serial"
+        self.transport = connect(kind, (1, 1), grid.ny, grid.nx, members=config.ensemble.members, shares=run.nproc)
         self.here = self.transport.block.members
         if self.transport.rank == 0:
             for line in unresolved(config):
                 log.warning(line)
-        self.first_step = 0
-        self._drawn = Perturbations(self.domain)
-        self._forcing = Forcing(self.domain.setup, self.domain.transport)
-        self._executor = self._make_executor(run.devices)
+        self._drawn, self._forcing = Perturbations(self.domain), Forcing(self.domain.setup, self.domain.transport)
+        options = {}
+        if run.executor == "native":
+            # One step in a sweep: the coefficients of members have the margin of one.
+            options = {
+                "steps_per_sweep": 1,
+                "threads": max(1, share_of_cores() // run.devices) if run.devices > 1 else 0,
+            }
+        self._executor = COMPILED[run.executor](*self.domain, **options)
         self._start()
         parts = self._executor.loop, self.domain.transport, self._tree, tuple(self._perturbed), advances_by_vmap(config)
         self._loop = jitted(make_loop, *parts, self.devices, arrays=2, donate_argnums=0)
@@ -138,7 +144,10 @@ class Members(Model):
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The fields called `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
-        present = Present(Member(self, member))
+        one, state = self.domain, self.state._make(field[member - self.here.start] for field in self.state)
+        view = {"config": one.config, "scheme": one.scheme, "transport": one.transport, "grid": self._drawn.grid}
+        view |= {"carry": Carry(state, (), self.step), "step": self.step, "params": self._drawn.again(member)}
+        present = Present(SimpleNamespace(**view))
         return present.fields(names), present.diagnostics()
 
     def health(self, directory=None) -> Health:
@@ -147,14 +156,6 @@ class Members(Model):
     def results(self, directory, command_line: str = "", resume: bool = False):
         return opened(self, directory, command_line, resume)
 
-    def _make_executor(self, devices: int):
-        """The executor of a member; devices share the cores."""
-        options = {}
-        if self.config.run.executor == "native":
-            # One step in a sweep: the coefficients of members have the margin of one.
-            options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
-        return COMPILED[self.config.run.executor](*self.domain, **options)
-
     def _start(self) -> None:
         """Draw the members one by one, into the carry and the static fields that differ between members."""
         static_of, grid = self._executor.static_of, self._drawn.grid
@@ -162,38 +163,33 @@ class Members(Model):
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
         self._perturbed = [not np.array_equal(*pair) for pair in zip(leaves, marked, strict=True)]
 
-        def drawn(number: int, member: int):
+        def drawn(member: int):
             state, params = self._drawn.draw(member)
-            return self._executor.start(state), self._own_of(number, params)
+            return self._executor.start(state), self._static_of(params, own=True)
 
         self.carry, self._own = self._stacked(drawn)
-        self._shared = self._shared_of(leaves)
+        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
+        self._shared = self._place(shared, PartitionSpec())
 
     def _exchange(self) -> None:
         """Take the coefficients that hold at the present step, in all members."""
-        one, drawn = self.domain, self._drawn
         taken = self._forcing.take(self.step)
-        one.params.update(taken)
-        drawn.exchange(one.transport.get(taken))
-        self._own = self._stacked(lambda number, member: self._own_of(number, drawn.again(member)))
-        static = self._executor.static_of(drawn.grid, drawn.again(self.here.start))
-        self._shared = self._shared_of(jax.tree.leaves(static))
+        self.domain.params.update(taken)
+        self._drawn.params |= self.domain.transport.get(taken)
+        self._own = self._stacked(lambda member: self._static_of(self._drawn.again(member), own=True))
+        first = self._drawn.again(self.here.start)
+        self._shared = self._place(self._static_of(first, own=False), PartitionSpec())
 
-    def _own_of(self, number: int, params) -> list:
-        """The static fields of a member that differ between members."""
+    def _static_of(self, params, own: bool) -> list:
+        """The static fields of a member that differ between members; or those that all members share."""
         leaves = jax.tree.leaves(self._executor.static_of(self._drawn.grid, params))
-        return [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if own]
-
-    def _shared_of(self, leaves):
-        """Those that all members share, on the devices."""
-        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
-        return self._place(shared, PartitionSpec())
+        return [leaf for leaf, differs in zip(leaves, self._perturbed, strict=True) if differs == own]
 
     def _stacked(self, make):
-        """The trees make(number, member) of this process's members on the devices, with an axis of members."""
+        """The trees make(member) of this process's members on the devices, with an axis of members."""
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
-            leaves, tree = jax.tree.flatten(make(number, member))
+            leaves, tree = jax.tree.flatten(make(member))
             arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in leaves]
             for array, leaf in zip(arrays, leaves, strict=True):
                 array[number] = leaf
@@ -221,22 +217,6 @@ class Members(Model):
 
     def _forget(self) -> None:
         self.__dict__.pop("state", None)
-
-
-class Member:
-    """The view that `present.Present` has of a member of this process."""
-
-    def __init__(self, members: Members, number: int):
-        one, here = members.domain, number - members.here.start
-        self.config, self.scheme, self.transport = one.config, one.scheme, one.transport
-        self.step, self.grid = members.step, members._drawn.grid
-        self.carry = Carry(members.state._make(field[here] for field in members.state), (), members.step)
-        self._drawn, self._number = members._drawn, number
-
-    @property
-    def params(self) -> dict:
-        """Its coefficients at the present step."""
-        return self._drawn.again(self._number)
 
 
 def advances_by_vmap(config) -> bool:

@@ -141,15 +141,13 @@ def chosen(config: Config) -> Iterator[str]:
 
 def memory(setup: Setup, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into this machine's memory; a line if not."""
-    config = setup.config
-    here = math.ceil(config.ensemble.members / nproc)
-    present = total_memory()
-    fields = STATES[config.time.stepper] * len(setup.scheme.state._fields)
-    bytes_ = here * math.prod(setup.shape) * fields * setup.dtype.itemsize
-    if bytes_ > present:
+    here, present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
+    fields = STATES[setup.config.time.stepper] * len(setup.scheme.state._fields)
+    wanted = here * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
+    if wanted > present:
         yield (
-            f"ensemble.members: {here} members in a process need at least {bytes_ / 1e9:.3g} GB; this machine has "
-            f"{present / 1e9:.3g} GB; take fewer, or more processes on more machines"
+            f"ensemble.members: {here} members in a process need at least {wanted:.3g} GB; this machine has "
+            f"{present:.3g} GB; take fewer, or more processes on more machines"
         )
 
 
@@ -173,18 +171,20 @@ def friction(setup: Setup) -> Iterator[str]:
         )
 
 
+def numbers_of(name: str, options) -> np.ndarray:
+    """A standard normal number for each member; 0 for member 0."""
+    return np.array([0.0, *(white_number(options.seed, name, member) for member in range(1, options.members))])
+
+
 def viscosity_factors(config: Config) -> np.ndarray:
     """The factors of the viscosity of all members, exp(size x) of standard normal x; 1 for member 0."""
-    options = config.ensemble
-    numbers = [white_number(options.seed, "viscosity", member) for member in range(1, options.members)]
-    return np.exp(options.viscosity * np.array([0.0, *numbers]))
+    return np.exp(config.ensemble.viscosity * numbers_of("viscosity", config.ensemble))
 
 
 def wind_factors(config: Config) -> np.ndarray:
     """The factors of the wind stress of all members, 1 + size x, if each is one number for the whole domain."""
     options = config.ensemble
-    numbers = [white_number(options.seed, "wind", member) for member in range(1, options.members)]
-    return 1 + options.wind * np.array([0.0, *numbers]) * (options.wind_length == 0)
+    return 1 + options.wind * numbers_of("wind", options) * (options.wind_length == 0)
 
 
 def written(config: Config) -> tuple[int, ...]:
