@@ -76,17 +76,8 @@ def command(nproc: int, directory, *options: str, transport: str = "mpi") -> lis
     Ranks are not bound to cores: that gains nothing, and two bound runs at a time would share the same cores.
     """
     typed = shlex.join(["swmodel", *sys.argv[1:]])
-    return [
-        *starter(nproc, transport),
-        sys.executable,
-        "-P",
-        "-m",
-        "swmodel",
-        "worker",
-        str(directory),
-        typed,
-        *options,
-    ]
+    worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), typed, *options]
+    return starter(nproc, transport) + worker
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
@@ -149,12 +140,9 @@ class Ranks:
 
     def __init__(self, line, nproc, lock=None, keeps=True):
         self.process = start(line, nproc, subprocess.PIPE, pass_fds=[lock.fileno()] if lock else [])
-        self.nproc, self.keeps = nproc, keeps
-        self.ranks = {}
-        self.dead = "a rank"
-        self.culprit, self.killed = "", False
+        self.nproc, self.keeps, self.ranks = nproc, keeps, {}
+        self.dead, self.culprit, self.killed, self.failure = "a rank", "", False, {}
         self.signal, self.insisted = None, False
-        self.failure = {}
 
     @contextlib.contextmanager
     def forward_signals(self):

@@ -63,19 +63,17 @@ def in_two_lines(event: dict) -> tuple[str, str]:
     """
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
+    cells, members = event["cell_updates_per_second"], event.get("member_steps_per_second")
     how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
     if event["remaining_seconds"] is not None:
         how_far.append(f"{datetime.timedelta(seconds=round(event['remaining_seconds']))} left")
-    how = []
-    if event["cell_updates_per_second"]:
-        how.append(f"{event['cell_updates_per_second'] / 1e6:.1f} million cells/s")
-    if event.get("member_steps_per_second"):
-        how.append(f"{event['member_steps_per_second']:.4g} members x steps/s")
-    if event["cfl"] is not None:
-        how.append(f"CFL {event['cfl']:.2f}")
-    if event["energy"] is not None:
-        how.append(f"energy {event['energy']:.4e} J")
-    return "  ".join(how_far), "  ".join(how)
+    how = [
+        f"{cells / 1e6:.1f} million cells/s" if cells else "",
+        f"{members:.4g} members x steps/s" if members else "",
+        f"CFL {event['cfl']:.2f}" if event["cfl"] is not None else "",
+        f"energy {event['energy']:.4e} J" if event["energy"] is not None else "",
+    ]
+    return "  ".join(how_far), "  ".join(filter(None, how))
 
 
 class Reporter:

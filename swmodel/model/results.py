@@ -69,7 +69,8 @@ class ResultsOfRun(Results):
         fields += [Extremes(simulation) if maxima_of(output) else None, self.harmonics]
         self.accumulators = Accumulators([*self.series.values(), *filter(None, fields)])
         restart = simulation.restart
-        self.accumulators.begin(restart.kept if restart and restart.step == simulation.step else {})
+        for each in self.accumulators:
+            each.begin(restart.kept if restart and restart.step == simulation.step else {})
 
     def write(self) -> None:
         model, due = self.model, self.due()
@@ -77,7 +78,8 @@ class ResultsOfRun(Results):
             fields = model.fields(model.config.output.fields) | self.accumulators.record()
             self.files[OUTPUT].write(model.step, model.time, fields)
             if self.schedules[OUTPUT].regular(model.step):
-                self.accumulators.next_record()
+                for each in self.accumulators:
+                    each.next_record()
         for name, series in self.series.items():
             if name in due and model.step == self.first:  # those of later steps are recorded in the loop
                 series.write_present()

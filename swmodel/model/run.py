@@ -22,9 +22,10 @@ from ..files.restart.restarts import Restarts
 from ..files.status import write_status
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
+from .accumulators import NO_ACCUMULATORS, Accumulators
 from .calls import Calls
+from .forcing import Forcing
 from .health import Health
-from .model import Model
 from .validate import require_length
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,61 @@ CHUNK_SECONDS = 0.5
 LEAST_CHUNKS = 2
 #: No functions to call on the way.
 NONE = Calls()
+
+
+class Model:
+    """Base of what the time loop computes, a Simulation or Members of an ensemble; all processes call it together.
+
+    A subclass has `_exchange()`, which takes the coefficients that hold at the present step; `_advance(steps,
+    accumulators)`; `get`, arrays as NumPy arrays of this process; `results` (`results.opened`); and `health`.
+
+    Attributes:
+        config: that of the run.
+        transport: the one between the processes.
+        carry: that of the executor, on the devices; an ensemble has an axis of members first.
+        state: its fields on this process, NumPy arrays [y, x], those of an ensemble [members, y, x].
+        restart: the `files.restart.read.Loaded` that the model comes from; None: it comes from its initial state.
+        first_step: steps taken before this object was made.
+        dt: time step, s.
+        begun: when the construction began, on the clock time.perf_counter.
+        compile_seconds: time spent on compilation.
+    """
+
+    dt: float
+    _forcing: Forcing
+    _step = 0
+    _loop_seconds = 0.0
+
+    @property
+    def step(self) -> int:
+        """Steps taken."""
+        return self._step
+
+    @property
+    def time(self) -> float:
+        """Model time, s."""
+        return self._step * self.dt
+
+    @property
+    def loop_seconds(self) -> float:
+        """Time spent on steps, s."""
+        return self._loop_seconds
+
+    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
+        """Compute time steps, each of which the accumulators add; the caller looks at the state afterwards."""
+        begin, last = time.perf_counter(), self._step + steps
+        while self._step < last:
+            if not self._forcing.holds(self._step):
+                self._exchange()
+            some = self._forcing.until(last) - self._step
+            with self._forcing.ahead():
+                self._advance(some, accumulators)
+            self._step += some
+        self._loop_seconds += time.perf_counter() - begin
+
+    def noted(self) -> str:
+        """What a restart file notes of records in time (`setup.fields.noted`); called by all processes together."""
+        return self._forcing.noted(self._step)
 
 
 def on_first(transport, function):

@@ -28,11 +28,10 @@ from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
-from .model import Model
 from .present import Present
 from .progress import reporter
 from .results import opened
-from .run import take_and_run
+from .run import Model, take_and_run
 
 if TYPE_CHECKING:
     from xarray import Dataset

@@ -15,7 +15,7 @@ class Restarts:
     """Writes restart/ in a run folder; `model.config.restart` says how often.
 
     Args:
-        model: the `model.Model` of the time loop.
+        model: the `run.Model` of the time loop.
         config: as the run records it.
         written: step of the newest file that is already in the folder; -1: none.
     """

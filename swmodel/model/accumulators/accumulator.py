@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -75,51 +74,40 @@ def make_updates(updates: tuple, transport):
     return update
 
 
-class Accumulators:
+class Accumulators(list):
     """The Accumulators of a run, as the loop over steps, restart files and output see them."""
-
-    def __init__(self, each: Iterable[Accumulator] = ()):
-        self.all = list(each)
-        self._in_loop = [one for one in self.all if one.steps is None]
-        self._update = make_updates, tuple(one.update for one in self._in_loop)
-
-    def begin(self, stored: dict[str, Any]) -> None:
-        for each in self.all:
-            each.begin(stored)
 
     def until(self, last: int) -> int:
         """The step, at most `last`, to which the run may go before the next `collect`."""
-        return min([last, *(each.until(last) for each in self.all)])
+        return min([last, *(each.until(last) for each in self)])
 
     def advance(self, executor, carry, steps: int):
         """The executor's carry `steps` later, each of which was added."""
-        if not self._in_loop:
+        in_loop = [each for each in self if each.steps is None]
+        if not in_loop:
             return executor.advance(carry, steps)
-        kept, inputs = tuple(each.kept for each in self._in_loop), tuple(each.inputs() for each in self._in_loop)
+        update = make_updates, tuple(each.update for each in in_loop)
+        kept, inputs = tuple(each.kept for each in in_loop), tuple(each.inputs() for each in in_loop)
         if executor.name in COMPILED:
-            carry, kept = executor.watch(carry, steps, self._update, kept, inputs)
+            carry, kept = executor.watch(carry, steps, update, kept, inputs)
         else:
-            update = jitted(*self._update, self._in_loop[0].simulation.transport)
+            program = jitted(*update, in_loop[0].simulation.transport)
             for _ in range(steps):
                 carry = executor.advance(carry, 1)
-                kept = update(kept, inputs, carry.state, carry.step)
-        for each, found in zip(self._in_loop, kept, strict=True):
+                kept = program(kept, inputs, carry.state, carry.step)
+        for each, found in zip(in_loop, kept, strict=True):
             each.kept = found
         return carry
 
     def collect(self) -> None:
-        for each in self.all:
+        for each in self:
             each.collect()
 
     def stored(self) -> dict[str, Any]:
-        return reduce(or_, (each.stored() for each in self.all), {})
+        return reduce(or_, (each.stored() for each in self), {})
 
     def record(self) -> dict[str, np.ndarray]:
-        return reduce(or_, (each.record() for each in self.all), {})
-
-    def next_record(self) -> None:
-        for each in self.all:
-            each.next_record()
+        return reduce(or_, (each.record() for each in self), {})
 
 
 #: The list of a run that keeps nothing.

@@ -51,8 +51,3 @@ def make_fields(names, physics, sea, scheme, transport):
         return {name: found[name] for name in names}
 
     return fields
-
-
-def params_of(simulation) -> dict:
-    """The Params of a simulation that these functions need."""
-    return simulation.params if simulation.scheme.with_sides else {}

@@ -12,7 +12,7 @@ from ...ocean.harmonics import basis, constants, normal_matrix
 from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, maxima_of
 from ...setup.tidal_analysis import analysis
 from .accumulator import Accumulator
-from .block import make_fields, params_of
+from .block import make_fields
 
 #: Times are kept as numbers of steps (in seconds in output.nc); NEVER: there was none.
 STEP, NEVER = "_step", -1
@@ -50,7 +50,7 @@ class OfFields(Accumulator):
         return there
 
     def inputs(self):
-        return self.simulation.grid, params_of(self.simulation)
+        return self.simulation.grid, self.simulation.params if self.simulation.scheme.with_sides else {}
 
     def stored(self) -> dict:
         return self.kept
@@ -78,7 +78,7 @@ def make_mean(names, *parts):
 
 
 class Mean(OfFields):
-    """Running means of derived fields since the last record, in the precision of the run."""
+    """Running means of derived fields since the last record, in the precision of the run; {} before the first step."""
 
     def __init__(self, simulation, names):
         zero = np.dtype(simulation.config.run.dtype).type(0)
@@ -92,18 +92,16 @@ class Mean(OfFields):
         self.resume(stored)
 
     def stored(self) -> dict:
-        """See `Accumulator`; {} where there is no state in the means."""
         return self.kept if int(self.kept[MEAN_STEPS]) else {}
 
     def record(self) -> dict[str, np.ndarray]:
-        """See `Accumulator`; {} where there is no state in the means."""
         return self.simulation.get({name: self.kept[name] for name in self._blank}) if self.stored() else {}
 
     def next_record(self) -> None:
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
-        """The means on this process's block, by the names of the fields; {} where there is no state in them."""
+        """The means on this process's block, by the names of the fields."""
         return {name.removesuffix(MEAN): field for name, field in self.record().items()}
 
 
@@ -142,16 +140,12 @@ class Extremes(OfFields):
 
     def record(self) -> dict[str, np.ndarray]:
         """See `Accumulator`: times are in s, NaN where there was none."""
-        config, dt = self.simulation.config, self.simulation.dt
-        kept = self.simulation.get(self.kept)
-
-        def of(name: str) -> np.ndarray:
-            if name in kept:
-                return kept[name]
-            steps = kept[name.removesuffix("_time") + STEP]
-            return np.where(steps == NEVER, np.nan, steps * dt).astype(config.run.dtype)
-
-        return {name: of(name) for name in maxima_of(config.output)}
+        config, found = self.simulation.config, self.simulation.get(self.kept)
+        for name in maxima_of(config.output):
+            if name not in found:
+                steps = found[name.removesuffix("_time") + STEP]
+                found[name] = np.where(steps == NEVER, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
+        return {name: found[name] for name in maxima_of(config.output)}
 
 
 def make_sums(names, count: int, *parts):

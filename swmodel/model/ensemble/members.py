@@ -27,8 +27,8 @@ from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
-from ..model import Model
 from ..present import Present
+from ..run import Model
 from .ensemble_file import opened
 from .health import HealthOfMembers
 from .perturbations import Perturbations

@@ -28,8 +28,8 @@ def state_of(health, run: int) -> State:
     return state._make(of_member(field, health.transport.block, run) for field in state)
 
 
-def bad_cell(health, run: int, of: str) -> str:
-    """The value in the domain's first cell with which the run cannot go on, and `of` which run, in words."""
+def bad_cell(health, run: int) -> str:
+    """The value in the domain's first cell with which the run cannot go on, in words."""
     state, domain, block, dt = state_of(health, run), health.domain, health.transport.block, health.config.time.dt
     parts = [
         tuple(np.broadcast_to(part.on(shape), shape) for part in (grid.wet, grid.dx.centre, grid.dy.centre))
@@ -56,17 +56,17 @@ def bad_cell(health, run: int, of: str) -> str:
     value = float(health.transport.reduce(np.asarray(value, np.float64), "sum"))
     (row, column), name = divmod(first // fields, nx), state._fields[first % fields]
     entry = row_of(row_of(name).content or name)
-    return f"{entry.name}{of} is {value:.6g} {entry.units}".removesuffix(" 1") + f" at row {row}, column {column}"
+    return f"{entry.name} is {value:.6g} {entry.units}".removesuffix(" 1") + f" at row {row}, column {column}"
 
 
-def remains(health, run: int, of: str) -> str:
+def remains(health, run: int) -> str:
     """Write blowup.nc, and say which files the run leaves."""
     if health.directory is None:
         return ""
     path = Path(health.directory) / BLOWUP
     try:
         save(health, path, run)
-        words = f"; the state{of} is in {path}"
+        words = f"; the state is in {path}"
     except FilesError as error:
         words = f"; the state could not be written: {error}"
     words, restarts = health.transport.broadcast((words, candidates(health.directory)))
@@ -88,11 +88,4 @@ def save(health, path, run: int) -> None:
 def in_which(marked) -> str:
     """In which members of an ensemble, if any of [runs] are marked, in words."""
     found = [str(number) for number in np.flatnonzero(marked)] if len(marked) > 1 else []
-    if not found:
-        return ""
-    return f" in member {found[0]}" if len(found) == 1 else f" in members {', '.join(found[:-1])} and {found[-1]}"
-
-
-def of_which(marked) -> str:
-    """Of which member, if several are marked: the first of them, in words."""
-    return f" of member {np.argmax(marked)}" if marked.sum() > 1 else ""
+    return f" in member{'s' * (len(found) > 1)} {', '.join(found)}" if found else ""

@@ -20,7 +20,7 @@ from ...parallel.transport import of_all_members
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import Extremes, survey
 from ...setup.checks.stability import largest_dt
-from .blowup import bad_cell, in_which, of_which, remains
+from .blowup import bad_cell, in_which, remains
 from .measures import CELLS, RATES, Measures, blocks_of, make_measure
 
 log = logging.getLogger(__name__)
@@ -130,8 +130,8 @@ class Health:
             now: Measures of the present states.
         """
         model, dt, run, which = self.model, self.config.time.dt, int(np.argmax(bad)), in_which(bad)
-        of, left = of_which(bad), remains(self, run, of_which(bad))
-        place, when = bad_cell(self, run, of), f"by step {model.step} (day {model.time / 86400:.3f})"
+        place, left = bad_cell(self, run), remains(self, run)
+        when = f"by step {model.step} (day {model.time / 86400:.3f})"
         names = ", ".join(term.name for term in self.domain.scheme.own)
         own = f", or see what {names} gives" if names else ""
         if self.last is None and model.step == model.first_step:
