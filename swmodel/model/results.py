@@ -23,7 +23,9 @@ PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sec
 
 
 class Results:
-    """The records of a model from its present step on. All processes call the methods, which raise FilesError on all.
+    """Base of what writes the records of a model, by `write()`, from its present step on.
+
+    All processes call the methods, which raise FilesError on all.
 
     Attributes:
         files, schedules: the open files, and when their records are due, by name.
@@ -39,10 +41,6 @@ class Results:
         """The files whose records are due at the present step; at the first step all are."""
         step = self.model.step
         return [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
-
-    def write(self) -> None:
-        """Write the records that are due at the present step."""
-        raise NotImplementedError
 
     def next(self, step: int) -> int:
         """The first step after `step` at which a record is due; series at places need no stop."""

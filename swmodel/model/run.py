@@ -25,7 +25,6 @@ from ..parallel.stop import Stop, stopped
 from .accumulators import NO_ACCUMULATORS, Accumulators
 from .calls import Calls
 from .forcing import Forcing
-from .health import Health
 from .validate import require_length
 
 log = logging.getLogger(__name__)
@@ -108,11 +107,7 @@ def on_first(transport, function):
 
 
 def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
-    """Run a model into a folder that no other run holds, as the command line does; see `Simulation.run` for errors.
-
-    Args:
-        force: replace what is already in the folder.
-    """
+    """Run a model into a folder that no other run holds, as the command line does; see `Simulation.run`."""
     require_length(model.config)
     if model.step > model.config.run.steps:
         raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
@@ -165,7 +160,6 @@ def run(
         progress: called on rank 0 with a dict after each chunk of steps (see `event`).
         command_line: recorded in the files' history.
         resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
-        calls: functions to call on the way.
     """
     directory = Path(directory)
     calls.agree(model)
@@ -174,7 +168,7 @@ def run(
     state, code, message, peak = "completed", 0, "", None
     try:
         with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
-            reason = _loop(model, config, directory, progress, (command_line, resume), stop, calls)
+            reason = _loop(model, config, directory, progress, command_line, resume, stop, calls)
         peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
             own = config.python.calls or config.python.terms
@@ -202,14 +196,10 @@ def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
         run_folder.write_config(directory, config)
 
 
-def _loop(model: Model, config: Config, directory: Path, progress, options, stop: Stop, calls: Calls) -> str | None:
-    """Run to the end, or until asked to stop, and return the reason.
-
-    Args:
-        config: as the run records it.
-        options: command_line and resume.
-    """
-    command_line, resume = options
+def _loop(
+    model: Model, config: Config, directory: Path, progress, command_line: str, resume: bool, stop: Stop, calls: Calls
+) -> str | None:
+    """Run to the end, or until asked to stop, and return the reason; `config` is as the run records it."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
     restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
@@ -223,7 +213,12 @@ def _loop(model: Model, config: Config, directory: Path, progress, options, stop
                 results.write()
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
-            reason = make_calls(calls, model, health) if step > first else ""  # those of the first step have been made
+            reason = None
+            if calls and step > first:  # those of the first step have been made
+                before = model.carry
+                reason = calls.make(model)
+                if transport.any(model.carry is not before):
+                    health.begin()  # what a function has set is no blow-up
             reason = reason or (stop.reason(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
@@ -238,17 +233,6 @@ def _loop(model: Model, config: Config, directory: Path, progress, options, stop
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
-
-
-def make_calls(calls: Calls, model: Model, health: Health) -> str:
-    """See `Calls.make`; what a function has set is no blow-up: health begins anew with it."""
-    if not calls:
-        return ""
-    before = model.carry
-    reason = calls.make(model)
-    if model.transport.any(model.carry is not before):
-        health.begin()
-    return reason
 
 
 def speeds(model: Model) -> dict[str, float]:

@@ -5,8 +5,6 @@ import json
 import netCDF4
 import numpy as np
 import pytest
-import xarray
-import xgcm
 from click.testing import CliRunner
 from support.restarts import assert_same_data, flip
 from support.small_ensemble import SMALL, configuration, field_of, words
@@ -58,17 +56,6 @@ def test_mean_spread_and_members_are_those_of_numpy_over_all_members(folder):
             members.take_steps(6)
 
 
-def test_the_file_opens_in_xarray_and_xgcm(folder):
-    data = xarray.open_dataset(folder / "ensemble.nc")
-    grid = xgcm.Grid(data, padding={"X": "fill", "Y": "fill"})
-    assert data.eta.sel(member=4).dims == ("time", "y_c", "x_c")
-    assert data.energy.dims == ("time", "realization")
-    assert grid.interp(data.eta_spread, "X").dims == ("time", "y_c", "x_f")
-    assert data.eta.attrs["long_name"] == "downward displacement of the interface"
-    assert data.v.attrs["standard_name"] == "sea_water_y_velocity"
-    assert data.eta_mean.attrs["cell_methods"] == "time: point realization: mean"
-
-
 def test_the_folder_has_a_picture_and_a_status(folder):
     status = json.loads((folder / "status.json").read_text())
     assert (status["state"], status["members"], status["steps"]) == ("completed", 5, 12)
@@ -103,7 +90,6 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
     [
         (["--perturb", "intial.eta=1,2e5"], 2, 'no such perturbation; did you mean "initial.eta"?'),
         (["--perturb", "wind=strong"], 2, "write it as wind=SIZE or wind=SIZE,LENGTH, with numbers"),
-        (["--perturb", "viscosity=0.1,2e5"], 2, "write it as viscosity=SIZE, with numbers"),
         (["--perturb", "initial.eta=1"], 2, "initial_eta_length: must be above 0 m"),
         (["--perturb", "initial.eta=1000,2e5"], 4, "the state at step 0 cannot be used in members"),
         (["--perturb", "viscosity=9"], 2, "above the largest stable one"),
@@ -111,13 +97,10 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
         (["--perturb", "wind=0.1", "-s", "case.name=jet"], 2, "the run has no wind to perturb"),
         (["--members", "1"], 2, "--members 1: must be at least 2 members"),
         (["--members", "3", "--nproc", "4"], 2, "4 processes are too many for 3 members"),
-        (["--members", "3", "--devices", "4"], 2, "4 devices are too many for 3 members"),
         (["--nproc", "2", "--devices", "2"], 2, "over processes or over devices"),
         (["--nproc", "2", "--layout", "1x2"], 2, "a member of an ensemble has the whole grid"),
-        (["-s", "run.transport=mpi"], 2, "a member of an ensemble has the whole grid"),
         (["--executor", "reference"], 2, "the reference computes one run"),
         (["--members", "3", "--write-members", "1,3"], 2, "no member 3; they are 0 to 2"),
-        (["--write-members", "x"], 2, 'must be a whole number, not "x"'),
     ],
 )
 def test_wrong_input_is_one_clear_error(line, code, message, tmp_path):
