@@ -37,10 +37,9 @@ ROUND_OFF = 1e-6
 
 
 def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
-    """The configuration of a Simulation; what is neither a configuration nor a source of one is returned unchanged.
+    """The configuration of a Simulation, with the fields from Python of the run that wrote the restart file.
 
-    Args:
-        restart: a restart file, with the fields from Python of the run that wrote it.
+    What is neither a configuration nor a source of one is returned unchanged.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(

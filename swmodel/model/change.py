@@ -16,7 +16,7 @@ from ..ocean.table import GIVEN
 from ..setup import fields
 from ..setup.fields.digest import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
-from .agreement import assembled, on_all
+from .domain import assembled, on_all
 from .validate import values_of
 
 
@@ -67,8 +67,10 @@ def changed(setup: Setup, names, block, state: State) -> State:
     if "eta" in names:
         found["h"] = made.h
     h = found.get("h", state.h)
-    for term in (term for term in setup.scheme.acting if term.start):
+    for term in setup.scheme.acting:
         needed = {"eta", *(row.name for row in term.initial)}
+        if not term.start:
+            continue
         if needed <= set(names):
             found |= {row.name: getattr(made, row.name) for row in term.prognostic}
         elif needed & set(names):

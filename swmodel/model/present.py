@@ -24,10 +24,8 @@ from ..parallel.transport.programs import jitted
 class Present:
     """Blocks are made from the state when they are first needed, and kept until the state changes.
 
-    A block is its State and Grid, NumPy arrays in Patches with a halo, and its shape.
-
-    Args:
-        model: a Simulation, or a member of an ensemble; each method is called by all its processes together.
+    A block is its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a Simulation or a
+    member of an ensemble; each method is called by all its processes together.
     """
 
     def __init__(self, model: Any) -> None:

@@ -40,9 +40,6 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     Fields that terms add to the state are added to the output fields if these are the case's own. The time step follows
     from the CFL number of the initial state; steps = days / dt, rounded, at least one.
 
-    Args:
-        extremes: of its fields, where the caller has surveyed them.
-
     ConfigError: the processes do not fit, or the initial state, of which the time step follows, cannot be used.
     """
     config = setup.config
@@ -114,7 +111,7 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 
 def initial_dt(setup: Setup, extremes=None) -> float:
-    """The time step that follows from `time.cfl`, a round number, s; see `resolve`."""
+    """The time step that follows from `time.cfl`, a round number, s."""
     try:
         extremes = extremes or survey(setup)
     except InputError as error:

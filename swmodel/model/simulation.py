@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -30,7 +31,7 @@ from .forcing import Forcing
 from .health import Health, unusable
 from .present import Present
 from .progress import reporter
-from .results import opened
+from .results import Results, opened
 from .run import Model, take_and_run
 
 if TYPE_CHECKING:
@@ -287,10 +288,12 @@ class Simulation(Model):
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
         return Mean(self, names)
 
-    def health(self, directory=None) -> Health:
+    def health(self, directory: Place | None = None) -> Health:
         return Health(self, directory)
 
-    def results(self, directory, command_line: str = "", resume: bool = False):
+    def results(
+        self, directory: Place, command_line: str = "", resume: bool = False
+    ) -> AbstractContextManager[Results]:
         return opened(self, directory, command_line, resume)
 
     def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:

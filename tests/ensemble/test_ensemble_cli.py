@@ -90,6 +90,8 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
     [
         (["--perturb", "intial.eta=1,2e5"], 2, 'no such perturbation; did you mean "initial.eta"?'),
         (["--perturb", "wind=strong"], 2, "write it as wind=SIZE or wind=SIZE,LENGTH, with numbers"),
+        (["--perturb", "wind=0.1", "--perturb", "wind=0.2,1e5"], 2, "wind is given twice"),
+        (["--perturb", "viscosity=0"], 2, "a SIZE of 0 perturbs nothing"),
         (["--perturb", "initial.eta=1"], 2, "initial_eta_length: must be above 0 m"),
         (["--perturb", "initial.eta=1000,2e5"], 4, "the state at step 0 cannot be used in members"),
         (["--perturb", "viscosity=9"], 2, "above the largest stable one"),

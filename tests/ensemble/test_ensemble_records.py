@@ -12,7 +12,7 @@ from swmodel.files.output.static import land
 from swmodel.model.ensemble.ensemble_file import EnsembleFile
 from swmodel.model.ensemble.members import Members
 from swmodel.ocean.table import VARIABLES
-from swmodel.plotting import Over, Scale, derived, maps, plot
+from swmodel.plotting import Over, plot
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting.dataset import PlotError, open_data
 from swmodel.plotting.info import describe_results
@@ -77,20 +77,6 @@ def test_any_member_that_is_written_can_be_drawn(written, tmp_path):
         with pytest.raises(PlotError, match="no fields of member 1 .* it has those of 0, 2"):
             read_map(data, "eta", member=1)
     assert plot(path, ["eta"], output=tmp_path / "eta.png", member=2).is_file()
-
-
-def test_pictures_of_all_members_have_the_same_colours_on_request(written):
-    with open_data(written[0]) as data:
-        own, shared = (
-            [maps.picture(data, ["eta"], member=m, scale=Scale(r)).axes[0].images[0].get_clim() for m in (0, 2)]
-            for r in ("record", "shared")
-        )
-        assert own[0] != own[1]
-        assert shared == [max(own, key=lambda ends: ends[1])] * 2
-        speed = derived.read(data, "speed", member=2)
-        assert speed.long_name == "speed of the current, member 2"
-        u, v = derived.current(data, member=2)
-        assert np.ma.all(np.hypot(u.values, v.values) <= speed.values * (1 + 1e-6))
 
 
 def test_above_the_picture_stand_case_members_and_date_and_above_each_map_what_it_is(written):

@@ -49,14 +49,6 @@ def test_functions_are_called_at_multiples_of_their_interval_however_the_model_g
     assert found == [steps] * 4
 
 
-def test_several_are_called_in_their_order_and_see_the_model_at_its_step():
-    model, told = simulation(), []
-    model.every("10 steps", lambda model: told.append(("first", model.step, model.time)))
-    model.every(50.0, lambda model: told.append(("second", model.step, float(model.field("h").min()) > 0)))
-    model.advance(10)
-    assert told == [("second", 5, True), ("first", 10, 100.0), ("second", 10, True)]
-
-
 @pytest.mark.parametrize(
     ("interval", "function", "message"),
     [

@@ -61,17 +61,6 @@ def test_the_rest_of_the_state_stays_and_concentrations_do():
     np.testing.assert_allclose(model.state.tracer_content / model.state.h, concentration, rtol=1e-6)
 
 
-def test_a_field_of_a_dataset_goes_back_where_it_came_from():
-    model, other = simulation(), simulation()
-    model.advance(5)
-    found = model.dataset(["eta", "u", "v", "tracer"])
-    other.set(**{name: found[name] for name in ("eta", "u", "v", "tracer")})
-    for ours, theirs in zip(other.state, model.state, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
-    other.set(eta=found.eta.isel(y_c=slice(None, None, -1)))
-    np.testing.assert_allclose(other.field("eta"), model.field("eta"), rtol=1e-5, atol=1e-5)
-
-
 def test_the_older_state_of_the_leapfrog_changes_as_the_new_one_does():
     """A uniform rise of sea level in a flat basin at rest stays one; else it would swing by twice as much."""
     model = swmodel.Simulation(swmodel.Case, SMALL | {"time.stepper": "leapfrog", "run.executor": "reference"})

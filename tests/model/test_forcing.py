@@ -89,11 +89,8 @@ def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp
 @pytest.mark.compiled
 def test_a_member_is_the_run_with_its_wind_times_a_factor(undisturbed):
     """Number 0 is the run itself."""
-    records, winds = weather(NY, NX), ("wind_x", "wind_y")
-    plain = configure()
-    config = check_ensemble(plain.model_copy(update={"ensemble": plain.ensemble.model_copy(
-        update={"members": 3, "wind": 0.3}
-    )}))  # fmt: skip
+    records, winds, plain = weather(NY, NX), ("wind_x", "wind_y"), configure()
+    config = check_ensemble(configure(ensemble__members=3, ensemble__wind=0.3))
     members = Members(config)
     members.take_steps(4)
     members.take_steps(STEPS - 4)

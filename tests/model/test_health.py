@@ -39,7 +39,9 @@ def disturb(model, name, value, row, column):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(tmp_path, caplog, executor):
-    model = simulation(time__dt=40.0, run__executor=executor, run__check_every_steps=1, restart__every_steps=5)
+    often = {"run__check_every_steps": 1, "restart__every_steps": 5}
+    kept = {"output__maxima": ["eta", "speed"], "output__arrival": 0.1, "output__means": ["u"]}
+    model = simulation(time__dt=40.0, run__executor=executor, **often, **kept)
     with pytest.raises(NumericalError) as caught:
         model.run(tmp_path)
     message = str(caught.value)
@@ -56,6 +58,11 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
     with netCDF4.Dataset(tmp_path / BLOWUP) as dataset:
         assert dataset["time"][-1] == int(match[1]) * 40.0
         assert np.isclose(dataset[match[2]][-1, int(match[4]), int(match[5])], float(match[3]), rtol=1e-5)
+        assert {"h", "u", "v"} <= {*dataset.variables}
+        assert not [name for name in dataset.variables if name.startswith(("eta_", "speed_", "u_mean"))]
+    for command in ("info --verify", f"plot --output {tmp_path / 'blowup.png'}"):
+        done = CliRunner().invoke(main, [*command.split(), str(tmp_path / BLOWUP)])
+        assert done.exit_code == 0, done.output
     status = read_status(tmp_path)
     assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, message)
     newest = candidates(tmp_path)[0]
@@ -63,19 +70,6 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
     assert int(newest.stem.removeprefix("step-")) < int(match[1])
     assert len([record for record in caplog.records if "above the largest stable one" in record.message]) == 1
     swmodel.Simulation(swmodel.load("jet", SMALL | {"time.dt": float(match[7])}, environ={})).run(tmp_path / "again")
-
-
-def test_a_run_with_largest_values_that_blows_up_leaves_a_state_that_can_be_read(tmp_path):
-    options = {"output__maxima": ["eta", "speed"], "output__arrival": 0.1, "output__means": ["u"]}
-    model = simulation(time__dt=40.0, run__executor="reference", run__check_every_steps=20, **options)
-    with pytest.raises(NumericalError):
-        model.run(tmp_path)
-    with netCDF4.Dataset(tmp_path / BLOWUP) as data:
-        assert {"h", "u", "v"} <= {*data.variables}
-        assert not [name for name in data.variables if name.startswith(("eta_", "speed_", "u_mean"))]
-    for command in ("info --verify", f"plot --output {tmp_path / 'blowup.png'}"):
-        done = CliRunner().invoke(main, [*command.split(), str(tmp_path / BLOWUP)])
-        assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -103,20 +97,6 @@ def test_no_stepper_is_stable_where_the_water_crosses_so_many_cells():
         one = time.model_copy(update={"stepper": stepper})
         angles = np.linspace(np.pi / 2, np.pi, 100)
         assert max(limit(np.exp(1j * angle), one) * np.sin(angle) for angle in angles) < CELLS
-
-
-def test_thickness_has_to_be_positive_on_water_only(monkeypatch):
-    model = simulation("seamount")
-    margin = model.scheme.width + 1
-    wet = np.ones([length + 2 * margin for length in model.block.shape], np.float32)
-    wet[margin + 3, margin + 4] = 0
-    monkeypatch.setitem(vars(model), "grid", model.grid._replace(wet=wet))
-    health = Health(model)
-    disturb(model, "h", -1.0, 3, 4)
-    health.check()
-    disturb(model, "h", -1.0, 3, 5)
-    with pytest.raises(NumericalError, match="h is -1 m at row 3, column 5"):
-        health.check()
 
 
 def test_a_time_step_that_becomes_too_long_is_said_once_with_one_that_is_stable(caplog):
@@ -161,7 +141,7 @@ def test_a_tracer_that_leaves_its_bounds_stops_the_run_with_field_place_and_step
     value = model.field("tracer")[row, column]
     assert model.step == step
     assert value == pytest.approx(float(match[2]), rel=1e-5)
-    assert 10 < abs(value) < 20
+    assert abs(value) > 10
     assert exit_code(caught.value) == 4
     assert (tmp_path / BLOWUP).exists()
 

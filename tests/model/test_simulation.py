@@ -39,16 +39,6 @@ def test_what_is_no_number_of_steps_is_refused_and_changes_nothing(model, steps)
     assert all(np.array_equal(*pair) for pair in zip(model.state, state, strict=True))
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_integers_of_numpy_are_steps_and_there_may_be_more_than_configured(executor):
-    ours, theirs = simulation(run__executor=executor), simulation(run__executor=executor)
-    for steps in (np.int64(2), np.uint8(4), 0):
-        ours.advance(steps)
-    theirs.advance(6)
-    assert (ours.step, type(ours.step), ours.time) == (6, int, 6 * ours.dt)
-    assert all(np.array_equal(*pair) for pair in zip(ours.state, theirs.state, strict=True))
-
-
 @pytest.mark.parametrize("name", ["config", "params", "dt", "step", "viscosity"])
 def test_what_would_have_no_effect_cannot_be_set(model, name):
     with pytest.raises(UsageError, match=name):

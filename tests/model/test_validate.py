@@ -1,6 +1,5 @@
 """Runs that cannot work are refused with every reason at once, before any process starts."""
 
-import netCDF4
 import numpy as np
 import pytest
 from support.made_cases import changed
@@ -132,22 +131,6 @@ def test_no_band_is_larger_than_it_should_be():
     survey(setup_of(load(case, {"grid.nx": 1000, "grid.ny": 1000}, {})))
     assert sum(shapes) == 10**6
     assert max(shapes) <= 2**17
-
-
-def test_all_input_files_are_checked_at_once(tmp_path):
-    path = tmp_path / "ocean.nc"
-    with netCDF4.Dataset(path, "w") as dataset:
-        for axis, size in (("y", 9), ("x", 12), ("z", 2)):
-            dataset.createDimension(axis, size)
-        dataset.createVariable("deep", "f8", ("y", "x")).units = "km"
-        dataset.createVariable("wind", "f8", ("y", "z")).units = "Pa"
-    wrong = {"input.depth": f"{path}:deep", "input.wind_x": f"{path}:wind", "input.mask": str(tmp_path / "none.nc")}
-    assert problems({**wrong, "sponge.rate": 1.0}) == [
-        "sponge.width: must be above 0 m for a sponge of rate 1 s-1",
-        f'input.depth: deep in {path} is in "km"; convert it to "m"',
-        f"input.mask: there is no file {tmp_path}/none.nc",
-        f"input.wind_x: wind in {path} has shape (9, 2), the grid needs (9, 12) (ny, nx)",
-    ]
 
 
 @pytest.mark.parametrize("options", [{"grid.dx": 1e-20}, {"grid.dy": 1e20}, {"grid.lx": 1e-5, "grid.nx": 1000}])

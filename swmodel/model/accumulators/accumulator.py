@@ -1,4 +1,4 @@
-"""One accumulator, and the list of those of a run."""
+"""One accumulator, and the list of those of a run; the state of a block with its halo, and derived fields of it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,30 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...executors.registry import COMPILED
+from ...ocean.elliptic import Equation
+from ...ocean.evaluation import derive
+from ...ocean.grid import Grid, as_patches
+from ...ocean.inflow import flow_through, seen
+from ...ocean.patch import Patch
+from ...ocean.state import State
+from ...parallel.transport.halo import make_pad
 from ...parallel.transport.programs import jitted
+
+#: Derived fields of single points, which need no halo; with open sides velocities depend on what is beside them.
+OF_POINTS, VELOCITIES = ("h", "eta", "sea_level"), ("u", "v")
 
 
 class Accumulator:
     """What is kept of the states of a run after each step, updated within the compiled loop over steps.
 
-    Args:
-        simulation: the run.
-
     Attributes:
         update: (make, *parts), hashable; make(*parts, transport) is a function (kept, inputs, State, step) -> kept with
             one more state, of one block, to be traced.
         kept: what is kept so far, a tree of arrays on the devices.
-        steps: the steps whose states are added, from outside the loop; None: all steps, within the loop.
     """
 
     update: tuple
     kept: Any
-    steps: range | None = None
 
     def __init__(self, simulation: Any):
         self.simulation = simulation
@@ -83,19 +88,18 @@ class Accumulators(list):
 
     def advance(self, executor, carry, steps: int):
         """The executor's carry `steps` later, each of which was added."""
-        in_loop = [each for each in self if each.steps is None]
-        if not in_loop:
+        if not self:
             return executor.advance(carry, steps)
-        update = make_updates, tuple(each.update for each in in_loop)
-        kept, inputs = tuple(each.kept for each in in_loop), tuple(each.inputs() for each in in_loop)
+        update = make_updates, tuple(each.update for each in self)
+        kept, inputs = tuple(each.kept for each in self), tuple(each.inputs() for each in self)
         if executor.name in COMPILED:
             carry, kept = executor.watch(carry, steps, update, kept, inputs)
         else:
-            program = jitted(*update, in_loop[0].simulation.transport)
+            program = jitted(*update, self[0].simulation.transport)
             for _ in range(steps):
                 carry = executor.advance(carry, 1)
                 kept = program(kept, inputs, carry.state, carry.step)
-        for each, found in zip(in_loop, kept, strict=True):
+        for each, found in zip(self, kept, strict=True):
             each.kept = found
         return carry
 
@@ -112,3 +116,42 @@ class Accumulators(list):
 
 #: The list of a run that keeps nothing.
 NO_ACCUMULATORS = Accumulators()
+
+
+def make_padded(scheme, transport):
+    """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
+
+    Faces of open sides are open, and the state has the current through them; Params and step matter for these only.
+    """
+    width, margin, with_halo = scheme.width, scheme.margin, make_pad(scheme.width, transport)
+
+    def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
+        patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
+        found = patches, as_patches(grid, margin)
+        return seen(flow_through(*found, as_patches(params, margin), scheme, step)) if scheme.with_sides else found
+
+    return padded
+
+
+def make_fields(names, physics, sea, scheme, transport):
+    """The function (State, Grid, Params, step) -> dict of the derived fields called `names`, [y, x] of a block.
+
+    Args:
+        physics, sea: sections [physics] and [grid] of the configuration, on which the fields depend.
+    """
+    padded, shape = make_padded(scheme, transport), transport.shape
+    of_points = OF_POINTS if scheme.with_sides else OF_POINTS + VELOCITIES
+    near, others = ([name for name in names if (name in of_points) == here] for here in (True, False))
+
+    def invert(location: str, sources: list) -> list:
+        return [Equation(location, sea).solved(source, transport) for source in sources]
+
+    def fields(state: State, grid, params, step) -> dict:
+        bare = type(state)._make(Patch(field, (0, 0)) for field in state), as_patches(grid, scheme.margin)
+        found = derive(near, [(*bare, shape)], physics, scheme.face_thickness, invert)[0]
+        if others:
+            around = [(*padded(state, grid, params, step), shape)]
+            found |= derive(others, around, physics, scheme.face_thickness, invert)[0]
+        return {name: found[name] for name in names}
+
+    return fields

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .accumulator import Accumulator
-from .block import make_padded
+from .accumulator import Accumulator, make_padded
 
 #: Most bytes of the values that are kept, and most times; with fewer the host would have to ask more often.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096

@@ -30,9 +30,8 @@ from ..health import Health
 from ..present import Present
 from ..run import Model
 from .ensemble_file import opened
-from .health import HealthOfMembers
 from .perturbations import Perturbations
-from .settings import unresolved, whole
+from .settings import unresolved, viscosity_factors, whole
 
 AXIS = "member"
 
@@ -227,3 +226,26 @@ def advances_by_vmap(config) -> bool:
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")
+
+
+def of_each(make, *parts):
+    """The function make(*parts) of State and static fields, for many members; the last part is their devices."""
+    program = make(*parts[:-1])
+    return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
+
+
+class HealthOfMembers(Health):
+    """The Health of Members; see `health.verdict`."""
+
+    remedy, remedy_at_start = ", more friction or smaller perturbations", "; take smaller perturbations"
+
+    def __init__(self, members, directory=None):
+        params = dict(members.domain.params)
+        if "viscosity" in params:
+            params["viscosity"] *= float(viscosity_factors(members.config).max())
+        super().__init__(members, directory, members.domain, params)
+
+    def measure(self) -> np.ndarray:
+        """What is measured in each member of this process, [members here, 1, Measures]."""
+        program = jitted(of_each, *self.measuring, self.model.devices)
+        return self.model.get(program(self.model.carry.state, self.static))[:, None]

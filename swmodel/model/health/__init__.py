@@ -1,6 +1,6 @@
 """Health of runs: finite, of positive thickness, no faster than a few cells a step, tracers within their bounds.
 
-`measures` is the one pass over a state, `verdict` judges what it finds, `blowup` reports a run that blew up.
+`measures` is the one pass over a state, `verdict` judges what it finds, and reports a run that blew up.
 """
 
 from ...files.run_folder import BLOWUP

@@ -77,12 +77,7 @@ def unusable(state: State, wet, margin: int, transport):
 
 
 def make_measure(terms, margin: int, transport):
-    """The function (State, (Grid, Params)) -> [Measures] of a block, to be jitted.
-
-    Args:
-        terms: those that are switched on.
-        margin: cells around the block that Grid and Params have.
-    """
+    """The function (State, (Grid, Params)) -> [Measures] of a block; Grid and Params have `margin` cells around it."""
 
     def measures(state: State, static):
         h = state.h
