@@ -3,18 +3,16 @@
 import json
 
 import netCDF4
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from support.restarts import assert_same_data, flip
-from support.small_ensemble import SMALL, configuration, field_of, words
+from support.small_ensemble import SMALL, configuration, words
 
 import swmodel
 from swmodel.cli import main
 from swmodel.errors import FilesError
 from swmodel.files.restart.folder import path_of
 from swmodel.model.ensemble import settings
-from swmodel.model.ensemble.members import Members
 from swmodel.model.launch import last_restart
 
 
@@ -35,25 +33,6 @@ def folder(tmp_path_factory):
     assert "5 members, 12 steps" in text
     assert "CFL 0." in text
     return path
-
-
-def test_mean_spread_and_members_are_those_of_numpy_over_all_members(folder):
-    members = Members(configuration(run__dtype="float64"))
-    with netCDF4.Dataset(folder / "ensemble.nc") as data:
-        assert data["step"][:].tolist() == [0, 6, 12]
-        assert data["member"][:].tolist() == [1, 4]
-        assert data["eta"].dimensions == ("time", "member", "y_c", "x_c")
-        np.testing.assert_allclose(data["viscosity_factor"][:], settings.viscosity_factors(configuration()))
-        for record in range(3):
-            for name in ("h", "u", "v", "eta", "zeta"):
-                fields = field_of(members, name)
-                np.testing.assert_array_equal(data[name][record], fields[[1, 4]])
-                for suffix, found in (("mean", fields.mean(axis=0)), ("spread", fields.std(axis=0, ddof=1))):
-                    atol = 1e-13 * np.abs(fields).max()
-                    np.testing.assert_allclose(data[f"{name}_{suffix}"][record], found, rtol=0, atol=atol)
-            energy = [members.evaluate(number, ())[1]["energy"] for number in range(members.here.length)]
-            np.testing.assert_array_equal(data["energy"][record], energy)
-            members.take_steps(6)
 
 
 def test_the_folder_has_a_picture_and_a_status(folder):

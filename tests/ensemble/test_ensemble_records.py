@@ -50,6 +50,8 @@ def test_land_is_missing_and_water_is_that_of_the_members(written, name):
     with netCDF4.Dataset(path) as data:
         record = data[name][-1], data[f"{name}_mean"][-1], data[f"{name}_spread"][-1]
         rms = data[f"{name}_spread_rms"][-1]
+        energy = [members.evaluate(number, ())[1]["energy"] for number in range(3)]
+        np.testing.assert_array_equal(data["energy"][-1], energy)
     assert dry.any()
     for found in record:
         assert np.array_equal(np.broadcast_to(dry, found.shape), found.mask)

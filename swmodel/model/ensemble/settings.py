@@ -50,7 +50,7 @@ def whole(config: Config) -> Config:
 def check_ensemble(config: Config) -> Config:
     """The resolved configuration; run.nproc and run.devices distribute the members, and there is no layout."""
     config = perturbed(config)
-    found = [*distribution(config), *sizes(setup_of(config)), *chosen(config)]
+    found = list(problems(setup_of(config)))
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
     try:
         setup = validate.check(setup_of(whole(config)), to_the_end=True)
@@ -73,9 +73,10 @@ def perturbed(config: Config) -> Config:
     return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=default)})
 
 
-def distribution(config: Config) -> Iterator[str]:
-    """What is wrong with the processes and devices, one line each."""
-    run, members = config.run, config.ensemble.members
+def problems(setup: Setup) -> Iterator[str]:
+    """What is wrong with processes and devices, perturbations and output, one line each."""
+    config = setup.config
+    run, options, members = config.run, config.ensemble, config.ensemble.members
     if run.layout not in ("", "1x1") or run.transport not in ("auto", "serial"):
         key = "layout" if run.layout not in ("", "1x1") else "transport"
         yield (
@@ -89,12 +90,7 @@ def distribution(config: Config) -> Iterator[str]:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
         yield "run.executor: the reference computes one run; take native or xla"
-
-
-def sizes(setup: Setup) -> Iterator[str]:
-    """What is wrong with the perturbations, one line each."""
-    config = setup.config
-    options, longest = config.ensemble, max(sides(config.grid))
+    longest = max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
             "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta "
@@ -115,6 +111,13 @@ def sizes(setup: Setup) -> Iterator[str]:
             f"ensemble.viscosity: {options.viscosity:g} is the standard deviation of the logarithm of a factor, not of "
             f"a viscosity in m2 s-1; at most {LARGEST}"
         )
+    for member in options.write:
+        if not 0 <= member < members:
+            yield f"ensemble.write: no member {member}; they are 0 to {members - 1}"
+    of_case = load(config.case, environ={}).output
+    for key, unused in UNUSED.items():
+        if getattr(config.output, key) not in (unused, getattr(of_case, key)):
+            yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 
 def unresolved(config: Config) -> Iterator[str]:
@@ -123,20 +126,6 @@ def unresolved(config: Config) -> Iterator[str]:
     for key in ("initial_eta_length", "wind_length"):
         if 0 < (length := getattr(config.ensemble, key)) < shortest:
             yield f"ensemble.{key}: {length:g} m is less than three cells, and not the one that perturbations have"
-
-
-def chosen(config: Config) -> Iterator[str]:
-    """What is wrong with the output, one line each."""
-    options = config.ensemble
-    for member in options.write:
-        if not 0 <= member < options.members:
-            yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
-    for member, count in sorted(validate.repeated(options.write)):
-        yield f"ensemble.write: member {member} is listed {count} times"
-    of_case = load(config.case, environ={}).output
-    for key, unused in UNUSED.items():
-        if getattr(config.output, key) not in (unused, getattr(of_case, key)):
-            yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 
 def memory(setup: Setup, nproc: int) -> Iterator[str]:
@@ -190,4 +179,4 @@ def wind_factors(config: Config) -> np.ndarray:
 def written(config: Config) -> tuple[int, ...]:
     """The members whose fields are written, in rising order."""
     options = config.ensemble
-    return tuple(sorted(options.write)) or tuple(range(min(WRITTEN, options.members)))
+    return tuple(sorted(set(options.write))) or tuple(range(min(WRITTEN, options.members)))
