@@ -1,21 +1,12 @@
 """Every implementation of an interface has what its Protocol lists: methods with the same parameters, attributes."""
 
-import contextlib
 import inspect
 from types import FunctionType
 
 import pytest
-from support.small_ensemble import configuration
 
 from swmodel import Simulation, load
 from swmodel.executors.registry import COMPILED, EXECUTORS, Executor
-from swmodel.model.ensemble.ensemble_file import Results as EnsembleResults
-from swmodel.model.ensemble.health import Many
-from swmodel.model.ensemble.members import Members
-from swmodel.model.health.verdict import Runs, SingleRun
-from swmodel.model.progress import Bar, Heartbeat, Relay, Reporter, Silent
-from swmodel.model.results import Results as RunResults
-from swmodel.model.run import Model, Results
 from swmodel.parallel.transport import Transport
 from swmodel.parallel.transport.mpi import Mpi
 from swmodel.parallel.transport.serial import Serial
@@ -24,15 +15,7 @@ from swmodel.parallel.transport.sharded import Sharded
 IMPLEMENTATIONS = [
     *((Transport, each) for each in (Serial, Mpi, Sharded)),
     *((Executor, each) for each in EXECUTORS.values()),
-    *((Model, each) for each in (Simulation, Members)),
-    *((Results, each) for each in (RunResults, EnsembleResults)),
-    *((Runs, each) for each in (SingleRun, Many)),
-    *((Reporter, each) for each in (Silent, Relay, Heartbeat, Bar)),
 ]
-
-
-#: Perturbations that are numbers: nothing is smoothed.
-UNSMOOTHED = {f"ensemble__{name}": 0.0 for name in ("initial_eta", "initial_eta_length", "wind_length")}
 
 
 def named(pair):
@@ -60,18 +43,14 @@ def test_the_methods_are_those_of_the_protocol(pair):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made():
     """One of each implementation that has attributes, on a small grid."""
     config = load("double_gyre", {"grid.nx": 6, "grid.ny": 5, "run.steps": 1, "run.executor": "reference"}, environ={})
-    simulation, folder = Simulation(config), tmp_path_factory.mktemp("made")
-    members = Members(configuration(grid__nx=6, grid__ny=5, ensemble__members=2, run__executor="xla", **UNSMOOTHED))
-    with contextlib.ExitStack() as stack:
-        results = [stack.enter_context(model.results(folder)) for model in (simulation, members)]
-        transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
-        parts = simulation.setup, simulation.transport, simulation.grid, simulation.params
-        executors = [executor(*parts) for executor in COMPILED.values()]
-        runs = SingleRun(simulation), Many(members)
-        yield {type(one): one for one in (simulation, members, *results, *transports, *executors, *runs)}
+    simulation = Simulation(config)
+    transports = Serial(simulation.block), Mpi(simulation.block), Sharded((1, 1), 5, 6, 1)
+    parts = simulation.setup, simulation.transport, simulation.grid, simulation.params
+    executors = [executor(*parts) for executor in COMPILED.values()]
+    return {type(one): one for one in (*transports, *executors)}
 
 
 @pytest.mark.parametrize("pair", IMPLEMENTATIONS, ids=named)

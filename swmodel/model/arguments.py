@@ -14,12 +14,12 @@ from ..config.loading.load import is_source
 from ..errors import UsageError
 from ..files.restart.folder import choose
 from ..files.restart.python_fields import with_stored
-from ..ocean.option import parse_duration
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
 from ..parallel.transport.sharded import processes
-from .calls import MOST_STEPS
+from .calls import seconds_of
 from .resolve import for_processes
+from .validate import MOST_STEPS
 
 #: What is to differ from a configuration, as {"grid.nx": 128}.
 Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
@@ -37,10 +37,9 @@ ROUND_OFF = 1e-6
 
 
 def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
-    """The configuration of a Simulation; what is neither a configuration nor a source of one is returned unchanged.
+    """The configuration of a Simulation, with the fields from Python of the run that wrote the restart file.
 
-    Args:
-        restart: a restart file, with the fields from Python of the run that wrote it.
+    What is neither a configuration nor a source of one is returned unchanged.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
@@ -72,17 +71,14 @@ def steps_for(model: Any, steps: int | None, days: float | None, until: float | 
         return whole_number(steps, most)
     if sum(each is not None for each in (steps, days, until)) > 1:
         raise UsageError("advance: give one of steps, days and until")
-    length, what = (days, "days") if until is None else (until, "until")
-    try:
-        seconds = float(parse_duration(until)) if days is None else float(days) * 86400.0
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise UsageError(f"advance({what}={length!r:.40}): is no length of time")
-    number = seconds / model.dt
-    found = math.ceil(number - ROUND_OFF) - model.step if what == "until" else round(number)
+    if until is None:
+        call = f"advance({days=!r:.40})"
+        found = round(seconds_of(f"{days} days", f"{call}: is no length of time") / model.dt)
+    else:
+        call = f"advance({until=!r:.40})"
+        found = math.ceil(seconds_of(until, f"{call}: is no length of time") / model.dt - ROUND_OFF) - model.step
     if found < 0:
-        raise UsageError(f"advance({what}={length!r:.40}): the model is at {model.time:g} s already")
+        raise UsageError(f"{call}: the model is at {model.time:g} s already")
     return whole_number(found, most)
 
 

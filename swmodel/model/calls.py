@@ -17,11 +17,10 @@ from ..files.schedule import Schedule
 from ..ocean.option import parse_duration
 from ..ocean.own_term import place_of
 from ..parallel.watchdog import limited_wait
+from .validate import MOST_STEPS
 
 #: The unit of an interval in steps.
 STEPS = ("steps", "step")
-#: Most steps that a carry can count: its step is an int32.
-MOST_STEPS = 2**31 - 1
 #: Files that an error in a user's function is not blamed on.
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -43,10 +42,8 @@ class Call(NamedTuple):
 class Calls(list):
     """The Calls of a model, in the order in which they were added.
 
-    Args:
-        wanted: texts of those that the run had, with which the model goes on.
-
     Attributes:
+        wanted: how many of each text the run had, with which the model goes on.
         error: the error that a function has raised on this process.
     """
 
@@ -54,12 +51,7 @@ class Calls(list):
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
         super().__init__()
-        self.wanted: Counter[str] = Counter()
-        self.want(wanted)
-
-    def want(self, texts: Iterable[str]) -> None:
-        """Go on only with functions of these texts."""
-        self.wanted |= Counter(texts)
+        self.wanted = Counter(wanted)
 
     def add(self, interval, function: Callable, dt: float) -> None:
         """Have a function called after each interval. UsageError: see `Simulation.every`."""
@@ -125,10 +117,10 @@ class Calls(list):
         failure no other is called.
         """
         self.error = None
+        transport, alone = model.transport, model.transport.size == 1
         for call in self:
             if model.step == 0 or not call.schedule.regular(model.step):
                 continue
-            transport, alone = model.transport, model.transport.size == 1
             waits = f"at step {model.step} rank {transport.rank} waits for others in {call.what}; do all do the same?"
             with limited_wait(0.0 if alone else model.config.run.watchdog, waits, transport.rank):
                 words = transport.allgather(self.attempt(call, model))
@@ -158,17 +150,23 @@ class Calls(list):
 def parsed(interval, dt: float) -> tuple[int | None, float | None]:
     """The steps, or the model seconds, of an interval: "6 h", seconds, "10 steps"."""
     call = f"every({interval!r}, ...)"
-    if isinstance(interval, str) and interval.split()[-1:] and interval.split()[-1] in STEPS:
+    if isinstance(interval, str) and interval.endswith(STEPS):
         number = interval.rsplit(maxsplit=1)[0]
         if not number.isdecimal() or not 1 <= int(number) <= MOST_STEPS:
             raise UsageError(f'{call}: needs a whole number of steps, at least 1, as "10 steps"')
         return int(number), None
-    try:
-        seconds = float(parse_duration(interval))
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise UsageError(f'{call} is no length of time; write "6 h", a number of seconds or "10 steps"')
+    seconds = seconds_of(interval, f'{call} is no length of time; write "6 h", a number of seconds or "10 steps"')
     if seconds < dt:
         raise UsageError(f"{call}: {seconds:g} s is shorter than a time step, {dt:g} s")
     return None, seconds
+
+
+def seconds_of(length, complaint: str) -> float:
+    """The seconds of "6 h" or of a number. UsageError with the complaint: it is neither."""
+    try:
+        seconds = float(parse_duration(length))
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise UsageError(complaint)
+    return seconds

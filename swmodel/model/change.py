@@ -16,18 +16,8 @@ from ..ocean.table import GIVEN
 from ..setup import fields
 from ..setup.fields.digest import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
-from .agreement import assembled, on_all
-from .validate import check_values
-
-
-def refusal(name: str, there: bool) -> str:
-    """Why an attribute of a Simulation cannot be set; `there`: whether there is such an attribute."""
-    if not there:
-        return f"Simulation has no attribute {name} that could be set; `state` and `carry` can be"
-    return (
-        f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
-        'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
-    )
+from .domain import assembled, on_all
+from .validate import values_of
 
 
 def state_with(model, values: dict) -> State:
@@ -37,9 +27,14 @@ def state_with(model, values: dict) -> State:
     For errors see `Simulation.set`.
     """
     transport = model.transport
+
+    def checked(setup: Setup) -> None:
+        if problems := values_of(setup)[1]:
+            raise ConfigError([f"set: {problem}" for problem in problems])
+
     config = assembled(on_all(transport.allgather, lambda: with_fields(model, values)), transport.allgather)
     setup = replace(setup_of(config), scheme=model.scheme)
-    on_all(transport.allgather, lambda: refuse(check_values(setup)))
+    on_all(transport.allgather, lambda: checked(setup))
     own = {name: digest(config, name, config.python._sources[name]) for name in values} if transport.size > 1 else {}
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
@@ -56,20 +51,12 @@ def with_fields(model, values: dict):
     """The configuration of the model with these initial fields. ConfigError: no such field changes during a run."""
     there = model.scheme.initial
     for name in values:
-        if name in there:
-            continue
-        why = (
-            "stays the same during a run: give it to Simulation, as fields={...}" if name in GIVEN else "no such field"
-        )
-        raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
+        if name not in there:
+            fixed = "stays the same during a run: give it to Simulation, as fields={...}"
+            why = fixed if name in GIVEN else "no such field"
+            raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
     inputs = model.config.input.model_copy(update=dict.fromkeys(values, ""))
     return python_inputs(model.config.model_copy(update={"input": inputs}), values)
-
-
-def refuse(problems: list[str]) -> None:
-    """Raise ConfigError if there are problems."""
-    if problems:
-        raise ConfigError([f"set: {problem}" for problem in problems])
 
 
 def changed(setup: Setup, names, block, state: State) -> State:
@@ -81,20 +68,19 @@ def changed(setup: Setup, names, block, state: State) -> State:
         found["h"] = made.h
     h = found.get("h", state.h)
     for term in setup.scheme.acting:
+        needed = {"eta", *(row.name for row in term.initial)}
         if not term.start:
             continue
-        needed = {"eta", *(row.name for row in term.initial)}
         if needed <= set(names):
             found |= {row.name: getattr(made, row.name) for row in term.prognostic}
-        if needed <= set(names) or not needed & set(names):
-            continue
-        values = {
-            row.name: fields.evaluate(config, row.name, rows, columns)
-            if row.name in names
-            else term.derived[row.name](state)
-            for row in term.initial
-        }
-        found |= {name: np.where(wet, value, 0) for name, value in term.start(values | {"h": h}).items()}
+        elif needed & set(names):
+            values = {
+                row.name: fields.evaluate(config, row.name, rows, columns)
+                if row.name in names
+                else term.derived[row.name](state)
+                for row in term.initial
+            }
+            found |= {name: np.where(wet, value, 0) for name, value in term.start(values | {"h": h}).items()}
     shaped = {name: np.broadcast_to(value, block.shape).astype(dtype) for name, value in found.items()}
     return state._replace(**{name: np.ascontiguousarray(value) for name, value in shaped.items()})
 
@@ -105,29 +91,25 @@ def as_state(model, state) -> State:
     UsageError: it has other fields, shapes or precision, or values that no step can start from.
     """
     names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
+    margin, transport = model.scheme.margin, model.transport
     if getattr(state, "_fields", None) != names:
         raise UsageError(
             f"Simulation.state: a State of {', '.join(names)} is needed, as state._replace(h=...) gives it"
         )
+    parts = zip(transport.pieces(model.grid.wet, margin), transport.blocks, strict=True)
+    wet = [np.broadcast_to(as_patches(part, margin).on(block.shape), block.shape) for part, block in parts]
     for name, field in zip(names, state, strict=True):
         there = np.shape(field), getattr(field, "dtype", None)
         if there != (shape, dtype):
             raise UsageError(f"Simulation.state: {name} is {there[1]} {there[0]}; needs {dtype} {shape}")
         values = np.asarray(field)
-        bad = ~np.isfinite(values) | ((values <= 0) & wet_of(model) if name == "h" else False)
+        bad = ~np.isfinite(values) | ((values <= 0) & (transport.join(wet) > 0) if name == "h" else False)
         if bad.any():
             row, column = np.argwhere(bad)[0]
             bound = "finite, and above 0 m on water" if name == "h" else "finite"
             place = f"row {row + model.block.y.start}, column {column + model.block.x.start}"
             raise UsageError(f"Simulation.state: {name} must be {bound}, but is {values[row, column]} at {place}")
-    return model.transport.put(jax.tree.map(np.asarray, state))
-
-
-def wet_of(model) -> np.ndarray:
-    """Where there is water on this process's part [y, x]."""
-    margin, transport = model.scheme.margin, model.transport
-    parts = zip(transport.pieces(model.grid.wet, margin), transport.blocks, strict=True)
-    return transport.join([np.broadcast_to(as_patches(wet, margin).on(at.shape), at.shape) for wet, at in parts]) > 0
+    return transport.put(jax.tree.map(np.asarray, state))
 
 
 def carry_with(model, executor, state: State) -> Carry:
@@ -146,11 +128,10 @@ def carry_with(model, executor, state: State) -> Carry:
 
 def require_alike(carry, present: Carry) -> None:
     """Raise UsageError unless a carry can take the place of the present one: same shapes, same precision."""
+
+    def shapes_of(carry: Carry):
+        fields, structure = jax.tree.flatten((carry.state, carry.memory))
+        return structure, [(field.shape, field.dtype) for field in fields]
+
     if not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(present)):
         raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
-
-
-def shapes_of(carry: Carry) -> tuple:
-    """The structure of a carry, with the shapes and the precision of its fields."""
-    fields, structure = jax.tree.flatten((carry.state, carry.memory))
-    return structure, [(field.shape, field.dtype) for field in fields]

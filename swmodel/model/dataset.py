@@ -23,26 +23,22 @@ LONGEST = 8e9
 
 def dataset(model, names=None):
     """The Dataset of a model's present fields on this process's part; see `Simulation.dataset`."""
-    import xarray
-
     names = list(names or model.config.output.fields) if not isinstance(names, str) else [names]
-    config, block, resting = model.config, model.block, static.static_fields(model.config)
+    config, resting, (rows, columns) = model.config, static.static_fields(model.config), indices(model.block)
     there = *derived(model.scheme), *model.scheme.forcing, *resting
     if unknown := [str(name) for name in names if name not in there]:
         raise UsageError(f"dataset: no field {', '.join(unknown)}; there are {', '.join(there)}")
-    rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
-    dry = static.land(config, rows, columns)
+    dry, variables = static.land(config, rows, columns), {}
     moving = model.fields([name for name in names if name not in resting])
-    variables = {}
     for name in names:
         row = resting.get(name) or entry_of(name, config.physics)
-        values = moving[name] if name in moving else static.evaluate(config, name, rows, columns)
-        values = np.broadcast_to(values, block.shape)
-        resting_on = static.ground(config, rows, columns) if static.on_water_only(name) else None
-        on_land = dry[row.location] if name in moving else resting_on
-        values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
-        variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
-    return xarray.Dataset(variables, coordinates(config, block) | moment(model), told_of(config))
+        if name in moving:
+            values, on_land = moving[name], dry[row.location]
+        else:
+            values = np.broadcast_to(static.evaluate(config, name, rows, columns), model.block.shape)
+            on_land = static.ground(config, rows, columns) if static.on_water_only(name) else None
+        variables[name] = field(config, name, row, values, on_land)
+    return made(config, model.block, variables, moment(model))
 
 
 def dataset_of(config, block, fields: dict):
@@ -50,34 +46,41 @@ def dataset_of(config, block, fields: dict):
 
     Depth and coefficients have values on the water outside open sides, too.
     """
-    import xarray
-
-    rows, columns = np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
-    dry = {outside: static.land(config, rows, columns, outside=outside) for outside in (False, True)}
+    dry = {outside: static.land(config, *indices(block), outside=outside) for outside in (False, True)}
     variables: dict[str, tuple] = {}
     for name, values in fields.items():
         row = entry_of(name, config.physics)
         if np.ndim(values):
-            on_land = dry[name in GIVEN and name not in INITIAL][row.location]
-            values = values if on_land is None else np.where(on_land, np.nan, values)
-            variables[name] = (DIMENSIONS[row.location], values, plain(row, config.grid, name))
+            variables[name] = field(config, name, row, values, dry[name in GIVEN and name not in INITIAL][row.location])
         else:
             variables[name] = ((), float(values), {"long_name": row.long_name, "units": row.units})
-    return xarray.Dataset(variables, coordinates(config, block), told_of(config))
+    return made(config, block, variables, {})
 
 
-def plain(row, grid, name: str) -> dict[str, str]:
-    """The attributes of a field that no file holds."""
-    return attributes(row, grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
+def indices(block) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and columns of a process's part."""
+    return np.arange(block.y.start, block.y.stop), np.arange(block.x.start, block.x.stop)
 
 
-def coordinates(config, block) -> dict:
-    """The coordinates of a process's part, as in an output file."""
-    return {
+def field(config, name: str, row, values, on_land) -> tuple:
+    """A variable: dimensions, values that are NaN on land, and the attributes of a field that no file holds."""
+    values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
+    about = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
+    return DIMENSIONS[row.location], values, about
+
+
+def made(config, block, variables: dict, more: dict):
+    """The Dataset, with the coordinates of a process's part and `more`, and the case and the configuration."""
+    import xarray
+
+    coordinates = {
         name: (name, values[span.start : span.stop], about)
         for name, values, about in along_axes(config.grid)
         for span in (block.y if name.startswith("y") else block.x,)
     }
+    title, references = of_case(config)
+    about = {"title": title, "references": references, "configuration_sha256": config_hash(config)}
+    return xarray.Dataset(variables, coordinates | more, about)
 
 
 def moment(model) -> dict:
@@ -88,13 +91,5 @@ def moment(model) -> dict:
         when = np.datetime64(start.isoformat(), unit) + np.timedelta64(round(model.time * parts), unit)
     else:
         when = start + timedelta(seconds=model.time)
-    return {
-        "time": ((), when, {key: TIME[key] for key in ("standard_name", "long_name", "axis")}),
-        "step": ((), model.step, STEP),
-    }
-
-
-def told_of(config) -> dict[str, str]:
-    """The attributes of the whole Dataset: the case and the configuration."""
-    title, references = of_case(config)
-    return {"title": title, "references": references, "configuration_sha256": config_hash(config)}
+    about = {key: TIME[key] for key in ("standard_name", "long_name", "axis")}
+    return {"time": ((), when, about), "step": ((), model.step, STEP)}

@@ -1,27 +1,35 @@
-"""What a run has before it has a state: scheme, transport, and the static fields of this process's block."""
+"""What a run has before it has a state: scheme, transport, and the static fields of this process's block.
+
+Processes of a Python script make sure together that all can start, and do the same.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from ..config import Config, load
+from ..config import Config, ConfigError, load, to_toml
+from ..config.loading.decisive import PYTHON, decisive
 from ..config.loading.load import is_source
 from ..config.loading.own_terms import with_fresh_terms
 from ..config.loading.python_inputs import unhashed
-from ..errors import UsageError
+from ..errors import SetupError, UsageError
 from ..ocean.grid import Grid
 from ..ocean.scheme import Scheme
 from ..parallel.decomposition import parse_layout
-from ..parallel.environment import world
+from ..parallel.environment import RANK, World, world
 from ..parallel.transport import Transport, connect
+from ..parallel.transport.join import mpi_world
+from ..setup.fields.field import Local, table
+from ..setup.fields.python_section import with_python
 from ..setup.setup import Setup, setup_of
-from .agreement import agreed, assembled, gather_of, see_that_same
-from .resolve import for_processes, resolved
+from .resolve import for_processes, layout_of, resolved, transport_for
 from .validate import check
 
 
@@ -61,8 +69,9 @@ def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False)
     UsageError, ConfigError, SetupError: see `Simulation`.
     """
     place = None if alone else world()
-    config = assembled(agreed(place, lambda: loaded(config, place)), gather_of(place))
-    chosen, setup = config.run.executor != "auto", agreed(place, lambda: made(config))
+    allgather = gather_of(place)
+    config = assembled(on_all(allgather, lambda: loaded(config, place)), allgather)
+    chosen, setup = config.run.executor != "auto", on_all(allgather, lambda: made(config))
     if setup.dtype == np.float64:
         jax.config.update("jax_enable_x64", True)
     if scheme:
@@ -88,3 +97,83 @@ def made(config: Config) -> Setup:
     """The Setup of the resolved configuration; one that a command has checked is not checked again."""
     setup = with_fresh_terms(setup_of(unhashed(config)))
     return resolved(setup) if config._checked else check(setup, to_the_end=False)
+
+
+def gather_of(place: World | None) -> Callable:
+    """The allgather, function of a value to those of all, of the processes that mpiexec or srun started.
+
+    The command line joins its own processes, and agrees itself. `place`: None for one process alone.
+    """
+    if place is None or RANK in os.environ or jax.distributed.is_initialized() or find_spec("mpi4py") is None:
+        return lambda value: [value]
+    return mpi_world(place).allgather
+
+
+def on_all(allgather: Callable, function: Callable) -> Any:
+    """What function() returns, where it does on all processes.
+
+    Raises the function's error; where it has none, a UsageError that says which process has.
+    """
+    result = problem = None
+    try:
+        result = function()
+    except Exception as error:
+        problem = error
+    words = allgather(None if problem is None else str(problem) or type(problem).__name__)
+    if problem is not None:
+        raise problem
+    for rank, text in enumerate(words):
+        if text is not None:
+            raise UsageError(f"rank {rank}: {text}")
+    return result
+
+
+def assembled(config, allgather: Callable):
+    """The configuration with `local` parts of fields from each process put together; called by all together."""
+    parts = {name: source for name, source in config.python._sources.items() if isinstance(source, Local)}
+    for rank, names in enumerate(everyone := allgather(sorted(parts))):
+        if wrong := sorted({*names} ^ {*everyone[0]}):
+            raise SetupError(
+                f"fields: {wrong[0]} must be local on all processes; it differs between ranks 0 and {rank}"
+            )
+    if not parts:
+        return config
+    run, python, shape = config.run, config.python, (config.grid.ny, config.grid.nx)
+    transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices)
+    tables = {name: table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
+    return with_python(config, python.fields, python.terms, python._sources | tables, python._terms)
+
+
+def whole(values: np.ndarray, place: str, transport) -> np.ndarray:
+    """The field [ny, nx] of which each process has the values of its part. ConfigError: they are of another shape."""
+    block = transport.block
+
+    def fit():
+        if values.shape != block.shape:
+            part = f"rows {block.y.start} to {block.y.stop - 1} and columns {block.x.start} to {block.x.stop - 1}"
+            raise ConfigError(
+                [f"{place} has shape {values.shape}, the part of this process {block.shape}: {part} of the grid"]
+            )
+
+    on_all(transport.allgather, fit)
+    found = np.empty((block.y.size, block.x.size))
+    for y, x, part in transport.allgather((block.y, block.x, values)):
+        found[y.start : y.stop, x.start : x.stop] = part
+    return found
+
+
+def see_that_same(config, transport) -> None:
+    """Raise SetupError on all processes unless all have the same configuration, fields and terms from Python."""
+    if transport.size == 1:
+        return
+    everyone = transport.allgather(decisive(to_toml(config)))
+    keys = sorted({key for each in everyone for key in each}, key=lambda key: not key.startswith(f"{PYTHON}."))
+    for key in keys:
+        first = everyone[0].get(key, "not there")
+        for rank, each in enumerate(everyone):
+            if (other := each.get(key, "not there")) != first:
+                what = key.replace(f"{PYTHON}.", "what Python gave as ")
+                raise SetupError(
+                    f"the processes differ: {what} is {first} on rank 0 and {other} on rank {rank}; a script gives all "
+                    "processes the same, and random numbers a seed"
+                )

@@ -43,14 +43,14 @@ class Forcing:
     def take(self, step: int, margin: int | None = None) -> dict:
         """The varying Params of this process's blocks that hold from a step on, as `transport.make` makes them.
 
+        InputError: a record is missing or cannot be read.
+
         Args:
             margin: cells around the blocks; None: as many as the model has.
-
-        InputError: a record is missing or cannot be read.
         """
-        margin, last = margin or self.setup.margin, self._records.until(step)
+        margin = margin or self.setup.margin
         taken = self.transport.make(lambda block: self.of(block, margin, step), margin)
-        self.first, self.last = step, last
+        self.first, self.last = step, self._records.until(step)
         return taken
 
     def of(self, block, margin: int, step: int | None = None) -> dict:

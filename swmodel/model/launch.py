@@ -18,7 +18,7 @@ import sys
 import threading
 from pathlib import Path
 
-from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
+from ..errors import INTERNAL, STOPPED, NumericalError, SetupError
 from ..files.restart.folder import candidates
 from ..files.status import ended, finish, write_status
 from ..parallel import environment, spawn
@@ -63,32 +63,8 @@ def find_mpiexec() -> str:
     return found
 
 
-#: Memory that a process holds for itself before it has cells, bytes; 105 MB were measured, with JAX and MPI.
-PROCESS_BYTES = 100e6
-#: Variables that may have processes run on other machines, too: those of batch systems, and lists of hosts.
-MACHINES = (
-    "SLURM_JOB_ID",
-    "PBS_NODEFILE",
-    "LSB_HOSTS",
-    "PE_HOSTFILE",
-    "HYDRA_HOST_FILE",
-    "OMPI_MCA_orte_default_hostfile",
-)
-
-
-def require_room(nproc: int) -> None:
-    """Raise UsageError where all processes will run on this machine, which has not enough memory for them."""
-    wanted, present = nproc * PROCESS_BYTES, environment.total_memory()
-    if wanted > present and not any(name in os.environ for name in MACHINES):
-        raise UsageError(
-            f"{nproc} processes hold at least {wanted / 1e9:.3g} GB without any cells; this machine has "
-            f"{present / 1e9:.3g} GB: take fewer, or start swmodel itself with mpiexec or srun on several machines"
-        )
-
-
 def starter(nproc: int, transport: str = "mpi") -> list[str]:
     """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`."""
-    require_room(nproc)
     if transport == "sharded":
         return [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(nproc)]
     return [find_mpiexec(), "-n", str(nproc)]
@@ -97,12 +73,11 @@ def starter(nproc: int, transport: str = "mpi") -> list[str]:
 def command(nproc: int, directory, *options: str, transport: str = "mpi") -> list[str]:
     """The command that runs the configuration in `directory` on `nproc` processes; `options` are those of `worker`.
 
-    Ranks are not bound to cores: it gains nothing measurable on an idle machine (89 million cell updates per second
-    either way, 360 x 180 cells, two ranks on two cores), while two bound runs at a time would share the same cores.
+    Ranks are not bound to cores: that gains nothing, and two bound runs at a time would share the same cores.
     """
-    worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), shlex.join(["swmodel", *sys.argv[1:]])]
-    worker += options
-    return [*starter(nproc, transport), *worker]
+    typed = shlex.join(["swmodel", *sys.argv[1:]])
+    worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), typed, *options]
+    return starter(nproc, transport) + worker
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
@@ -165,12 +140,9 @@ class Ranks:
 
     def __init__(self, line, nproc, lock=None, keeps=True):
         self.process = start(line, nproc, subprocess.PIPE, pass_fds=[lock.fileno()] if lock else [])
-        self.nproc, self.keeps = nproc, keeps
-        self.ranks = {}
-        self.dead = "a rank"
-        self.culprit, self.killed = "", False
+        self.nproc, self.keeps, self.ranks = nproc, keeps, {}
+        self.dead, self.culprit, self.killed, self.failure = "a rank", "", False, {}
         self.signal, self.insisted = None, False
-        self.failure = {}
 
     @contextlib.contextmanager
     def forward_signals(self):
@@ -178,7 +150,7 @@ class Ranks:
 
         def forward(number, frame):
             self.insisted, self.signal = self.signal is not None, signal.Signals(number)
-            if not self.insisted and (self.keeps or self.ready):
+            if not self.insisted and (self.keeps or len(self.ranks) == self.nproc):
                 self.send_if_ready()
             else:
                 self.send(signal.SIGKILL)
@@ -191,14 +163,9 @@ class Ranks:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    @property
-    def ready(self) -> bool:
-        """Whether all ranks have said that they are there."""
-        return len(self.ranks) == self.nproc
-
     def send_if_ready(self):
         """Pass on the user's signal once all ranks have said that they are there: before, it would be lost."""
-        if self.signal is not None and self.ready:
+        if self.signal is not None and len(self.ranks) == self.nproc:
             self.send(self.signal)
 
     def send(self, number):

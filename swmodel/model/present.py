@@ -20,15 +20,12 @@ from ..ocean.table import FORCING
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
 
-#: State and Grid of a block, NumPy arrays in Patches with a halo, and its shape.
-Block = tuple[Any, Any, tuple[int, int]]
-
 
 class Present:
     """Blocks are made from the state when they are first needed, and kept until the state changes.
 
-    Args:
-        model: a Simulation, or a member of an ensemble; each method is called by all its processes together.
+    A block is its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a Simulation or a
+    member of an ensemble; each method is called by all its processes together.
     """
 
     def __init__(self, model: Any) -> None:
@@ -38,10 +35,10 @@ class Present:
 
     def forget(self) -> None:
         """Drop the blocks, as the state has changed."""
-        self._blocks: list[Block] | None = None
+        self._blocks: list[tuple] | None = None
         self._flows: list[Flow] | None = None
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[tuple]:
         """The blocks of this process, with the current through the faces of open sides."""
         found = self._closed()
         if not self._model.scheme.with_sides:
@@ -61,19 +58,15 @@ class Present:
         model, margin = self._model, self._model.scheme.margin
         return [as_patches(each, margin) for each in model.transport.pieces(model.params, margin)]
 
-    def _closed(self) -> list[Block]:
+    def _closed(self) -> list[tuple]:
         """As `blocks`, but open sides are closed."""
         if self._blocks is None:
-            model, scheme = self._model, self._model.scheme
-            width, margin = scheme.width, scheme.margin
-            states = model.transport.pieces(self._pad(model.carry.state), width)
-            parts = zip(states, model.transport.pieces(model.grid, margin), model.transport.blocks, strict=True)
+            model, transport = self._model, self._model.transport
+            width, margin = model.scheme.width, model.scheme.margin
+            states = transport.pieces(self._pad(model.carry.state), width)
+            parts = zip(states, transport.pieces(model.grid, margin), transport.blocks, strict=True)
             self._blocks = [
-                (
-                    state._make(Patch(field, (-width, -width)) for field in state),
-                    as_patches(grid, margin),
-                    block.shape,
-                )
+                (state._make(Patch(field, (-width, -width)) for field in state), as_patches(grid, margin), block.shape)
                 for state, grid, block in parts
             ]
         return self._blocks

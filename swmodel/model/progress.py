@@ -12,31 +12,23 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Protocol
 
-from ..files.run_folder import HARMONICS, SECTIONS, SPECTRA, STATIONS
+from ..files.run_folder import (
+    CONFIG,
+    DIAGNOSTICS,
+    ENSEMBLE,
+    HARMONICS,
+    OUTPUT,
+    RESTARTS,
+    SECTIONS,
+    SPECTRA,
+    STATIONS,
+    STATUS,
+)
 from ..parallel.environment import LAUNCHED
 
 MARK = "@swmodel "
 HEARTBEAT_SECONDS = 10.0
-
-
-class Reporter(Protocol):
-    """What tells the user of events on rank 0, a context manager."""
-
-    def __enter__(self) -> Reporter:
-        """Begin."""
-
-    def __exit__(self, *error) -> None:
-        """End."""
-
-    def __call__(self, event: dict) -> None:
-        """Tell of an event.
-
-        Args:
-            event: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds, remaining_seconds,
-                for an ensemble member_steps_per_second; or step, steps and words.
-        """
 
 
 def reporter(quiet: bool = False, stream=None) -> Reporter:
@@ -45,7 +37,7 @@ def reporter(quiet: bool = False, stream=None) -> Reporter:
     if LAUNCHED in os.environ:
         return Relay(stream)
     if quiet:
-        return Silent()
+        return Reporter()
     return Bar(stream) if stream.isatty() and os.environ.get("TERM") != "dumb" else Heartbeat(stream)
 
 
@@ -58,10 +50,8 @@ def send(message: dict, stream=None):
 
 def receive(line: str) -> dict | None:
     """The message in a line from a rank; None if the line is ordinary text."""
-    if not line.startswith(MARK):
-        return None
     try:
-        return json.loads(line.removeprefix(MARK))
+        return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else None
     except ValueError:
         return None
 
@@ -73,23 +63,25 @@ def in_two_lines(event: dict) -> tuple[str, str]:
     """
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
+    cells, members = event["cell_updates_per_second"], event.get("member_steps_per_second")
     how_far = [f"step {event['step']}/{event['steps']}", f"day {event['model_seconds'] / 86400:.2f}"]
     if event["remaining_seconds"] is not None:
         how_far.append(f"{datetime.timedelta(seconds=round(event['remaining_seconds']))} left")
-    how = []
-    if event["cell_updates_per_second"]:
-        how.append(f"{event['cell_updates_per_second'] / 1e6:.1f} million cells/s")
-    if event.get("member_steps_per_second"):
-        how.append(f"{event['member_steps_per_second']:.4g} members x steps/s")
-    if event["cfl"] is not None:
-        how.append(f"CFL {event['cfl']:.2f}")
-    if event["energy"] is not None:
-        how.append(f"energy {event['energy']:.4e} J")
-    return "  ".join(how_far), "  ".join(how)
+    how = [
+        f"{cells / 1e6:.1f} million cells/s" if cells else "",
+        f"{members:.4g} members x steps/s" if members else "",
+        f"CFL {event['cfl']:.2f}" if event["cfl"] is not None else "",
+        f"energy {event['energy']:.4e} J" if event["energy"] is not None else "",
+    ]
+    return "  ".join(how_far), "  ".join(filter(None, how))
 
 
-class Silent:
-    """Shows nothing."""
+class Reporter:
+    """What tells the user of events on rank 0, a context manager; this one shows nothing.
+
+    An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
+    remaining_seconds, for an ensemble member_steps_per_second; or step, steps and words.
+    """
 
     def __enter__(self):
         return self
@@ -101,7 +93,7 @@ class Silent:
         pass
 
 
-class Relay(Silent):
+class Relay(Reporter):
     """Hands events on to the launcher."""
 
     def __init__(self, stream):
@@ -111,7 +103,7 @@ class Relay(Silent):
         send(event, self.stream)
 
 
-class Heartbeat(Silent):
+class Heartbeat(Reporter):
     """Prints the first and the last event, those in words, and of the others one every ten seconds."""
 
     def __init__(self, stream, clock=time.monotonic):
@@ -124,7 +116,7 @@ class Heartbeat(Silent):
             print("  ".join(in_two_lines(event)).rstrip(), file=self.stream, flush=True)
 
 
-class Bar(Silent):
+class Bar(Reporter):
     """Draws a bar that fills with the steps done; without colours where NO_COLOR is set."""
 
     def __init__(self, stream):
@@ -155,16 +147,23 @@ def workers(nproc: int, devices: int) -> str:
 
 
 def summary(status: dict, directory) -> str:
-    """Which files a finished run has written, how long it took, how fast it was, and what to type next."""
-    py, px = status["layout"]
-    processes = workers(status["nproc"], status.get("devices", 1)) + (f" ({py}x{px} blocks)" if py * px > 1 else "")
-    others = "".join(
-        f"{name}, " for name in (SPECTRA, STATIONS, SECTIONS, HARMONICS) if (Path(directory) / name).is_file()
-    )
+    """Which files a run or an ensemble has written, how long it took, how fast it was, and what to type next."""
+    there = [name for name in (SPECTRA, STATIONS, SECTIONS, HARMONICS) if (Path(directory) / name).is_file()]
+    files, target, members = [OUTPUT, DIAGNOSTICS, *there], Path(directory), ""
+    speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
+    if "members" in status:
+        files, target, members = (
+            [ENSEMBLE, "ensemble.png", RESTARTS],
+            target / ENSEMBLE,
+            f"{status['members']} members, ",
+        )
+        speed = f"{status['member_steps_per_second']:.4g} members x steps"
+    (py, px), devices = status["layout"], status.get("devices", 1)
+    blocks = f" ({py}x{px} blocks)" if py * px > 1 else ""
     return (
-        f"{directory}: output.nc, diagnostics.nc, {others}config.toml, status.json\n"
-        f"{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in {status['wall_seconds']:.1f} s, "
-        f"of which compilation {status['compile_seconds']:.1f} s\n"
-        f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates per second on {processes}\n"
-        f"Next: swmodel plot {directory}"
+        f"{directory}: {', '.join([*files, CONFIG, STATUS])}\n"
+        f"{members}{status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in "
+        f"{status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s\n"
+        f"{speed} per second on {workers(status['nproc'], devices)}{blocks}\n"
+        f"Next: swmodel plot {target}"
     )

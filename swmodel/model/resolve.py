@@ -15,6 +15,10 @@ from ..config.options.run import outdated
 from ..errors import ConfigError
 from ..executors.native import REMEDY, native_missing, unable
 from ..parallel import environment
+from ..parallel.decomposition import LayoutError, parse_layout
+from ..setup.checks.extremes import survey
+from ..setup.checks.stability import automatic_dt
+from ..setup.fields.netcdf_input import InputError
 from ..setup.setup import Setup, setup_of
 
 SECONDS_PER_DAY = 86400.0
@@ -35,9 +39,6 @@ def resolved(setup: Setup, extremes=None) -> Setup:
 
     Fields that terms add to the state are added to the output fields if these are the case's own. The time step follows
     from the CFL number of the initial state; steps = days / dt, rounded, at least one.
-
-    Args:
-        extremes: of its fields, where the caller has surveyed them.
 
     ConfigError: the processes do not fit, or the initial state, of which the time step follows, cannot be used.
     """
@@ -73,19 +74,12 @@ def transport_for(run) -> str:
 
 def layout_of(setup: Setup) -> tuple[int, int]:
     """The layout (py, px) of the configuration, or the best one. ConfigError: the processes do not fit."""
-    from ..parallel.decomposition import LayoutError, parse_layout
-
     run = setup.config.run
+    several, words = ("devices", "devices") if run.devices > 1 else ("nproc", "processes")
     try:
-        return parse_layout(
-            run.layout,
-            run.blocks,
-            *setup.shape,
-            setup.scheme.width,
-            "devices" if run.devices > 1 else "processes",
-        )
+        return parse_layout(run.layout, run.blocks, *setup.shape, setup.scheme.width, words)
     except LayoutError as error:
-        key = "layout" if run.layout else "devices" if run.devices > 1 else "nproc"
+        key = "layout" if run.layout else several
         raise ConfigError([f"run.{key}: {error}"]) from None
 
 
@@ -117,11 +111,7 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 
 def initial_dt(setup: Setup, extremes=None) -> float:
-    """The time step that follows from `time.cfl`, a round number, s; see `resolve`."""
-    from ..setup.checks.extremes import survey
-    from ..setup.checks.stability import automatic_dt
-    from ..setup.fields.netcdf_input import InputError
-
+    """The time step that follows from `time.cfl`, a round number, s."""
     try:
         extremes = extremes or survey(setup)
     except InputError as error:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeAlias
 
 from ..files.output import Diagnostics, Output, Sections, Spectra, Stations, tidal_constants
 from ..files.output.continuation import require_intact
@@ -14,10 +13,7 @@ from ..files.schedule import Schedule
 from ..ocean.table import maxima_of
 from ..setup.positions.crossings import crossings
 from ..setup.positions.gauges import gauges
-from .accumulators import Accumulators, Extremes, Harmonics, Series
-
-#: A context in which the records of a run are written.
-Opened: TypeAlias = AbstractContextManager["Results"]
+from .accumulators import NO_ACCUMULATORS, Accumulators, Extremes, Harmonics, Series
 
 #: The files of a run, in the order in which they are made.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}
@@ -26,9 +22,78 @@ FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: S
 PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sections_every_steps")}
 
 
+class Results:
+    """Base of what writes the records of a model, by `write()`, from its present step on.
+
+    All processes call the methods, which raise FilesError on all.
+
+    Attributes:
+        files, schedules: the open files, and when their records are due, by name.
+        accumulators: what is kept of the states after each step.
+        numbers: `cfl` and `energy` of the latest record, for the progress display.
+    """
+
+    def __init__(self, model, files: dict, schedules: dict[str, Schedule]):
+        self.model, self.files, self.schedules, self.first = model, files, schedules, model.step
+        self.accumulators, self.numbers = NO_ACCUMULATORS, {}
+
+    def due(self) -> list[str]:
+        """The files whose records are due at the present step; at the first step all are."""
+        step = self.model.step
+        return [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
+
+    def next(self, step: int) -> int:
+        """The first step after `step` at which a record is due; series at places need no stop."""
+        return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in PLACES)
+
+    def flush(self) -> None:
+        """Make all records so far durable."""
+        for file in self.files.values():
+            file.flush()
+
+
+class ResultsOfRun(Results):
+    """The records of a Simulation; `files`: the open ones of FILES."""
+
+    def __init__(self, simulation, files, directory: Path, command_line: str):
+        super().__init__(simulation, files, schedules(simulation.config))
+        self.directory, self.command_line = directory, command_line
+        output, self.series = simulation.config.output, {}
+        for name, (places, every) in PLACES.items():
+            if name in files:
+                self.series[name] = Series(simulation, places(simulation.setup), getattr(output, every), files[name])
+        self.harmonics = Harmonics(simulation) if output.harmonics else None
+        fields = [simulation.means(output.means) if output.means else None]
+        fields += [Extremes(simulation) if maxima_of(output) else None, self.harmonics]
+        self.accumulators = Accumulators([*self.series.values(), *filter(None, fields)])
+        restart = simulation.restart
+        for each in self.accumulators:
+            each.begin(restart.kept if restart and restart.step == simulation.step else {})
+
+    def write(self) -> None:
+        model, due = self.model, self.due()
+        if OUTPUT in due:
+            fields = model.fields(model.config.output.fields) | self.accumulators.record()
+            self.files[OUTPUT].write(model.step, model.time, fields)
+            if self.schedules[OUTPUT].regular(model.step):
+                for each in self.accumulators:
+                    each.next_record()
+        for name, series in self.series.items():
+            if name in due and model.step == self.first:  # those of later steps are recorded in the loop
+                series.write_present()
+        if DIAGNOSTICS in due:
+            self.numbers = model.diagnostics()
+            self.files[DIAGNOSTICS].write(model.step, model.time, self.numbers)
+        if SPECTRA in due:
+            self.files[SPECTRA].write(model.step, model.time, model.spectra())
+        if self.harmonics and model.step == model.config.run.steps:
+            found, path = self.harmonics.constants(), self.directory / HARMONICS
+            tidal_constants.write(path, model.config, model.transport, found, self.command_line)
+
+
 @contextmanager
 def opened(simulation, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of a simulation; its end closes the files. See `run.Model.results`."""
+    """A context with the Results of a simulation; its end closes the files. See `Model.results`."""
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     names = [name for name in FILES if name in schedules(config)]
     keep = keepers(simulation) if resume else {}
@@ -39,60 +104,7 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
             name: stack.enter_context(FILES[name](directory / name, config, transport, command_line, keep.get(name)))
             for name in names
         }
-        yield Results(simulation, files, directory, command_line)
-
-
-class Results:
-    """The records of a run from the present step on; see `run.Results`. `files`: the open ones of FILES."""
-
-    def __init__(self, simulation, files, directory: Path, command_line: str):
-        self.directory, self.command_line = directory, command_line
-        self.simulation, self.files, self.first = simulation, files, simulation.step
-        output, self.numbers = simulation.config.output, {}
-        self.schedules = schedules(simulation.config)
-        self.series = {name: self._series(name) for name in PLACES if name in files}
-        self.harmonics = Harmonics(simulation) if output.harmonics else None
-        fields = [simulation.means(output.means) if output.means else None]
-        fields += [Extremes(simulation) if maxima_of(output) else None, self.harmonics]
-        self.accumulators = Accumulators([*self.series.values(), *filter(None, fields)])
-        restart = simulation.restart
-        self.accumulators.begin(restart.kept if restart and restart.step == simulation.step else {})
-
-    def _series(self, name: str) -> Series:
-        """The Series of a file."""
-        simulation, (places, every) = self.simulation, PLACES[name]
-        found, steps = places(simulation.setup), getattr(simulation.config.output, every)
-        return Series(simulation, found, steps, self.files[name])
-
-    def write(self) -> None:
-        """Write the records that are due at the present step; at the first step all are."""
-        simulation, step = self.simulation, self.simulation.step
-        due = [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
-        if OUTPUT in due:
-            fields = simulation.fields(simulation.config.output.fields) | self.accumulators.record()
-            self.files[OUTPUT].write(step, simulation.time, fields)
-            if self.schedules[OUTPUT].regular(step):
-                self.accumulators.next_record()
-        for name, series in self.series.items():
-            if name in due and step == self.first:  # those of later steps are recorded in the loop
-                series.write_present()
-        if DIAGNOSTICS in due:
-            self.numbers = simulation.diagnostics()
-            self.files[DIAGNOSTICS].write(step, simulation.time, self.numbers)
-        if SPECTRA in due:
-            self.files[SPECTRA].write(step, simulation.time, simulation.spectra())
-        if self.harmonics and step == simulation.config.run.steps:
-            found, path = self.harmonics.constants(), self.directory / HARMONICS
-            tidal_constants.write(path, simulation.config, simulation.transport, found, self.command_line)
-
-    def next(self, step: int) -> int:
-        """The first step after `step` at which a record is due; series at places need no stop."""
-        return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in PLACES)
-
-    def flush(self) -> None:
-        """Make all records so far durable."""
-        for file in self.files.values():
-            file.flush()
+        yield ResultsOfRun(simulation, files, directory, command_line)
 
 
 def schedules(config) -> dict[str, Schedule]:

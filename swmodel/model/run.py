@@ -5,27 +5,29 @@ One loop serves a run and an ensemble: both are a Model.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
 from ..config import Config
-from ..errors import STOPPED, exit_code, file_errors
-from ..files import run_folder
-from ..files.restart.folder import path_of, set_aside
+from ..errors import STOPPED, UsageError, exit_code, file_errors
+from ..files import lock, run_folder
+from ..files.restart.folder import choose, compare, path_of, set_aside
 from ..files.restart.restarts import Restarts
 from ..files.status import write_status
-from ..ocean.state import Carry, State
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop, stopped
-from ..parallel.transport import Transport
 from .accumulators import NO_ACCUMULATORS, Accumulators
 from .calls import Calls
-from .health import Health
+from .forcing import Forcing
+from .validate import require_length
+
+log = logging.getLogger(__name__)
 
 #: Wall-clock seconds between two looks at the clock, the state's health and the signals, with a line of progress.
 CHUNK_SECONDS = 0.5
@@ -35,30 +37,11 @@ LEAST_CHUNKS = 2
 NONE = Calls()
 
 
-class Results(Protocol):
-    """What a model writes besides restarts. All methods are called by all processes together, and raise FilesError on
-    all.
+class Model:
+    """Base of what the time loop computes, a Simulation or Members of an ensemble; all processes call it together.
 
-    Attributes:
-        accumulators: what is kept of the states after each step.
-        numbers: `cfl` and `energy` of the latest record, for the progress display.
-    """
-
-    accumulators: Accumulators
-    numbers: dict[str, float]
-
-    def write(self) -> None:
-        """Write the records that are due at the model's present step; at its first step all are."""
-
-    def next(self, step: int) -> int:
-        """The first step after `step` at which a record is due."""
-
-    def flush(self) -> None:
-        """Make all records so far durable."""
-
-
-class Model(Protocol):
-    """What the time loop computes: a Simulation, or the Members of an ensemble. Made by all processes together.
+    A subclass has `_exchange()`, which takes the coefficients that hold at the present step; `_advance(steps,
+    accumulators)`; `get`, arrays as NumPy arrays of this process; `results` (`results.opened`); and `health`.
 
     Attributes:
         config: that of the run.
@@ -66,44 +49,47 @@ class Model(Protocol):
         carry: that of the executor, on the devices; an ensemble has an axis of members first.
         state: its fields on this process, NumPy arrays [y, x], those of an ensemble [members, y, x].
         restart: the `files.restart.read.Loaded` that the model comes from; None: it comes from its initial state.
-        step: steps taken; `first_step` of them before this object was made.
-        dt, time: time step and model time, s.
+        first_step: steps taken before this object was made.
+        dt: time step, s.
         begun: when the construction began, on the clock time.perf_counter.
-        compile_seconds, loop_seconds: time spent on compilation and on steps.
+        compile_seconds: time spent on compilation.
     """
 
-    config: Config
-    transport: Transport
-    carry: Carry
-    state: State
-    restart: Any
-    step: int
-    first_step: int
     dt: float
-    time: float
-    begun: float
-    compile_seconds: float
-    loop_seconds: float
+    _forcing: Forcing
+    _step = 0
+    _loop_seconds = 0.0
+
+    @property
+    def step(self) -> int:
+        """Steps taken."""
+        return self._step
+
+    @property
+    def time(self) -> float:
+        """Model time, s."""
+        return self._step * self.dt
+
+    @property
+    def loop_seconds(self) -> float:
+        """Time spent on steps, s."""
+        return self._loop_seconds
 
     def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute time steps, each of which the accumulators add."""
+        """Compute time steps, each of which the accumulators add; the caller looks at the state afterwards."""
+        begin, last = time.perf_counter(), self._step + steps
+        while self._step < last:
+            if not self._forcing.holds(self._step):
+                self._exchange()
+            some = self._forcing.until(last) - self._step
+            with self._forcing.ahead():
+                self._advance(some, accumulators)
+            self._step += some
+        self._loop_seconds += time.perf_counter() - begin
 
     def noted(self) -> str:
         """What a restart file notes of records in time (`setup.fields.noted`); called by all processes together."""
-
-    def get(self, tree):
-        """Arrays of a carry or of means, as NumPy arrays of this process."""
-
-    def results(self, directory, command_line: str = "", resume: bool = False) -> AbstractContextManager[Results]:
-        """A context with the Results that write into a run folder; its end closes the files.
-
-        Args:
-            command_line: recorded in the files' history.
-            resume: go on with the files of the run that wrote the restart file.
-        """
-
-    def health(self, directory=None) -> Health:
-        """The Health of the model; `directory` is where a blow-up leaves its state."""
+        return self._forcing.noted(self._step)
 
 
 def on_first(transport, function):
@@ -118,6 +104,42 @@ def on_first(transport, function):
     if problem is not None:
         raise problem
     return result
+
+
+def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
+    """Run a model into a folder that no other run holds, as the command line does; see `Simulation.run`."""
+    require_length(model.config)
+    if model.step > model.config.run.steps:
+        raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
+    with contextlib.ExitStack() as stack:
+        resume = on_first(model.transport, lambda: take(stack, model, Path(directory), force))
+        if resume:
+            calls.wanted |= Counter(model.restart.config.python.calls)
+        if not resume or model.step < model.config.run.steps:
+            run(model, directory, progress, resume=resume, calls=calls)
+        elif model.transport.rank == 0:
+            log.warning("%s: step %d is reached already; more run.steps prolong the run", directory, model.step)
+
+
+def take(stack, model, directory: Path, force: bool) -> bool:
+    """Hold the folder until the context `stack` ends; whether the model goes on with the run in it.
+
+    It does if it comes from a restart file of that run and has not been advanced since. After an error the folder is as
+    it was.
+    """
+    resume = model.restart is not None and model.step == model.restart.step
+    resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTARTS).resolve()
+    if resume and force:
+        raise UsageError(
+            f"{directory} holds the run that this Simulation goes on with; leave out force=True, or give another folder"
+        )
+    run_folder.check_vacant(directory, force or resume, run_folder.PYTHON)
+    stack.enter_context(lock.held(directory))
+    run_folder.check_vacant(directory, force or resume, run_folder.PYTHON, held=True)  # another run may just have ended
+    if resume:
+        restart, _ = choose(directory, Path(model.restart.path).name)
+        compare(model.config, restart)
+    return resume
 
 
 def run(
@@ -138,7 +160,6 @@ def run(
         progress: called on rank 0 with a dict after each chunk of steps (see `event`).
         command_line: recorded in the files' history.
         resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
-        calls: functions to call on the way.
     """
     directory = Path(directory)
     calls.agree(model)
@@ -147,7 +168,7 @@ def run(
     state, code, message, peak = "completed", 0, "", None
     try:
         with Stop(model.config.run.walltime, LEAST_CHUNKS) as stop:
-            reason = _loop(model, config, directory, progress, (command_line, resume), stop, calls)
+            reason = _loop(model, config, directory, progress, command_line, resume, stop, calls)
         peak = int(model.transport.reduce(np.asarray(peak_memory()), "max"))
         if reason:
             own = config.python.calls or config.python.terms
@@ -175,14 +196,10 @@ def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
         run_folder.write_config(directory, config)
 
 
-def _loop(model: Model, config: Config, directory: Path, progress, options, stop: Stop, calls: Calls) -> str | None:
-    """Run to the end, or until asked to stop, and return the reason.
-
-    Args:
-        config: as the run records it.
-        options: command_line and resume.
-    """
-    command_line, resume = options
+def _loop(
+    model: Model, config: Config, directory: Path, progress, command_line: str, resume: bool, stop: Stop, calls: Calls
+) -> str | None:
+    """Run to the end, or until asked to stop, and return the reason; `config` is as the run records it."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
     restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
@@ -196,7 +213,12 @@ def _loop(model: Model, config: Config, directory: Path, progress, options, stop
                 results.write()
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
-            reason = make_calls(calls, model, health) if step > first else ""  # those of the first step have been made
+            reason = None
+            if calls and step > first:  # those of the first step have been made
+                before = model.carry
+                reason = calls.make(model)
+                if transport.any(model.carry is not before):
+                    health.begin()  # what a function has set is no blow-up
             reason = reason or (stop.reason(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
@@ -204,80 +226,54 @@ def _loop(model: Model, config: Config, directory: Path, progress, options, stop
             if step == steps or reason:
                 return reason
             most = model.config.run.check_every_steps or chunk
-            due = min(results.next(step), restarts.next(step), calls.next(step))
-            advance(model, results, min(due, step + min(chunk, most)))
+            last = min(results.next(step), restarts.next(step), calls.next(step), step + min(chunk, most))
+            while (step := model.step) < last:
+                model.take_steps(results.accumulators.until(last) - step, results.accumulators)
+                results.accumulators.collect()
             health.check()
             each = model.loop_seconds / (model.step - model.first_step)
             chunk, overdue = transport.broadcast((max(1, int(CHUNK_SECONDS / each)), restarts.overdue()))
 
 
-def make_calls(calls: Calls, model: Model, health: Health) -> str:
-    """See `Calls.make`; what a function has set is no blow-up: health begins anew with it."""
-    if not calls:
-        return ""
-    before = model.carry
-    reason = calls.make(model)
-    if model.transport.any(model.carry is not before):
-        health.begin()
-    return reason
-
-
-def advance(model: Model, results: Results, last: int) -> None:
-    """Have the model take steps up to `last`, and collect what is accumulated on the way."""
-    while (step := model.step) < last:
-        model.take_steps(results.accumulators.until(last) - step, results.accumulators)
-        results.accumulators.collect()
-
-
-def speed(model: Model) -> float:
-    """Cell updates per second of the time loop so far, of all members together, without compilation and writing."""
-    cells = model.config.grid.nx * model.config.grid.ny * members_of(model)
+def speeds(model: Model) -> dict[str, float]:
+    """Cell updates per second of the time loop so far, without compilation and writing; for an ensemble also members
+    times steps per second.
+    """
+    cells, members = model.config.grid.nx * model.config.grid.ny, model.transport.block.members.size
     steps = model.step - model.first_step
-    return steps * cells / model.loop_seconds if model.loop_seconds else 0.0
-
-
-def members_of(model: Model) -> int:
-    """How many runs are computed together: 1, or the members of an ensemble."""
-    return model.transport.block.members.size
-
-
-def of_members(model: Model) -> dict:
-    """The speed of an ensemble: members times steps per second."""
-    return {"member_steps_per_second": speed(model) / (model.config.grid.nx * model.config.grid.ny)}
+    each = steps * members / model.loop_seconds if model.loop_seconds else 0.0
+    return {"cell_updates_per_second": each * cells} | ({"member_steps_per_second": each} if members > 1 else {})
 
 
 def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
     """What a progress display shows: steps, times, speed, and the latest CFL number and energy."""
     step, steps = model.step, model.config.run.steps
     done = step - model.first_step
-    known = {
+    return {
         "step": step,
         "steps": steps,
         "model_seconds": model.time,
-        "cell_updates_per_second": speed(model),
         "cfl": numbers.get("cfl"),
         "energy": numbers.get("energy"),
         "wall_seconds": wall_seconds,
         "remaining_seconds": wall_seconds * (steps - step) / done if done else None,
-    }
-    return known | (of_members(model) if members_of(model) > 1 else {})
+    } | speeds(model)
 
 
 def status(model: Model, wall_seconds: float) -> dict:
     """What status.json says, apart from how the run ended."""
-    run = model.config.run
-    known = {
+    run, members = model.config.run, model.transport.block.members.size
+    return {
         "steps": model.step,
         "model_seconds": model.time,
         "wall_seconds": wall_seconds,
         "compile_seconds": model.compile_seconds,
-        "cell_updates_per_second": speed(model),
         "nproc": model.transport.size,
         "devices": run.devices,
         "layout": [int(parts) for parts in (run.layout or "1x1").split("x")],
         "executor": run.executor,
         "transport": model.transport.name,
         "dtype": run.dtype,
+        **({"members": members} if members > 1 else {}),
+        **speeds(model),
     }
-    members = members_of(model)
-    return known | ({"members": members} | of_members(model) if members > 1 else {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -29,11 +29,10 @@ from .dataset import dataset
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
-from .health.energy import max_forcing
 from .present import Present
 from .progress import reporter
-from .results import Opened, opened
-from .run_folder_guard import take_and_run
+from .results import Results, opened
+from .run import Model, take_and_run
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 LOOK_EVERY = 50
 
 
-class Simulation:
+class Simulation(Model):
     """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
 
     What is computed follows from the configuration, so attributes cannot be set; for the state, `state` and `carry`
@@ -90,8 +89,8 @@ class Simulation:
         parts = domain(lambda: configured(config, overrides, fields, terms, restart))
         self.setup, self.transport, self.grid, self._params = parts
         self.config, self.scheme, self.dt = parts.config, parts.scheme, parts.setup.dt
-        self._forcing, self._max_forcing = Forcing(self.setup, self.transport), np.zeros(3)
-        self.block, self._loop_seconds, self._unseen = self.transport.block, 0.0, 0
+        self._forcing = Forcing(self.setup, self.transport)
+        self.block, self._unseen = self.transport.block, 0
         self._calls, self._present = Calls(self.config.python.calls), Present(self)
         self._executor: Executor = EXECUTORS[self.config.run.executor](*parts, **options)
         self.restart: Loaded | None = None
@@ -102,7 +101,8 @@ class Simulation:
             self.carry = self._executor.resume(found.carry)
             self.restart = found._replace(carry=None)  # the first step uses it up
         self.first_step = self.step
-        self._exchange()
+        if not self._forcing.holds(self.step):
+            self._exchange()
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -110,7 +110,12 @@ class Simulation:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._complete and name not in ("carry", "state") and not name.startswith("_"):
-            raise UsageError(change.refusal(name, hasattr(self, name)))
+            if not hasattr(self, name):
+                raise UsageError(f"Simulation has no attribute {name} that could be set; `state` and `carry` can be")
+            raise UsageError(
+                f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
+                'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
+            )
         super().__setattr__(name, value)
 
     @classmethod
@@ -150,21 +155,6 @@ class Simulation:
     def params(self) -> dict:
         """Coefficients on the devices; of those that vary in time what `ocean.records` says, as it holds now."""
         return self._params
-
-    @property
-    def step(self) -> int:
-        """Steps taken."""
-        return self._step
-
-    @property
-    def time(self) -> float:
-        """Model time, s."""
-        return self.step * self.dt
-
-    @property
-    def loop_seconds(self) -> float:
-        """Time spent on steps, s."""
-        return self._loop_seconds
 
     @property
     def carry(self) -> Carry:
@@ -207,32 +197,13 @@ class Simulation:
         """Fields of jitted programs as NumPy arrays of this process's block."""
         return self.transport.get(tree)
 
-    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute `steps` time steps, and leave it to the caller to look at the state, as the time loop does."""
-        begin, last = time.perf_counter(), self._step + steps
-        while self._step < last:
-            self._exchange()
-            some = self._forcing.until(last) - self._step
-            with self._forcing.ahead():
-                self._carry = accumulators.advance(self._executor, self._carry, some)
-            self._step += some
-        self._loop_seconds += time.perf_counter() - begin
+    def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
+        self._carry = accumulators.advance(self._executor, self._carry, steps)
         self._present.forget()
 
     def _exchange(self) -> None:
-        """Have the coefficients that hold at the present step."""
-        if not self._forcing.holds(self._step):
-            self._max_forcing = self.max_forcing()
-            self._params |= self._forcing.take(self._step)
-            self._executor.exchange(self._params, self._forcing.of)
-
-    def noted(self) -> str:
-        """See `run.Model`."""
-        return self._forcing.noted(self.step)
-
-    def max_forcing(self) -> np.ndarray:
-        """`health.energy.max_forcing` on this process's part, the largest so far."""
-        return np.maximum(self._max_forcing, max_forcing(self))
+        self._params |= self._forcing.take(self._step)
+        self._executor.exchange(self._params, self._forcing.of)
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Have function(model) called after each interval of model time, by all processes together.
@@ -317,12 +288,12 @@ class Simulation:
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
         return Mean(self, names)
 
-    def health(self, directory: Path | None = None) -> Health:
-        """The Health of this run, for the time loop; `directory` is where a blow-up leaves its state."""
+    def health(self, directory: Place | None = None) -> Health:
         return Health(self, directory)
 
-    def results(self, directory: Path, command_line: str = "", resume: bool = False) -> Opened:
-        """A context with the Results of this run, for the time loop (see `run.Model`)."""
+    def results(
+        self, directory: Place, command_line: str = "", resume: bool = False
+    ) -> AbstractContextManager[Results]:
         return opened(self, directory, command_line, resume)
 
     def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:

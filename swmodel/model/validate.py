@@ -36,25 +36,25 @@ STATES = 4
 #: Most values of records in time that are read before a run, about two seconds' worth.
 EXAMINED = 10**8
 
-#: Steps are counted in 32 bits.
+#: Most steps that a carry can count: its step is an int32.
 MOST_STEPS = 2**31 - 1
 
 
-def check_config(config: Config, to_the_end: bool = True) -> Config:
-    """The resolved configuration, once nothing is found that would make the run fail.
+def check_config(config: Config) -> Config:
+    """The resolved configuration of a run that goes to its end. ConfigError: everything that is wrong at once.
 
-    All commands and `domain` call it. It leaves the folder for the results and the launcher to the commands.
-    ConfigError: everything that is wrong at once.
+    All commands call it. It leaves the folder for the results and the launcher to them.
+    """
+    return check(setup_of(config), to_the_end=True).config
+
+
+def check(setup: Setup, to_the_end: bool) -> Setup:
+    """The resolved Setup, once nothing is found that would make the run fail. ConfigError: all that is wrong.
 
     Args:
         to_the_end: whether the run will go to its end unattended: then it has a length, and the values of records in
             time are read now. A script may take as many steps as it likes, and sees when a record is reached.
     """
-    return check(setup_of(config), to_the_end).config
-
-
-def check(setup: Setup, to_the_end: bool) -> Setup:
-    """See `check_config`: the resolved Setup."""
     config = setup.config
     problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if to_the_end else []
@@ -63,7 +63,7 @@ def check(setup: Setup, to_the_end: bool) -> Setup:
     problems += obstacles
     if not obstacles:
         found, wrong = values_of(setup)
-        problems += wrong or check_fields(config, found)
+        problems += wrong or [*check_places(config), *check_transforms(config, found), *check_dt(config, found)]
     if not problems:
         setup = resolved(setup, found)
         problems = list(check_records(setup, to_the_end))
@@ -79,23 +79,19 @@ def check_processes(setup: Setup) -> Iterator[str]:
         layout_of(setup)
     except ConfigError as error:
         yield from error.problems
-    if run.nproc > 1 and run.executor == "reference":
-        yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
-    yield from check_devices(run)
+    if run.executor == "reference":
+        if run.nproc > 1:
+            yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
+        if run.devices > 1 or run.transport == "sharded":
+            yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
     if run.executor == "native" and native_missing():
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
     elif run.executor == "native" and unable(setup):
         yield f"run.executor: {unable(setup)}; use xla"
-    if run.nproc > 1 and run.transport == "serial":
-        yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
-
-
-def check_devices(run) -> Iterator[str]:
-    """Whether the transport serves the devices that are asked for."""
     if run.transport in ("serial", "mpi") and run.devices > 1:
         yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
-    if (run.devices > 1 or run.transport == "sharded") and run.executor == "reference":
-        yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
+    if run.transport == "serial" and run.nproc > 1:
+        yield f"run.transport: serial connects one process, not {run.nproc}; use mpi"
 
 
 def check_memory(setup: Setup) -> Iterator[str]:
@@ -112,29 +108,20 @@ def check_memory(setup: Setup) -> Iterator[str]:
 
 def check_options(config: Config) -> Iterator[str]:
     """Options that contradict each other, of the equations and of the analysis of tides."""
-    yield from check_physics(config)
-    yield from tidal_analysis.problems(config)
-
-
-def check_physics(config: Config) -> Iterator[str]:
-    """Options that contradict each other."""
-    if config.grid.periodic_y and config.physics.beta != 0:
+    physics = config.physics
+    if config.grid.periodic_y and physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
-    yield from check_gravity(config.physics)
-    for term in TERMS.values():
-        yield from term.problems(config) if term.problems else ()
-
-
-def check_gravity(physics) -> Iterator[str]:
-    """Whether gravity is below that of the planet where it is reduced, and the latter is given nowhere else."""
-    full, unit = physics.full_gravity, "m s-2"
+    full = physics.full_gravity
     if physics.reduced_gravity and physics.gravity >= full:
         yield (
-            f"physics.gravity: must be below physics.full_gravity, {full:g} {unit}, not {physics.gravity:g} {unit}, "
+            f"physics.gravity: must be below physics.full_gravity, {full:g} m s-2, not {physics.gravity:g} m s-2, "
             "where physics.reduced_gravity is true; false is for water over a sea floor"
         )
     if not physics.reduced_gravity and full != type(physics).model_fields["full_gravity"].default:
-        yield f"physics.full_gravity: {full:g} {unit} has no effect unless physics.reduced_gravity is true"
+        yield f"physics.full_gravity: {full:g} m s-2 has no effect unless physics.reduced_gravity is true"
+    for term in TERMS.values():
+        yield from term.problems(config) if term.problems else ()
+    yield from tidal_analysis.problems(config)
 
 
 def check_length(config: Config) -> Iterator[str]:
@@ -156,12 +143,12 @@ def check_calls(config: Config) -> Iterator[str]:
 
 def check_output(setup: Setup) -> Iterator[str]:
     """Whether each output field is named once, and is one of the run."""
-    config, scheme = setup.config, setup.scheme
+    output = setup.config.output
+    for name in sorted({*FORCING} - {*setup.scheme.forcing}):
+        if name in output.fields:
+            yield f"output.fields: there is no {name} in this run: neither the case nor [input] gives any"
     for key in ("fields", "means", "maxima"):
-        for name in sorted({*FORCING} - {*scheme.forcing}) if key == "fields" else ():
-            if name in config.output.fields:
-                yield f"output.fields: there is no {name} in this run: neither the case nor [input] gives any"
-        for name, count in repeated(getattr(config.output, key)):
+        for name, count in repeated(getattr(output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'
 
 
@@ -180,12 +167,13 @@ def check_files(config: Config) -> Iterator[str]:
                 yield str(error)
 
 
-def check_records(setup: Setup, values: bool = True) -> Iterator[str]:
+def check_records(setup: Setup, values: bool) -> Iterator[str]:
     """Whether the records of coefficients that vary cover the run, and have values on water.
 
     Of many only the first and the last one are read before the run; none without `values`.
     """
     config, (ny, nx) = setup.config, setup.shape
+    rows = max(1, CELLS // nx)
     for name in setup.scheme.varying:
         try:
             of = field_of(config, name)
@@ -193,15 +181,10 @@ def check_records(setup: Setup, values: bool = True) -> Iterator[str]:
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
             for number in some if values else ():
-                for row in range(0, ny, max(1, CELLS // nx)):
-                    record(config, name, number, np.arange(row, min(ny, row + max(1, CELLS // nx))), np.arange(nx), of)
+                for row in range(0, ny, rows):
+                    record(config, name, number, np.arange(row, min(ny, row + rows)), np.arange(nx), of)
         except InputError as error:
             yield str(error)
-
-
-def check_fields(config: Config, extremes: Extremes) -> list[str]:
-    """Whether the positions and transforms suit the fields, and the time step is stable for them."""
-    return [*check_places(config), *check_transforms(config, extremes), *check_dt(config, extremes)]
 
 
 def check_places(config: Config) -> Iterator[str]:
@@ -211,11 +194,6 @@ def check_places(config: Config) -> Iterator[str]:
         yield from crossings.problems(config)
     except InputError as error:
         yield str(error)
-
-
-def check_values(setup: Setup) -> list[str]:
-    """Whether the run can start from its fields."""
-    return values_of(setup)[1]
 
 
 def values_of(setup: Setup) -> tuple[Extremes | None, list[str]]:
@@ -266,12 +244,12 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
     if largest == 0:
         yield f"time.stepper: no time step of {stepper} is stable ({process})"
         return
-    dt = automatic_dt(config, extremes) if time.dt is None else time.dt
-    if time.dt is None:
+    key, dt = "time.dt", time.dt
+    if dt is None:
+        key, dt = f"time.cfl: {time.cfl:g} gives a time step that is too long", automatic_dt(config, extremes)
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
     if dt > largest:
-        key = "time.dt" if time.dt is not None else f"time.cfl: {time.cfl:g} gives a time step that is too long"
         if process == WAVES and extremes.uneven:
             process = f"{process}, at {extremes.fastest}"
         yield f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"

@@ -42,7 +42,7 @@ TIME_STEP = Variable("own_time_step", "", "s", "", "time step")
 KEPT = 256
 
 #: The attributes that a Term of the user's own may have; the others need the configuration or files.
-ALLOWED = ("name", "tendency", "coefficients", "rate", "process", "stress", "acceleration", "energy")
+ALLOWED = ("name", "tendency", "coefficients", "rate", "process")
 
 
 def own_term(given: OwnTerm) -> Term:
@@ -102,7 +102,6 @@ def term_of(given, form: Form | None = None) -> Term:
         tuple(row_of(each) for each in names if each not in NUMBERS),
         fields=(TIME_STEP,),
         build=lambda config, rows, columns: {TIME_STEP.name: np.full((1, 1), config.time.dt)},
-        energy=1,
         parameters=form,
     )
 

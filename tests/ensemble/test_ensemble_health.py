@@ -23,27 +23,17 @@ def unstable():
 
 
 @pytest.fixture(scope="module")
-def made():
-    members = unstable()
-    return members, disturbed(members)
+def members():
+    return unstable()
 
 
-@pytest.fixture
-def members(made):
-    """Members at their start."""
-    members, carry = made
-    members.replace(carry, 0)
-    return members
-
-
-def disturbed(members, **values):
-    """The carry with values {field: [(member, row, column, value)]} set."""
-    carry = members.get(members.carry)
-    fields = {name: np.array(field) for name, field in carry.state._asdict().items()}
+def disturb(members, start, **values):
+    """Set values {field: [(member, row, column, value)]} in the state at the start."""
+    fields = {name: np.array(field) for name, field in start.state._asdict().items()}
     for name, changes in values.items():
         for *place, value in changes:
             fields[name][tuple(place)] = value
-    return carry._replace(state=type(carry.state)(**fields))
+    members.replace(start._replace(state=type(start.state)(**fields)), 0)
 
 
 def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the_state_of_the_first(tmp_path, caplog):
@@ -51,10 +41,10 @@ def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the
     with pytest.raises(NumericalError) as caught:
         run(model, tmp_path, events.append)
     match = re.fullmatch(
-        r"the solution blew up by step (\d+) \(day \d\.\d{3}\) in members (\d), [ \d,]*and \d: energy of member \2 is "
-        r"\S+ times what the run can have; ([uv]) is (\S+) m s-1 at row (\d+), column (\d+); CFL 0\.\d+ at step (\d+); "
-        r"start anew with a smaller time step \(time.dt = 2750 s\), more friction or smaller perturbations; "
-        rf"the state of member \2 is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-(\d+).nc",
+        r"the solution blew up by step (\d+) \(day \d\.\d{3}\) in members? (\d)[ \d,]*: "
+        r"([huv]) is (\S+) m(?: s-1)? at row (\d+), column (\d+); CFL \d\.\d+ at step (\d+); "
+        r"start anew with a smaller time step \(time.dt = \d+ s\), more friction or smaller perturbations; "
+        rf"the state is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-(\d+).nc",
         str(caught.value),
     )
     assert match, str(caught.value)
@@ -67,9 +57,7 @@ def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the
         assert found["step"][:].tolist() == list(range(0, step, 6))
         assert np.isfinite(found["eta_mean"][:]).all()
         assert events[-1]["cfl"] == found["cfl"][-1].max()
-    newest, older = candidates(tmp_path)
-    assert int(match[8]) == facts(newest)["step"] < step
-    assert facts(older)["step"] == facts(newest)["step"] - 10
+    assert int(match[8]) == facts(candidates(tmp_path)[0])["step"] < step
     status = read_status(tmp_path)
     assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, str(caught.value))
     (record,) = (record for record in caplog.records if "above the largest stable one" in record.message)
@@ -77,25 +65,16 @@ def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the
 
 
 def test_each_bad_member_is_named_and_the_first_described(members):
-    health = members.health()
+    start, health = members.get(members.carry), members.health()
     health.check()
-    members.replace(disturbed(members, h=[(1, 3, 2, np.nan)], u=[(3, 5, 4, 50.0)]), 0)
-    with pytest.raises(NumericalError, match=r" in members 1 and 3: h of member 1 is nan m at row 3, column 2; CFL"):
+    disturb(members, start, h=[(1, 3, 2, np.nan)], u=[(3, 5, 4, 5000.0)])
+    with pytest.raises(NumericalError, match=r" in members 1, 3: h is nan m at row 3, column 2; CFL"):
         health.check()
-
-
-def test_the_bound_on_the_energy_is_that_of_each_member(members):
-    """Energy that the strongest member may have is too much in another."""
-    members.replace(disturbed(members, h=[(4, 3, 2, 900.0)], u=[(2, 3, 2, 0.0)]), 0)
-    health = members.health()
-    health.check()
-    members.replace(disturbed(members, h=[(4, 3, 2, 500.0), (2, 3, 2, 900.0)]), 0)
-    with pytest.raises(NumericalError, match=r" in member 2: energy is \S+ times what the run can have; "):
-        health.check()
+    members.replace(start, 0)
 
 
 def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_its_state(members, tmp_path):
-    members.replace(disturbed(members, h=[(2, 7, 3, -4.0)]), 0)
+    disturb(members, members.get(members.carry), h=[(2, 7, 3, -4.0)])
     with pytest.raises(
         NumericalError,
         match=r"^the state at step 0 cannot be used in member 2: h is -4 m at row 7, column 3; take smaller "
@@ -107,10 +86,10 @@ def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_it
 
 def test_the_bound_on_a_tracer_is_that_of_each_member():
     model = Members(configuration(physics__tracers=({"name": "tracer", "initial": 2.0},)))
-    health = model.health()
-    content = 15 * model.get(model.carry).state.h[3, 5, 4]
-    model.replace(disturbed(model, tracer_content=[(3, 5, 4, content)]), 0)
+    health, start = model.health(), model.get(model.carry)
+    content = 15 * start.state.h[3, 5, 4]
+    disturb(model, start, tracer_content=[(3, 5, 4, content)])
     health.check()
-    model.replace(disturbed(model, tracer_content=[(3, 5, 4, 2 * content)]), 0)
-    with pytest.raises(NumericalError, match=r" in member 3: tracer is 30 at row 5, column 4, 15 times "):
+    disturb(model, start, tracer_content=[(3, 5, 4, 2 * content)])
+    with pytest.raises(NumericalError, match=r" in member 3: tracer is 30 at row 5, column 4; "):
         health.check()

@@ -1,10 +1,7 @@
 """Setting the state of a model: what changes is what was asked for, and the model goes on from it as if begun so."""
 
-import itertools
-
 import numpy as np
 import pytest
-import xarray as xr
 
 import swmodel
 from swmodel.config import ConfigError
@@ -34,8 +31,7 @@ def assert_same(ours, theirs):
         assert a.tobytes() == b.tobytes(), name
 
 
-@pytest.mark.parametrize("stepper", ["ab2", "rk3", "leapfrog"])
-@pytest.mark.parametrize("executor", ["reference", "native"])
+@pytest.mark.parametrize(("executor", "stepper"), [("reference", "leapfrog"), ("native", "ab2")])
 def test_what_is_set_before_the_first_step_is_what_the_model_would_have_begun_with(executor, stepper):
     u = np.linspace(0, 1, 9)[:, None]
     given = {"eta": bump, "u": u, "tracer": 3.0}
@@ -65,17 +61,6 @@ def test_the_rest_of_the_state_stays_and_concentrations_do():
     np.testing.assert_allclose(model.state.tracer_content / model.state.h, concentration, rtol=1e-6)
 
 
-def test_a_field_of_a_dataset_goes_back_where_it_came_from():
-    model, other = simulation(), simulation()
-    model.advance(5)
-    found = model.dataset(["eta", "u", "v", "tracer"])
-    other.set(**{name: found[name] for name in ("eta", "u", "v", "tracer")})
-    for ours, theirs in zip(other.state, model.state, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
-    other.set(eta=found.eta.isel(y_c=slice(None, None, -1)))
-    np.testing.assert_allclose(other.field("eta"), model.field("eta"), rtol=1e-5, atol=1e-5)
-
-
 def test_the_older_state_of_the_leapfrog_changes_as_the_new_one_does():
     """A uniform rise of sea level in a flat basin at rest stays one; else it would swing by twice as much."""
     model = swmodel.Simulation(swmodel.Case, SMALL | {"time.stepper": "leapfrog", "run.executor": "reference"})
@@ -103,13 +88,8 @@ def test_the_state_can_be_written_as_it_is_read(executor):
         ({"depth": 3.0}, "set: depth: stays the same during a run: give it to Simulation, as fields="),
         ({"etta": 3.0}, "set: etta: no such field; those that change are eta, u, v, tracer$"),
         ({"eta": np.zeros((3, 3))}, r"fields: eta has shape \(3, 3\), the grid needs \(9, 14\)"),
-        (
-            {"eta": xr.DataArray(np.zeros((9, 14)), dims=("y", "x"), attrs={"units": "km"})},
-            'eta is in "km"; convert it',
-        ),
         ({"eta": np.nan}, "set: sea level .eta.: must be finite on water, but is missing at row 0, column 0"),
         ({"eta": -1e3}, r"set: initial thickness h = depth \+ eta: must be above 0 m on water, but is -900 m"),
-        ({"u": lambda at: at.z}, "fields: u: AttributeError"),
     ],
 )
 def test_what_cannot_be_set_is_refused_and_changes_nothing(given, message):
@@ -124,7 +104,6 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing(given, message):
     ("wrong", "message"),
     [
         (lambda state: None, "a State of h, u, v, tracer_content is needed, as state._replace"),
-        (lambda state: tuple(state), "a State of h, u, v, tracer_content is needed"),
         (lambda state: state._replace(u=state.u[1:]), r"u is float32 \(8, 14\); needs float32 \(9, 14\)"),
         (lambda state: state._replace(u=state.u.astype(float)), r"u is float64 \(9, 14\); needs float32 \(9, 14\)"),
     ],
@@ -141,9 +120,7 @@ def with_value(field, value, place):
     return changed
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [*itertools.product(("h", "u", "v"), (np.nan, np.inf, -np.inf)), ("h", 0.0), ("h", -1.0)]
-)
+@pytest.mark.parametrize(("name", "value"), [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0)])
 def test_a_state_that_no_step_can_start_from_is_refused_where_it_is_set(name, value):
     """With its place; on land thickness does not matter."""
     model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference"})

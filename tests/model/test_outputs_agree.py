@@ -22,8 +22,6 @@ from swmodel.gradients.quantities import parse
 from swmodel.model import run as loop
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import check_ensemble
-from swmodel.ocean.coordinates import metrics
-from swmodel.plotting import spectra
 from swmodel.setup.positions.crossings import crossings
 from swmodel.setup.positions.gauges import gauges
 from swmodel.setup.setup import setup_of
@@ -82,14 +80,12 @@ def values_of(dataset):
     return {name: dataset[name].values for name in FIELDS}
 
 
-def test_records_are_the_fields_of_their_steps(outputs):
+def test_gauges_have_the_fields_of_every_step(outputs):
+    """And records those of theirs."""
     each, records = outputs.each, outputs.records
     assert records.step.values.tolist() == [*range(0, STEPS, EVERY), STEPS]
     for name in FIELDS:
         np.testing.assert_allclose(records[name], each[name][records.step.values], **outputs.tolerance, err_msg=name)
-
-
-def test_gauges_have_the_fields_of_every_step(outputs):
     found, places = opened(outputs.folder, "stations.nc"), gauges(setup_of(outputs.config))
     assert found.step.values.tolist() == list(range(STEPS + 1))
     for fields, steps, exact in (
@@ -146,20 +142,6 @@ def test_a_wave_arrives_at_the_first_step_at_which_it_is_there(outputs):
         ever, first = there[: step + 1].any(axis=0), there[: step + 1].argmax(axis=0)
         expected = np.where(ever, first * outputs.config.time.dt, np.nan)
         np.testing.assert_array_equal(outputs.records.eta_arrival[number], expected)
-
-
-def test_the_diagnostics_are_those_of_the_fields(outputs):
-    """Those of currents need what is outside the open side: a sea without it has them in a test below."""
-    config, found = outputs.config, opened(outputs.folder, "diagnostics.nc")
-    assert found.step.values.tolist() == outputs.records.step.values.tolist()
-    water = outputs.records.isel(x_c=slice(1, None))  # without the column outside
-    volume = metrics(config.grid, range(NY))["area"].centre * water.h
-    for name, values in {
-        "mass": config.physics.density * volume.sum(("y_c", "x_c")),
-        "tracer": (volume * water.tracer).sum(("y_c", "x_c")),
-        "min_h": water.h.min(("y_c", "x_c")),
-    }.items():
-        np.testing.assert_allclose(found[name], values, rtol=1e-13, err_msg=name)
 
 
 def test_the_constants_of_tides_are_those_of_the_fields(outputs):
@@ -265,21 +247,6 @@ def test_all_diagnostics_are_those_of_the_fields_of_a_plane_with_islands(tmp_pat
     assert truth.keys() == found.data_vars.keys() - {"step", "crc32"}
     for name, values in truth.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
-
-
-def test_spectra_are_those_that_functions_of_every_see_and_those_of_the_fields(tmp_path):
-    sea_without_land = random_fields(NY, NX, land=0.0, amplitude=0.1) | {"depth": np.full((NY, NX), 50.0)}
-    given = {"output__fields": ("h", "u", "v"), "output__every_steps": 3, "output__spectra_every_steps": 3}
-    given |= {"grid__periodic_y": True, "run__executor": "reference", "run__steps": 9}
-    config, seen = configuration(NY, NX, sea_without_land, in_time=True, **given), {}
-    model = swmodel.Simulation(config)
-    run(model, tmp_path / "run", [2], {"3 steps": lambda model: seen.update({model.step: model.spectra()})})
-    online = opened(tmp_path / "run", "spectra.nc")
-    after = opened(tmp_path, spectra(tmp_path / "run", output=tmp_path / "made.nc")[0])
-    for name in ("kinetic_energy", "potential_energy", "enstrophy"):
-        np.testing.assert_allclose(after[name], online[name], rtol=1e-9, atol=1e-12 * float(online[name].max()))
-        for step, found in seen.items():
-            np.testing.assert_array_equal(found[name], online[name][step // 3])
 
 
 @pytest.mark.compiled

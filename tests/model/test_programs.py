@@ -22,10 +22,8 @@ KINDS = {
     "scheme": {"scheme.vorticity_flux": "enstrophy"},
     "a term": {"physics.viscosity": 0.0},
     "a wider halo": {"physics.biharmonic_viscosity": 1e10},
-    "a coefficient": {"physics.gravity": 5.0},
     "reduced gravity": {"physics.gravity": 5.0, "physics.reduced_gravity": True},
     "stepper": {"time.stepper": "rk3"},
-    "an option of the stepper": {"time.ab2_epsilon": 0.3},
     "time step": {"time.dt": 10.0},
     "a wall": {"grid.periodic_x": False},
 }

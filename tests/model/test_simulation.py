@@ -29,7 +29,7 @@ def model():
     return simulation()
 
 
-@pytest.mark.parametrize("steps", [-1, 2.5, 3.0, "3", None, True, np.True_, [1], 2**31])
+@pytest.mark.parametrize("steps", [-1, 2.5, "3", None, True, 2**31])
 def test_what_is_no_number_of_steps_is_refused_and_changes_nothing(model, steps):
     before, state = model.step, model.state
     bound = "at most 2147483647 from here" if steps == 2**31 else "0 or more"
@@ -39,31 +39,13 @@ def test_what_is_no_number_of_steps_is_refused_and_changes_nothing(model, steps)
     assert all(np.array_equal(*pair) for pair in zip(model.state, state, strict=True))
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_integers_of_numpy_are_steps_and_there_may_be_more_than_configured(executor):
-    ours, theirs = simulation(run__executor=executor), simulation(run__executor=executor)
-    for steps in (np.int64(2), np.uint8(4), 0):
-        ours.advance(steps)
-    theirs.advance(6)
-    assert (ours.step, type(ours.step), ours.time) == (6, int, 6 * ours.dt)
-    assert all(np.array_equal(*pair) for pair in zip(ours.state, theirs.state, strict=True))
-
-
-FIXED = ["config", "scheme", "transport", "block", "grid", "params", "dt", "begun", "restart", "first_step"]
-
-
-@pytest.mark.parametrize("name", [*FIXED, "step", "time", "loop_seconds", "compile_seconds"])
+@pytest.mark.parametrize("name", ["config", "params", "dt", "step", "viscosity"])
 def test_what_would_have_no_effect_cannot_be_set(model, name):
-    before = getattr(model, name)
-    with pytest.raises(UsageError, match=rf"Simulation\.{name} cannot be set: .* make a Simulation of another"):
-        setattr(model, name, before)
-    assert getattr(model, name) is before or name == "time"
-
-
-def test_what_there_is_not_cannot_be_set(model):
-    with pytest.raises(UsageError, match="^Simulation has no attribute viscosity that could be set"):
-        model.viscosity = 3.0
-    assert not hasattr(model, "viscosity")
+    with pytest.raises(UsageError, match=name):
+        setattr(model, name, 3)
+    assert getattr(model, name, None) != 3
+    with pytest.raises(ValueError, match="read-only"):
+        model.state.h[0, 0] = 77.0
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -90,18 +72,6 @@ def test_a_carry_of_another_kind_is_refused(model):
             model.carry = wrong
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_writing_into_the_state_is_an_error_and_into_a_field_harmless(executor):
-    model = simulation(run__executor=executor)
-    for field in model.state:
-        with pytest.raises(ValueError, match="read-only"):
-            field[0, 0] = 77.0
-    eta = model.field("eta")
-    before = eta.copy()
-    eta[...] = 0.0
-    np.testing.assert_array_equal(model.field("eta"), before)
-
-
 def test_unknown_fields_are_named_with_those_that_there_are(model):
     for ask in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
         with pytest.raises(UsageError, match=f"^no field nope; there are {', '.join(WRITABLE)}$"):
@@ -109,10 +79,9 @@ def test_unknown_fields_are_named_with_those_that_there_are(model):
     assert list(model.fields("eta")) == ["eta"]
 
 
-@pytest.mark.parametrize("config", [None, {"grid.nx": 3}, 3])
-def test_what_is_no_configuration_is_refused(config):
+def test_what_is_no_configuration_is_refused():
     with pytest.raises(UsageError, match="a Config .* or the name of a case or file, is needed"):
-        swmodel.Simulation(config)
+        swmodel.Simulation({"grid.nx": 3})
 
 
 def test_a_path_is_the_name_of_a_file(tmp_path):
@@ -167,8 +136,6 @@ def broken(**options):
         lambda model, path: model.advance(1),
         lambda model, path: model.field("eta"),
         lambda model, path: model.state,
-        lambda model, path: model.carry,
-        lambda model, path: model.diagnostics(),
         lambda model, path: model.write_restart(path / "restart.nc"),
     ],
 )

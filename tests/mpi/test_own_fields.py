@@ -97,7 +97,7 @@ DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script g
             r"fields: eta has shape \(3, 3\), the part of this process \(11, 12\): rows 0 to 10 and columns 0 to 11",
             "",
         ),
-        ("part of one", "fields: eta is local on rank 1, and not on rank 0; it must be the same on all", None),
+        ("part of one", "fields: eta must be local on all processes", None),
         ("shape", r"rank 1: fields: eta has shape \(3, 3\), the grid needs \(11, 23\)", "fields: eta has shape"),
         ("raises", r"rank 1: .*own_fields.py:\d+: fields: eta: IndexError: list index out of range", ".*IndexError"),
         ("set differs", "set: eta is another field on rank 1 than on rank 0; .*same", None),

@@ -13,13 +13,11 @@ import swmodel
 from swmodel.config import ConfigError
 from swmodel.config.loading.load import gather
 from swmodel.config.remarks import remarks
-from swmodel.errors import NumericalError
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
 from swmodel.ocean.constituents import constituents, date_of, table
 from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
-from swmodel.ocean.terms import TERMS
 from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, grown, ramp_of, shapes
 
 DATES = ("2000-01-01", "1975-07-14T03:00", "2033-11-05 17:41:30")
@@ -212,30 +210,3 @@ def test_main_is_all_of_them_and_letters_may_be_small():
     config = swmodel.load("rest", TIDE | {"tide.constituents": ["main"]}, {})
     assert config.tide.constituents == tuple(EQUILIBRIUM)
     assert swmodel.load("rest", TIDE | {"tide.constituents": "k1, Mf"}, {}).tide.constituents == ("K1", "MF")
-
-
-def test_a_tide_gives_no_more_than_health_expects(tmp_path, monkeypatch):
-    """A tide a hundred times too large raises no false alarm; it would if Health did not know of it."""
-    options = {"grid.nx": 12, "grid.ny": 12, "physics.depth": 4000.0, "time.dt": 600.0, "time.stepper": "rk3"}
-    options |= {"run.steps": 48, "tide.factor": 100.0, "run.check_every_steps": 6, "run.executor": "reference"}
-    config = swmodel.load("rest", TIDE | options, {})
-    swmodel.Simulation(config).run(tmp_path / "run")
-    monkeypatch.setattr("swmodel.model.health.verdict.largest_acceleration", lambda domain: 0.0)
-    with pytest.raises(NumericalError, match="times what the run can have"):
-        swmodel.Simulation(config).run(tmp_path / "unknown")
-
-
-def test_the_largest_acceleration_of_a_tide_is_not_far_above_what_it_is():
-    """The slope of eta_eq over the sphere and a day, species by species."""
-    for name in ("M2", "K1", "MF"):
-        config = swmodel.load("rest", TIDE | {"tide.constituents": [name], "tide.nodal": False}, {})
-        lon, lat = np.arange(0.0, 360.0)[None, :], np.arange(-89.5, 90.0)[:, None]
-        cosine, *sine = shapes(SPECIES[name], lon, lat).values()
-        largest = 0.0
-        for phase in np.linspace(0, 2 * np.pi, 12):
-            eta = EQUILIBRIUM[name].height * (cosine * np.cos(phase) - sum(sine) * np.sin(phase))
-            north, *east = np.gradient(np.broadcast_to(eta, (180, 360)), np.radians(1.0))
-            slope = np.hypot(north, east[0] / np.cos(np.radians(lat)))[1:-1, 1:-1]  # of central differences
-            largest = max(largest, slope.max())
-        largest *= 9.81 / config.grid.radius
-        assert largest <= TERMS["tide"].acceleration(config) * (1 + 1e-3) <= 1.5 * largest

@@ -122,5 +122,5 @@ def test_health_lets_weather_do_its_work_and_finds_a_blow_up_nevertheless():
         if not fails:
             run()
         else:
-            with pytest.raises(swmodel.errors.NumericalError, match="energy is|is nan|is -"):
+            with pytest.raises(swmodel.errors.NumericalError, match="blew up"):
                 run()

@@ -1,8 +1,7 @@
-"""One accumulator, and the list of those of a run."""
+"""One accumulator, and the list of those of a run; the state of a block with its halo, and derived fields of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -11,25 +10,30 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...executors.registry import COMPILED
+from ...ocean.elliptic import Equation
+from ...ocean.evaluation import derive
+from ...ocean.grid import Grid, as_patches
+from ...ocean.inflow import flow_through, seen
+from ...ocean.patch import Patch
+from ...ocean.state import State
+from ...parallel.transport.halo import make_pad
 from ...parallel.transport.programs import jitted
+
+#: Derived fields of single points, which need no halo; with open sides velocities depend on what is beside them.
+OF_POINTS, VELOCITIES = ("h", "eta", "sea_level"), ("u", "v")
 
 
 class Accumulator:
     """What is kept of the states of a run after each step, updated within the compiled loop over steps.
 
-    Args:
-        simulation: the run.
-
     Attributes:
         update: (make, *parts), hashable; make(*parts, transport) is a function (kept, inputs, State, step) -> kept with
             one more state, of one block, to be traced.
         kept: what is kept so far, a tree of arrays on the devices.
-        steps: the steps whose states are added, from outside the loop; None: all steps, within the loop.
     """
 
     update: tuple
     kept: Any
-    steps: range | None = None
 
     def __init__(self, simulation: Any):
         self.simulation = simulation
@@ -75,52 +79,79 @@ def make_updates(updates: tuple, transport):
     return update
 
 
-class Accumulators:
+class Accumulators(list):
     """The Accumulators of a run, as the loop over steps, restart files and output see them."""
-
-    def __init__(self, each: Iterable[Accumulator] = ()):
-        self.all = list(each)
-        self._in_loop = [one for one in self.all if one.steps is None]
-        self._update = make_updates, tuple(one.update for one in self._in_loop)
-
-    def begin(self, stored: dict[str, Any]) -> None:
-        for each in self.all:
-            each.begin(stored)
 
     def until(self, last: int) -> int:
         """The step, at most `last`, to which the run may go before the next `collect`."""
-        return min([last, *(each.until(last) for each in self.all)])
+        return min([last, *(each.until(last) for each in self)])
 
     def advance(self, executor, carry, steps: int):
         """The executor's carry `steps` later, each of which was added."""
-        if not self._in_loop:
+        if not self:
             return executor.advance(carry, steps)
-        kept, inputs = tuple(each.kept for each in self._in_loop), tuple(each.inputs() for each in self._in_loop)
+        update = make_updates, tuple(each.update for each in self)
+        kept, inputs = tuple(each.kept for each in self), tuple(each.inputs() for each in self)
         if executor.name in COMPILED:
-            carry, kept = executor.watch(carry, steps, self._update, kept, inputs)
+            carry, kept = executor.watch(carry, steps, update, kept, inputs)
         else:
-            update = jitted(*self._update, self._in_loop[0].simulation.transport)
+            program = jitted(*update, self[0].simulation.transport)
             for _ in range(steps):
                 carry = executor.advance(carry, 1)
-                kept = update(kept, inputs, carry.state, carry.step)
-        for each, found in zip(self._in_loop, kept, strict=True):
+                kept = program(kept, inputs, carry.state, carry.step)
+        for each, found in zip(self, kept, strict=True):
             each.kept = found
         return carry
 
     def collect(self) -> None:
-        for each in self.all:
+        for each in self:
             each.collect()
 
     def stored(self) -> dict[str, Any]:
-        return reduce(or_, (each.stored() for each in self.all), {})
+        return reduce(or_, (each.stored() for each in self), {})
 
     def record(self) -> dict[str, np.ndarray]:
-        return reduce(or_, (each.record() for each in self.all), {})
-
-    def next_record(self) -> None:
-        for each in self.all:
-            each.next_record()
+        return reduce(or_, (each.record() for each in self), {})
 
 
 #: The list of a run that keeps nothing.
 NO_ACCUMULATORS = Accumulators()
+
+
+def make_padded(scheme, transport):
+    """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
+
+    Faces of open sides are open, and the state has the current through them; Params and step matter for these only.
+    """
+    width, margin, with_halo = scheme.width, scheme.margin, make_pad(scheme.width, transport)
+
+    def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
+        patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
+        found = patches, as_patches(grid, margin)
+        return seen(flow_through(*found, as_patches(params, margin), scheme, step)) if scheme.with_sides else found
+
+    return padded
+
+
+def make_fields(names, physics, sea, scheme, transport):
+    """The function (State, Grid, Params, step) -> dict of the derived fields called `names`, [y, x] of a block.
+
+    Args:
+        physics, sea: sections [physics] and [grid] of the configuration, on which the fields depend.
+    """
+    padded, shape = make_padded(scheme, transport), transport.shape
+    of_points = OF_POINTS if scheme.with_sides else OF_POINTS + VELOCITIES
+    near, others = ([name for name in names if (name in of_points) == here] for here in (True, False))
+
+    def invert(location: str, sources: list) -> list:
+        return [Equation(location, sea).solved(source, transport) for source in sources]
+
+    def fields(state: State, grid, params, step) -> dict:
+        bare = type(state)._make(Patch(field, (0, 0)) for field in state), as_patches(grid, scheme.margin)
+        found = derive(near, [(*bare, shape)], physics, scheme.face_thickness, invert)[0]
+        if others:
+            around = [(*padded(state, grid, params, step), shape)]
+            found |= derive(others, around, physics, scheme.face_thickness, invert)[0]
+        return {name: found[name] for name in names}
+
+    return fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,8 +12,7 @@ from ...errors import UsageError
 from ...ocean.harmonics import basis, constants, normal_matrix
 from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, maxima_of
 from ...setup.tidal_analysis import analysis
-from .accumulator import Accumulator
-from .block import make_fields, params_of
+from .accumulator import Accumulator, make_fields
 
 #: Times are kept as numbers of steps (in seconds in output.nc); NEVER: there was none.
 STEP, NEVER = "_step", -1
@@ -20,13 +20,15 @@ STEP, NEVER = "_step", -1
 #: The name of the field of first steps.
 REACHED = f"eta{ARRIVAL}{STEP}"
 
+#: Samples of harmonic sums whose basis functions a program has at hand.
+SAMPLES = 256
+
 
 class OfFields(Accumulator):
     """Base of the accumulators of fields, which are kept by their names in a restart file.
 
-    Args:
-        make: makes `update` of the names of the fields, `parts`, and the further arguments of `make_fields`.
-        blank: {name: the number with which a field of numbers of its type begins}.
+    `make` makes `update` of the names of the fields, `parts`, and the further arguments of `make_fields`; `blank` has
+    the number with which each field of numbers of its type begins.
     """
 
     def __init__(self, simulation, names, make, parts: tuple, blank: dict[str, Any]):
@@ -50,7 +52,7 @@ class OfFields(Accumulator):
         return there
 
     def inputs(self):
-        return self.simulation.grid, params_of(self.simulation)
+        return self.simulation.grid, self.simulation.params if self.simulation.scheme.with_sides else {}
 
     def stored(self) -> dict:
         return self.kept
@@ -78,7 +80,7 @@ def make_mean(names, *parts):
 
 
 class Mean(OfFields):
-    """Running means of derived fields since the last record, in the precision of the run."""
+    """Running means of derived fields since the last record, in the precision of the run; {} before the first step."""
 
     def __init__(self, simulation, names):
         zero = np.dtype(simulation.config.run.dtype).type(0)
@@ -92,18 +94,16 @@ class Mean(OfFields):
         self.resume(stored)
 
     def stored(self) -> dict:
-        """See `Accumulator`; {} where there is no state in the means."""
         return self.kept if int(self.kept[MEAN_STEPS]) else {}
 
     def record(self) -> dict[str, np.ndarray]:
-        """See `Accumulator`; {} where there is no state in the means."""
         return self.simulation.get({name: self.kept[name] for name in self._blank}) if self.stored() else {}
 
     def next_record(self) -> None:
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
-        """The means on this process's block, by the names of the fields; {} where there is no state in them."""
+        """The means on this process's block, by the names of the fields."""
         return {name.removesuffix(MEAN): field for name, field in self.record().items()}
 
 
@@ -142,31 +142,35 @@ class Extremes(OfFields):
 
     def record(self) -> dict[str, np.ndarray]:
         """See `Accumulator`: times are in s, NaN where there was none."""
-        config, dt = self.simulation.config, self.simulation.dt
-        kept = self.simulation.get(self.kept)
-
-        def of(name: str) -> np.ndarray:
-            if name in kept:
-                return kept[name]
-            steps = kept[name.removesuffix("_time") + STEP]
-            return np.where(steps == NEVER, np.nan, steps * dt).astype(config.run.dtype)
-
-        return {name: of(name) for name in maxima_of(config.output)}
+        config, found = self.simulation.config, self.simulation.get(self.kept)
+        for name in maxima_of(config.output):
+            if name not in found:
+                steps = found[name.removesuffix("_time") + STEP]
+                found[name] = np.where(steps == NEVER, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
+        return {name: found[name] for name in maxima_of(config.output)}
 
 
-def make_sums(names, count: int, *parts):
-    """The `update` of Harmonics: arguments as those of `make_mean`, and the number of basis functions.
+def make_sums(names, count: int, samples: range, *parts):
+    """The `update` of Harmonics: arguments as those of `make_mean`, the number of basis functions, steps to add.
 
-    `inputs` are Grid, Params, and the values of the basis functions at the step.
+    `inputs` are Grid, Params, the values of the basis functions in turn at some samples, and the number of the first.
     """
     fields = make_fields(names, *parts)
 
     def update(kept, inputs, state, step):
-        (*static, values), found = inputs, {}
-        for name, x in fields(state, *static, step).items():
-            sums = (f"{name}{HARMONIC}{k}" for k in range(count))
-            found |= {key: kept[key] + values[k] * x for k, key in enumerate(sums)}
-        return found
+        *static, table, first = inputs
+        number, rest = jnp.divmod(jnp.asarray(step, jnp.int32) - samples.start, samples.step)
+        values = jax.lax.dynamic_slice_in_dim(table, (number - first) * count, count)
+
+        def with_one_more(kept):
+            found = {}
+            for name, x in fields(state, *static, step).items():
+                sums = (f"{name}{HARMONIC}{k}" for k in range(count))
+                found |= {key: kept[key] + values[k] * x for k, key in enumerate(sums)}
+            return found
+
+        due = (rest == 0) & (number >= 0) & (number < len(samples))
+        return jax.lax.cond(due, with_one_more, lambda kept: kept, kept)
 
     return update
 
@@ -179,7 +183,7 @@ class Harmonics(OfFields):
         self.steps, self.count = found.steps, 2 * len(found.constituents) + 1
         zero = np.dtype(simulation.config.run.dtype).type(0)
         blank = {f"{name}{HARMONIC}{k}": zero for name in found.fields for k in range(self.count)}
-        super().__init__(simulation, found.fields, make_sums, (self.count,), blank)
+        super().__init__(simulation, found.fields, make_sums, (self.count, self.steps), blank)
 
     def begin(self, stored: dict) -> None:
         """UsageError: the run goes on from a restart file without the sums of the steps before."""
@@ -189,19 +193,19 @@ class Harmonics(OfFields):
                 "start with a later output.harmonics_from"
             )
 
+    def next_sample(self) -> int:
+        """The number of the first sample after the present step."""
+        return max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)
+
     def inputs(self):
-        simulation = self.simulation
-        values = basis(self.analysis.constituents, simulation.dt, [simulation.step])[:, 0]
-        values = values.astype(simulation.config.run.dtype)
-        return *super().inputs(), simulation.transport.make(lambda block: values)
+        simulation, first = self.simulation, self.next_sample()
+        samples = self.steps.start + self.steps.step * np.arange(first, first + SAMPLES)
+        values = basis(self.analysis.constituents, simulation.dt, samples).T.ravel()
+        table = simulation.transport.make(lambda block: values.astype(simulation.config.run.dtype))
+        return *super().inputs(), table, jnp.asarray(first, jnp.int32)
 
     def until(self, last: int) -> int:
-        past = max(0, (self.simulation.step - self.steps.start) // self.steps.step + 1)
-        return min(last, self.steps.start + past * self.steps.step)
-
-    def collect(self) -> None:
-        if self.simulation.step in self.steps:
-            self.add(self.simulation.carry.state)
+        return min(last, self.steps.start + self.steps.step * (self.next_sample() + SAMPLES) - 1)
 
     def constants(self) -> dict[str, tuple]:
         """{field: its mean, and (amplitude, phase lag in degrees) of each constituent} on this process's block."""

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .accumulator import Accumulator
-from .block import make_padded
+from .accumulator import Accumulator, make_padded
 
 #: Most bytes of the values that are kept, and most times; with fewer the host would have to ask more often.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
@@ -76,32 +75,26 @@ class Series(Accumulator):
         """Write the values at the present step, where recording begins."""
         self.host_step = self.simulation.step - 1
         self.add(self.simulation.carry.state)
-        self.write(last=True)
+        self.collect(last=True)
 
-    def collect(self) -> None:
-        self.write(last=self.simulation.step == self.simulation.config.run.steps)
-
-    def write(self, last: bool) -> None:
-        """Write the values at the multiples of `every` up to the present step since the last call; of the `last` step,
-        too.
+    def collect(self, last: bool = False) -> None:
+        """Write the values at the multiples of `every` up to the present step since the last call; of the last step
+        of the run, and where `last` is true, too.
 
         RuntimeError: a step was taken without being added.
         """
-        steps, values = self.taken(self.simulation.step, last)
-        self.file.write(steps, steps * self.simulation.dt, self.places.values(values))
-
-    def taken(self, step: int, last: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The steps of the values since the last call, and the values [k, points] of all blocks then; see `write`."""
-        steps = np.arange(self.host_step // self.every + 1, step // self.every + 1) * self.every
-        if last and step % self.every:
+        simulation, step, every = self.simulation, self.simulation.step, self.every
+        steps = np.arange(self.host_step // every + 1, step // every + 1) * every
+        if step % every and (last or step == simulation.config.run.steps):
             steps = np.append(steps, step)
-        pieces, self.host_step = self.simulation.transport.pieces(self.kept, None), step
+        pieces, self.host_step = simulation.transport.pieces(self.kept, None), step
         for _, recorded in pieces:
             if not np.array_equal(recorded[: len(steps)], steps):
                 raise RuntimeError(f"the values of some of the steps {steps} were not recorded")
         rows = np.sum([each[: len(steps) * self._count] for each, _ in pieces], axis=0, dtype=pieces[0][0].dtype)
-        rows = self.simulation.transport.reduce(rows.reshape(len(steps), self._count), "sum")
-        return steps, rows + rows.dtype.type(0)  # -0 becomes 0, however many blocks there are
+        rows = simulation.transport.reduce(rows.reshape(len(steps), self._count), "sum")
+        values = rows + rows.dtype.type(0)  # -0 becomes 0, however many blocks there are
+        self.file.write(steps, steps * simulation.dt, self.places.values(values))
 
 
 def indices(points, block) -> dict[str, np.ndarray]:

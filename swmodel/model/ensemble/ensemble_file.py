@@ -23,34 +23,12 @@ from ...ocean.diagnostics import Quantity, quantities
 from ...ocean.table import entry_of, on_grid, row_of
 from ...parallel.transport import of_all_members
 from ...setup.setup import setup_of
-from ..accumulators import NO_ACCUMULATORS
-from ..results import keepers, schedules
+from ..results import Results, keepers, schedules
 from .settings import viscosity_factors, wind_factors, written
 
 MEAN, SPREAD, RMS = "_mean", "_spread", "_spread_rms"
 
 WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread", "realization: standard_deviation")}
-
-
-def define_contents(dataset, config) -> None:
-    """Define everything but times, checksums and the usual global attributes in a new netCDF4.Dataset."""
-    dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
-    define_grid(dataset, config.grid)
-    define_members(dataset, config)
-    define_static(dataset, config)
-    for name in config.output.fields:
-        entry = entry_of(name, config.physics)
-        words = on_grid(entry, config.grid).long_name
-        define_field(dataset, entry, config, ("time", "member"), cell_methods="time: point")
-        for suffix, (what, methods) in WORDS.items():
-            about = {"long_name": f"{words}, {what}", "cell_methods": f"time: point {methods}"}
-            define_field(dataset, entry, config, ("time",), name + suffix, **about)
-        about = {
-            "long_name": f"{words}, spread, root mean square over the domain",
-            "units": entry.units,
-            "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
-        }
-        define_variable(dataset, name + RMS, ("time",), about)
 
 
 def define_members(dataset, config) -> None:
@@ -84,7 +62,6 @@ class Moments:
         self.count, self.mean, self._squares = 0, np.zeros(shape), np.zeros(shape)
 
     def add(self, field) -> None:
-        """Add one more field."""
         self.count += 1
         off = field - self.mean
         self.mean += off / self.count
@@ -105,8 +82,23 @@ class EnsembleFile(RecordFile):
         super().__init__(path, config, transport, command_line, keep)
 
     def define_contents(self, dataset, config) -> None:
-        """See `RecordFile`."""
-        define_contents(dataset, config)
+        dataset.setncatts({"title": f"ensemble: {dataset.title}", "seed": np.int64(config.ensemble.seed)})
+        define_grid(dataset, config.grid)
+        define_members(dataset, config)
+        define_static(dataset, config)
+        for name in config.output.fields:
+            entry = entry_of(name, config.physics)
+            words = on_grid(entry, config.grid).long_name
+            define_field(dataset, entry, config, ("time", "member"), cell_methods="time: point")
+            for suffix, (what, methods) in WORDS.items():
+                about = {"long_name": f"{words}, {what}", "cell_methods": f"time: point {methods}"}
+                define_field(dataset, entry, config, ("time",), name + suffix, **about)
+            about = {
+                "long_name": f"{words}, spread, root mean square over the domain",
+                "units": entry.units,
+                "cell_methods": f"time: point {WORDS[SPREAD][1]} area: root_mean_square",
+            }
+            define_variable(dataset, name + RMS, ("time",), about)
 
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; returns its diagnostics, [all members] by name."""
@@ -114,8 +106,12 @@ class EnsembleFile(RecordFile):
         self._file.begin(nbytes + nbytes // 100)
         moments = {name: Moments(self.shape) for name in self.names}
         found = [self._member(members, member, moments) for member in range(members.here.size)]
-        if self.transport.rank == 0:
-            self._moments(moments)
+        for name, moment in moments.items() if self.transport.rank == 0 else ():
+            dry = self._land.get(row_of(name).location)
+            water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
+            self._put(name + MEAN, on_water(moment.mean, dry))
+            self._put(name + SPREAD, on_water(moment.spread, dry))
+            self._file.put(put_series, {name + RMS: np.sqrt(np.mean(moment.spread[water] ** 2))})
         found = of_all_members(self.transport, np.array([list(one.values()) for one in found if one]))
         numbers = dict(zip(series(members.domain.scheme, members.config.open_sides.sides), found.T, strict=True))
         self._file.put(put_series, numbers)
@@ -140,49 +136,25 @@ class EnsembleFile(RecordFile):
                 self._put(name, on_water(values, dry), (self.written.index(member),))
         return numbers
 
-    def _moments(self, moments: dict) -> None:
-        """Write mean and spread of each field, and the root mean square of the spread over all points of water."""
-        for name, moment in moments.items():
-            dry = self._land.get(row_of(name).location)
-            water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
-            self._put(name + MEAN, on_water(moment.mean, dry))
-            self._put(name + SPREAD, on_water(moment.spread, dry))
-            self._file.put(put_series, {name + RMS: np.sqrt(np.mean(moment.spread[water] ** 2))})
-
     def _put(self, name: str, values: np.ndarray, before: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again
         self._file.put(Records.put_rows, name, 0, values, before, nbytes=values.nbytes)
 
 
-class Results:
-    """The records of an ensemble from its present step on; see `run.Results`."""
-
-    accumulators = NO_ACCUMULATORS
-
-    def __init__(self, members, file: EnsembleFile):
-        self.members, self.file, self.first = members, file, members.step
-        self.schedule, self.numbers = schedules(members.config)[OUTPUT], {}
+class ResultsOfMembers(Results):
+    """The records of an ensemble."""
 
     def write(self) -> None:
-        """Write the record, if it is due at the present step; at the first step it is."""
-        if self.schedule.due(self.members.step) or self.members.step == self.first:
-            found = self.file.write(self.members)
+        if self.due():
+            found = self.files[ENSEMBLE].write(self.model)
             self.numbers = {"cfl": found["cfl"].max(), "energy": found["energy"].mean()}
-
-    def next(self, step: int) -> int:
-        """The first step after `step` at which a record is due."""
-        return self.schedule.next(step)
-
-    def flush(self) -> None:
-        """Make all records so far durable."""
-        self.file.flush()
 
 
 @contextmanager
 def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble, whose file is closed at its end; see `run.Model.results`."""
+    """A context with the Results of an ensemble, whose file is closed at its end; see `Model.results`."""
     path, keep = Path(directory) / ENSEMBLE, keepers(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)
     with EnsembleFile(path, members.config, members.transport, command_line, keep) as file:
-        yield Results(members, file)
+        yield ResultsOfMembers(members, {ENSEMBLE: file}, {ENSEMBLE: schedules(members.config)[OUTPUT]})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from functools import cached_property
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...executors.registry import COMPILED
 from ...files.restart.read import read
-from ...ocean.grid import as_patches
 from ...ocean.state import Carry, State
 from ...parallel.environment import share_of_cores
 from ...parallel.transport import connect
@@ -27,12 +27,11 @@ from ..accumulators import NO_ACCUMULATORS, Accumulators
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
-from ..health.energy import boundary_power, largest_stress, max_potential_slope
 from ..present import Present
+from ..run import Model
 from .ensemble_file import opened
-from .health import Many
 from .perturbations import Perturbations
-from .settings import unresolved, whole
+from .settings import unresolved, viscosity_factors, whole
 
 AXIS = "member"
 
@@ -79,8 +78,8 @@ def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
     return advance
 
 
-class Members:
-    """The members of a process, a `run.Model`. All processes make theirs together.
+class Members(Model):
+    """The members of a process, a Model. All processes make theirs together.
 
     Args:
         config: a configuration from `settings.check_ensemble`.
@@ -90,35 +89,32 @@ class Members:
         transport: the one between processes; each has the whole grid, and some of the members.
         here: Span of the members of this process.
         domain: Domain of a member, with the transport of a single process.
-        stress: largest wind stress of each member of this process so far, Pa.
-        max_potential_slope: largest acceleration by potentials in all members so far, m s-2.
-        boundary_power: largest power from water outside open sides in each member so far, over density, m5 s-3.
         carry: Carry with a leading axis of members.
     """
 
     def __init__(self, config, restart=None):
         self.begun = time.perf_counter()
-        run, options = config.run, config.ensemble
+        run, grid = config.run, config.grid
         if run.devices > 1:
             provide(run.devices)
         self.domain = domain(whole(config), alone=True)
-        self.config, self.dt = config, config.time.dt
-        self.devices, self.grid = Devices(tuple(jax.local_devices()[: run.devices])), self.config.grid
-        kind, ny, nx = "mpi" if run.nproc > 1 else "serial", self.grid.ny, self.grid.nx
-        self.transport = connect(kind, (1, 1), ny, nx, members=options.members, shares=run.nproc)
+        self.config, self.dt, self.first_step = config, config.time.dt, 0
+        self.devices = Devices(jax.local_devices()[: run.devices])
+        kind = "mpi" if run.nproc > 1 else "serial"
+        self.transport = connect(kind, (1, 1), grid.ny, grid.nx, members=config.ensemble.members, shares=run.nproc)
         self.here = self.transport.block.members
         if self.transport.rank == 0:
             for line in unresolved(config):
                 log.warning(line)
-        self.step = self.first_step = 0
-        self.loop_seconds = 0.0
-        self._drawn, self.max_potential_slope, self.boundary_power = (
-            Perturbations(self.domain),
-            max_potential_slope(self.domain),
-            boundary_power(self.domain),
-        )
-        self._forcing = Forcing(self.domain.setup, self.domain.transport)
-        self._executor = self._make_executor(run.devices)
+        self._drawn, self._forcing = Perturbations(self.domain), Forcing(self.domain.setup, self.domain.transport)
+        options = {}
+        if run.executor == "native":
+            # One step in a sweep: the coefficients of members have the margin of one.
+            options = {
+                "steps_per_sweep": 1,
+                "threads": max(1, share_of_cores() // run.devices) if run.devices > 1 else 0,
+            }
+        self._executor = COMPILED[run.executor](*self.domain, **options)
         self._start()
         parts = self._executor.loop, self.domain.transport, self._tree, tuple(self._perturbed), advances_by_vmap(config)
         self._loop = jitted(make_loop, *parts, self.devices, arrays=2, donate_argnums=0)
@@ -130,28 +126,11 @@ class Members:
         self._advance(0)
         self.compile_seconds = time.perf_counter() - begin
 
-    def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute `steps` time steps of all members; the caller checks their states."""
-        begin, last = time.perf_counter(), self.step + steps
-        while self.step < last:
-            if not self._forcing.holds(self.step):
-                self._exchange()
-            some = self._forcing.until(last) - self.step
-            with self._forcing.ahead():
-                self._advance(some)
-            self.step += some
-        self.loop_seconds += time.perf_counter() - begin
-
     def replace(self, carry: Carry, step: int) -> None:
         """Continue from a carry after `step` steps, NumPy arrays with a leading axis of this process's members."""
         self._forget()
         self.carry = self._put(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
-        self.step = self.first_step = step
-
-    @property
-    def time(self) -> float:
-        """Model time, s."""
-        return self.step * self.dt
+        self._step = self.first_step = step
 
     @cached_property
     def state(self) -> State:
@@ -162,30 +141,19 @@ class Members:
         """Arrays with an axis of members, as NumPy arrays of this process's members."""
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.here.length], tree)
 
-    def noted(self) -> str:
-        """See `run.Model`."""
-        return self._forcing.noted(self.step)
-
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The fields called `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
-        present = Present(Member(self, member))
+        one, state = self.domain, self.state._make(field[member - self.here.start] for field in self.state)
+        view = {"config": one.config, "scheme": one.scheme, "transport": one.transport, "grid": self._drawn.grid}
+        view |= {"carry": Carry(state, (), self.step), "step": self.step, "params": self._drawn.again(member)}
+        present = Present(SimpleNamespace(**view))
         return present.fields(names), present.diagnostics()
 
     def health(self, directory=None) -> Health:
-        """The Health of all members, for the time loop; `directory` is where a blow-up leaves its state."""
-        return Health(self, directory, Many)
+        return HealthOfMembers(self, directory)
 
     def results(self, directory, command_line: str = "", resume: bool = False):
-        """A context with the Results of the ensemble, for the time loop (see `run.Model`)."""
         return opened(self, directory, command_line, resume)
-
-    def _make_executor(self, devices: int):
-        """The executor of a member; devices share the cores."""
-        options = {}
-        if self.config.run.executor == "native":
-            # One step in a sweep: the coefficients of members have the margin of one.
-            options = {"steps_per_sweep": 1, "threads": max(1, share_of_cores() // devices) if devices > 1 else 0}
-        return COMPILED[self.config.run.executor](*self.domain, **options)
 
     def _start(self) -> None:
         """Draw the members one by one, into the carry and the static fields that differ between members."""
@@ -193,52 +161,41 @@ class Members:
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.coefficients(0, None)))
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
         self._perturbed = [not np.array_equal(*pair) for pair in zip(leaves, marked, strict=True)]
-        self.stress = np.zeros(self.here.length)
 
-        def drawn(number: int, member: int):
+        def drawn(member: int):
             state, params = self._drawn.draw(member)
-            return self._executor.start(state), self._own_of(number, params)
+            return self._executor.start(state), self._static_of(params, own=True)
 
         self.carry, self._own = self._stacked(drawn)
-        self._shared = self._shared_of(leaves)
+        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
+        self._shared = self._place(shared, PartitionSpec())
 
     def _exchange(self) -> None:
         """Take the coefficients that hold at the present step, in all members."""
-        one, drawn = self.domain, self._drawn
         taken = self._forcing.take(self.step)
-        one.params.update(taken)
-        drawn.exchange(one.transport.get(taken))
-        self.max_potential_slope = max(self.max_potential_slope, max_potential_slope(one))
-        self.boundary_power = max(self.boundary_power, boundary_power(one))
-        self._own = self._stacked(lambda number, member: self._own_of(number, drawn.again(member)))
-        static = self._executor.static_of(drawn.grid, drawn.again(self.here.start))
-        self._shared = self._shared_of(jax.tree.leaves(static))
+        self.domain.params.update(taken)
+        self._drawn.params |= self.domain.transport.get(taken)
+        self._own = self._stacked(lambda member: self._static_of(self._drawn.again(member), own=True))
+        first = self._drawn.again(self.here.start)
+        self._shared = self._place(self._static_of(first, own=False), PartitionSpec())
 
-    def _own_of(self, number: int, params) -> list:
-        """The static fields of a member that differ between members; notes its wind stress."""
-        one = self.domain
-        stress = largest_stress(one.scheme, as_patches(params, one.scheme.margin), one.transport.block.shape)
-        self.stress[number] = max(self.stress[number], stress)
+    def _static_of(self, params, own: bool) -> list:
+        """The static fields of a member that differ between members; or those that all members share."""
         leaves = jax.tree.leaves(self._executor.static_of(self._drawn.grid, params))
-        return [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if own]
-
-    def _shared_of(self, leaves):
-        """Those that all members share, on the devices."""
-        shared = [leaf for leaf, own in zip(leaves, self._perturbed, strict=True) if not own]
-        return self._place(shared, PartitionSpec())
+        return [leaf for leaf, differs in zip(leaves, self._perturbed, strict=True) if differs == own]
 
     def _stacked(self, make):
-        """The trees make(number, member) of this process's members on the devices, with an axis of members."""
+        """The trees make(member) of this process's members on the devices, with an axis of members."""
         arrays = None
         for number, member in enumerate(range(self.here.start, self.here.stop)):
-            leaves, tree = jax.tree.flatten(make(number, member))
+            leaves, tree = jax.tree.flatten(make(member))
             arrays = arrays or [np.empty((self.here.length, *leaf.shape), leaf.dtype) for leaf in leaves]
             for array, leaf in zip(arrays, leaves, strict=True):
                 array[number] = leaf
         # Each array is freed before the next is copied.
         return tree.unflatten([self._put(arrays.pop(0)) for _ in range(len(arrays))])
 
-    def _advance(self, steps: int) -> None:
+    def _advance(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
         self._forget()  # a view of the carry would keep its memory from being reused
         common = self._shared, self._executor.dt, jnp.int32(steps)
         self.carry = jax.block_until_ready(self._loop(self.carry, self._own, common))
@@ -261,22 +218,6 @@ class Members:
         self.__dict__.pop("state", None)
 
 
-class Member:
-    """The view that `present.Present` has of a member of this process."""
-
-    def __init__(self, members: Members, number: int):
-        one, here = members.domain, number - members.here.start
-        self.config, self.scheme, self.transport = one.config, one.scheme, one.transport
-        self.step, self.grid = members.step, members._drawn.grid
-        self.carry = Carry(members.state._make(field[here] for field in members.state), (), members.step)
-        self._drawn, self._number = members._drawn, number
-
-    @property
-    def params(self) -> dict:
-        """Its coefficients at the present step."""
-        return self._drawn.again(self._number)
-
-
 def advances_by_vmap(config) -> bool:
     """Whether the members of a device take each step together, rather than one member after the other.
 
@@ -285,3 +226,26 @@ def advances_by_vmap(config) -> bool:
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")
+
+
+def of_each(make, *parts):
+    """The function make(*parts) of State and static fields, for many members; the last part is their devices."""
+    program = make(*parts[:-1])
+    return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
+
+
+class HealthOfMembers(Health):
+    """The Health of Members; see `health.verdict`."""
+
+    remedy, remedy_at_start = ", more friction or smaller perturbations", "; take smaller perturbations"
+
+    def __init__(self, members, directory=None):
+        params = dict(members.domain.params)
+        if "viscosity" in params:
+            params["viscosity"] *= float(viscosity_factors(members.config).max())
+        super().__init__(members, directory, members.domain, params)
+
+    def measure(self) -> np.ndarray:
+        """What is measured in each member of this process, [members here, 1, Measures]."""
+        program = jitted(of_each, *self.measuring, self.model.devices)
+        return self.model.get(program(self.model.carry.state, self.static))[:, None]

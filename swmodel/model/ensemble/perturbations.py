@@ -29,10 +29,7 @@ class Perturbations:
         self.grid, self.params = domain.transport.get((domain.grid, domain.params))
         self.scheme, self.margin = domain.scheme, domain.setup.margin
         self.base = domain.setup.state(domain.transport.block)
-        fields = {
-            ETA: (options.initial_eta, options.initial_eta_length),
-            WIND: (options.wind, options.wind_length),
-        }
+        fields = {ETA: (options.initial_eta, options.initial_eta_length), WIND: (options.wind, options.wind_length)}
         fields = {name: (size, length) for name, (size, length) in fields.items() if size > 0 and length > 0}
         self.background = Background(domain.setup, domain.transport, self.grid, fields) if fields else None
         self.winds = {}  # relative changes of a wind that varies in time, [ny, nx] by member
@@ -44,15 +41,11 @@ class Perturbations:
         if WIND in noise and self.scheme.varying:
             self.winds[member] = noise[WIND]
         h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
-        return self.with_thickness(h), self.coefficients(member, noise.get(WIND))
-
-    def with_thickness(self, h):
-        """The base state with another thickness; fields of terms start from the same concentrations."""
         state = self.base._replace(h=h)
-        for term in (term for term in self.scheme.acting if term.start):
+        for term in (term for term in self.scheme.acting if term.start):  # fields of terms keep their concentrations
             values = {row.name: term.derived[row.name](self.base) for row in term.initial}
             state = state._replace(**term.start(values | {"h": h}))
-        return state
+        return state, self.coefficients(member, noise.get(WIND))
 
     def coefficients(self, member: int, wind):
         """Params of a member, in the precision of the run; those of all members have the same shapes.
@@ -62,22 +55,23 @@ class Perturbations:
         factor = np.full((1, 1), self.wind[member])
         if self.background and WIND in self.background.names:
             shape = tuple(n + 2 * self.margin for n in self.base.h.shape)
-            factor = np.ones(shape) if wind is None else 1 + self.around(np.asarray(wind, np.float64))
+            factor = np.ones(shape)
+            if wind is not None:  # in the margin across a ring, or the last value at a wall
+                rings = self.config.grid.periodic_y, self.config.grid.periodic_x
+                noise = np.asarray(wind, np.float64)
+                for axis, ring in enumerate(rings):
+                    widths = [(self.margin, self.margin) if axis == along else (0, 0) for along in (0, 1)]
+                    noise = np.pad(noise, widths, mode="wrap" if ring else "edge")
+                factor = 1 + noise
         factors = {"viscosity": np.full((1, 1), self.viscosity[member])} | dict.fromkeys(self.wind_names(), factor)
-        factors = {name: factor for name, factor in factors.items() if name in self.params}
-        return self.params | {
-            name: (self.params[name] * factor).astype(self.params[name].dtype) for name, factor in factors.items()
-        }
+        there = {name: (self.params[name], factor) for name, factor in factors.items() if name in self.params}
+        return self.params | {name: (values * factor).astype(values.dtype) for name, (values, factor) in there.items()}
 
     def wind_names(self) -> list[str]:
         """The names of the wind stress in the Params: those of its records, if it varies in time."""
         steady = [name for name in ("wind_x", "wind_y") if name not in self.scheme.varying]
         varying = {"wind_x", "wind_y"} - set(steady)
         return steady + [name for name, field in params_of(sorted(varying)).items() if field]
-
-    def exchange(self, params: dict) -> None:
-        """Take other Params of the configuration, of coefficients that vary in time: NumPy arrays by name."""
-        self.params = self.params | params
 
     def again(self, member: int):
         """Params of a member that was drawn before, from the configuration's present ones."""
@@ -89,10 +83,3 @@ class Perturbations:
         names = ["viscosity"] * (options.viscosity > 0) + self.wind_names() * (options.wind > 0)
         params = self.coefficients(0, None)
         return params | {name: np.full_like(params[name], np.nan) for name in names if name in params}
-
-    def around(self, field):
-        """The field [ny, nx] with the margin of the Params: across a ring, or with the last value at a wall."""
-        for axis, ring in enumerate((self.config.grid.periodic_y, self.config.grid.periodic_x)):
-            widths = [(self.margin, self.margin) if axis == along else (0, 0) for along in (0, 1)]
-            field = np.pad(field, widths, mode="wrap" if ring else "edge")
-        return field

@@ -50,7 +50,7 @@ def whole(config: Config) -> Config:
 def check_ensemble(config: Config) -> Config:
     """The resolved configuration; run.nproc and run.devices distribute the members, and there is no layout."""
     config = perturbed(config)
-    found = [*distribution(config), *sizes(setup_of(config)), *chosen(config)]
+    found = list(problems(setup_of(config)))
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
     try:
         setup = validate.check(setup_of(whole(config)), to_the_end=True)
@@ -73,9 +73,10 @@ def perturbed(config: Config) -> Config:
     return config.model_copy(update={"ensemble": config.ensemble.model_copy(update=default)})
 
 
-def distribution(config: Config) -> Iterator[str]:
-    """What is wrong with the processes and devices, one line each."""
-    run, members = config.run, config.ensemble.members
+def problems(setup: Setup) -> Iterator[str]:
+    """What is wrong with processes and devices, perturbations and output, one line each."""
+    config = setup.config
+    run, options, members = config.run, config.ensemble, config.ensemble.members
     if run.layout not in ("", "1x1") or run.transport not in ("auto", "serial"):
         key = "layout" if run.layout not in ("", "1x1") else "transport"
         yield (
@@ -89,12 +90,7 @@ def distribution(config: Config) -> Iterator[str]:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
         yield "run.executor: the reference computes one run; take native or xla"
-
-
-def sizes(setup: Setup) -> Iterator[str]:
-    """What is wrong with the perturbations, one line each."""
-    config = setup.config
-    options, longest = config.ensemble, max(sides(config.grid))
+    longest = max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
             "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta "
@@ -115,6 +111,13 @@ def sizes(setup: Setup) -> Iterator[str]:
             f"ensemble.viscosity: {options.viscosity:g} is the standard deviation of the logarithm of a factor, not of "
             f"a viscosity in m2 s-1; at most {LARGEST}"
         )
+    for member in options.write:
+        if not 0 <= member < members:
+            yield f"ensemble.write: no member {member}; they are 0 to {members - 1}"
+    of_case = load(config.case, environ={}).output
+    for key, unused in UNUSED.items():
+        if getattr(config.output, key) not in (unused, getattr(of_case, key)):
+            yield f"output.{key}: has no effect on an ensemble; leave it out"
 
 
 def unresolved(config: Config) -> Iterator[str]:
@@ -125,31 +128,15 @@ def unresolved(config: Config) -> Iterator[str]:
             yield f"ensemble.{key}: {length:g} m is less than three cells, and not the one that perturbations have"
 
 
-def chosen(config: Config) -> Iterator[str]:
-    """What is wrong with the output, one line each."""
-    options = config.ensemble
-    for member in options.write:
-        if not 0 <= member < options.members:
-            yield f"ensemble.write: no member {member}; they are 0 to {options.members - 1}"
-    for member, count in sorted(validate.repeated(options.write)):
-        yield f"ensemble.write: member {member} is listed {count} times"
-    of_case = load(config.case, environ={}).output
-    for key, unused in UNUSED.items():
-        if getattr(config.output, key) not in (unused, getattr(of_case, key)):
-            yield f"output.{key}: has no effect on an ensemble; leave it out"
-
-
 def memory(setup: Setup, nproc: int) -> Iterator[str]:
     """Whether the members of one of `nproc` processes fit into this machine's memory; a line if not."""
-    config = setup.config
-    here = math.ceil(config.ensemble.members / nproc)
-    present = total_memory()
-    fields = STATES[config.time.stepper] * len(setup.scheme.state._fields)
-    bytes_ = here * math.prod(setup.shape) * fields * setup.dtype.itemsize
-    if bytes_ > present:
+    here, present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
+    fields = STATES[setup.config.time.stepper] * len(setup.scheme.state._fields)
+    wanted = here * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
+    if wanted > present:
         yield (
-            f"ensemble.members: {here} members in a process need at least {bytes_ / 1e9:.3g} GB; this machine has "
-            f"{present / 1e9:.3g} GB; take fewer, or more processes on more machines"
+            f"ensemble.members: {here} members in a process need at least {wanted:.3g} GB; this machine has "
+            f"{present:.3g} GB; take fewer, or more processes on more machines"
         )
 
 
@@ -173,21 +160,23 @@ def friction(setup: Setup) -> Iterator[str]:
         )
 
 
+def numbers_of(name: str, options) -> np.ndarray:
+    """A standard normal number for each member; 0 for member 0."""
+    return np.array([0.0, *(white_number(options.seed, name, member) for member in range(1, options.members))])
+
+
 def viscosity_factors(config: Config) -> np.ndarray:
     """The factors of the viscosity of all members, exp(size x) of standard normal x; 1 for member 0."""
-    options = config.ensemble
-    numbers = [white_number(options.seed, "viscosity", member) for member in range(1, options.members)]
-    return np.exp(options.viscosity * np.array([0.0, *numbers]))
+    return np.exp(config.ensemble.viscosity * numbers_of("viscosity", config.ensemble))
 
 
 def wind_factors(config: Config) -> np.ndarray:
     """The factors of the wind stress of all members, 1 + size x, if each is one number for the whole domain."""
     options = config.ensemble
-    numbers = [white_number(options.seed, "wind", member) for member in range(1, options.members)]
-    return 1 + options.wind * np.array([0.0, *numbers]) * (options.wind_length == 0)
+    return 1 + options.wind * numbers_of("wind", options) * (options.wind_length == 0)
 
 
 def written(config: Config) -> tuple[int, ...]:
     """The members whose fields are written, in rising order."""
     options = config.ensemble
-    return tuple(sorted(options.write)) or tuple(range(min(WRITTEN, options.members)))
+    return tuple(sorted(set(options.write))) or tuple(range(min(WRITTEN, options.members)))

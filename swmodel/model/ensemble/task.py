@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...files.run_folder import CONFIG, ENSEMBLE, RESTARTS
-from ...files.status import NAME as STATUS
+from ...files.run_folder import ENSEMBLE
 from ...files.status import read_status
-from ..progress import workers
-
-PICTURE = "ensemble.png"
+from .. import progress
 
 
 def compute(config, directory, options, report, command_line, watch) -> None:
@@ -31,13 +28,4 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
 def summary(directory) -> str:
     """How long it took, how fast it was, and what to type next."""
-    status, directory = read_status(directory), Path(directory)
-    names = (ENSEMBLE, PICTURE, RESTARTS, CONFIG, STATUS)
-    return (
-        f"{directory}: {', '.join(name for name in names if (directory / name).exists())}\n"
-        f"{status['members']} members, {status['steps']} steps, {status['model_seconds'] / 86400:.4g} model days in "
-        f"{status['wall_seconds']:.1f} s, of which compilation {status['compile_seconds']:.1f} s\n"
-        f"{status['member_steps_per_second']:.4g} members x steps per second on "
-        f"{workers(status['nproc'], status['devices'])}\n"
-        f"Next: swmodel plot {directory / ENSEMBLE}"
-    )
+    return progress.summary(read_status(directory), directory)

@@ -1,11 +1,10 @@
-"""Health of runs: finite, of positive thickness, within the stable time step, without energy or tracer from nowhere.
+"""Health of runs: finite, of positive thickness, no faster than a few cells a step, tracers within their bounds.
 
-`measures` is the one pass over a state, `energy` what forces and open sides can bring, `verdict` the bound and the
-verdict, with the view of a single run, `blowup` the report of a run that blew up. An ensemble has a view of its own.
+`measures` is the one pass over a state, `verdict` judges what it finds, and reports a run that blew up.
 """
 
 from ...files.run_folder import BLOWUP
-from .measures import unusable
+from .measures import CELLS, unusable
 from .verdict import RUNAWAY, Health
 
-__all__ = ["BLOWUP", "RUNAWAY", "Health", "unusable"]
+__all__ = ["BLOWUP", "CELLS", "RUNAWAY", "Health", "unusable"]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...ocean.grid import Grid, as_patches
+from ...ocean.grid import as_patches
 from ...ocean.patch import Patch
 from ...ocean.state import State
 from ...ocean.table import row_of
@@ -18,26 +18,22 @@ from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import rates_of
 
-
-class Static(NamedTuple):
-    """What the measures need and what does not change in a block: its Grid, and coefficients by name."""
-
-    grid: Grid
-    params: dict
+#: Cells that the water crosses in a step along an axis only where the solution blows up.
+CELLS = 3.0
 
 
 class Measures(NamedTuple):
-    """What is measured on water: numbers of a block, or of the whole domain of each run, arrays [runs]."""
+    """The largest values on water: numbers of a block, or of the whole domain of each run, arrays [runs]."""
 
     neg_min_h: float  # -min(h), m; infinity where a field is not finite
     max_h: float  # m
-    speed: float  # m s-1, largest
-    wave_rate: float  # s-1, largest, as are the following rates: `setup.checks.extremes.rates_of`
+    speed: float  # m s-1
+    crossing: float  # s-1, of |u|/dx and |v|/dy: cells that the water crosses
+    wave_rate: float  # s-1, as are the following rates: `setup.checks.extremes.rates_of`
     drag_rate: float
     friction_rate: float
     transport_rate: float
-    concentration: float  # largest in size of what is dissolved, C/h of any
-    energy: float  # m5 s-2, sum over cells of area (h (u² + v²)/2 + g (h - depth)²/2)
+    concentration: float  # in size, of what is dissolved, C/h of any
 
 
 #: The rates among them, which limit the time step.
@@ -45,11 +41,12 @@ RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
 
 def blocks_of(domain):
-    """For each block of this process: Grid and Params, NumPy arrays in Patches, and its shape."""
+    """For each block of this process: its Grid, NumPy arrays in Patches, and its shape."""
     margin = domain.scheme.margin
-    pieces = domain.transport.pieces((domain.grid, domain.params), margin)
-    for fields, block in zip(pieces, domain.transport.blocks, strict=True):
-        yield *(as_patches(each, margin) for each in fields), block.shape
+    pieces = domain.transport.pieces(domain.grid, margin)
+    return [
+        (as_patches(grid, margin), block.shape) for grid, block in zip(pieces, domain.transport.blocks, strict=True)
+    ]
 
 
 def make_count(margin: int, transport):
@@ -79,32 +76,28 @@ def unusable(state: State, wet, margin: int, transport):
         return make_count(margin, transport)(state, np.asarray(wet))
 
 
-def make_measure(gravity: float, terms, margin: int, transport):
-    """The function (State, Static) -> [Measures] of a block, to be jitted; the energy is summed.
+def make_measure(terms, margin: int, transport):
+    """The function (State, (Grid, Params)) -> [Measures] of a block; Grid and Params have `margin` cells around it."""
 
-    Args:
-        terms: those that are switched on.
-        margin: cells around the block that the Static has.
-    """
-
-    def measures(state: State, static: Static):
-        h, u, v = state[:3]
+    def measures(state: State, static):
+        h = state.h
         grid, params = jax.tree.map(lambda field: Patch(field, (-margin, -margin)).on(h.shape), static)
         wet = within(jnp.broadcast_to(grid.wet > 0, h.shape), transport.extent())
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
-        neg_min_h = jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf)
-        square, eta = u * u + v * v, h - grid.depth
+        u, v, dx, dy = jnp.abs(state.u), jnp.abs(state.v), grid.dx.centre, grid.dy.centre
         dissolved = (jnp.abs(C / h) for name, C in state._asdict().items() if row_of(name).content)
-        values = params | {"h": h, "u": jnp.abs(u), "v": jnp.abs(v)}
-        rates = rates_of(terms, values, grid.dx.centre, grid.dy.centre)
-        energy = grid.area.centre * (0.5 * h * square + 0.5 * gravity * eta * eta)
+        rates = rates_of(terms, params | {"h": h, "u": u, "v": v}, dx, dy)
+
+        def largest(values):
+            return jnp.where(wet, values, 0).max().astype(h.dtype)
+
         found = Measures(
-            neg_min_h=neg_min_h.max(),
-            max_h=jnp.where(wet, h, 0).max(),
-            speed=jnp.sqrt(square.max()),
-            **{name: jnp.where(wet, rates[name], 0).max().astype(h.dtype) for name in RATES},
-            concentration=jnp.where(wet, functools.reduce(jnp.maximum, dissolved, jnp.zeros_like(h)), 0).max(),
-            energy=jnp.where(wet, energy, 0).sum(),
+            neg_min_h=jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf).max(),
+            max_h=largest(h),
+            speed=jnp.sqrt((u * u + v * v).max()),
+            crossing=largest(jnp.maximum(u / dx, v / dy)),
+            **{name: largest(rates[name]) for name in RATES},
+            concentration=largest(functools.reduce(jnp.maximum, dissolved, jnp.zeros_like(h))),
         )
         return jnp.stack(found)
 

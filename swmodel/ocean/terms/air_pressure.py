@@ -18,16 +18,9 @@ PRESSURE = Variable(
 )
 
 
-def potential(values):
-    """p / rho, m2 s-2."""
-    return values["air_pressure"] / values["density"]
-
-
 def bernoulli_potential(flow, params, now):
     """p / rho."""
-    return potential(params)
+    return params["air_pressure"] / params["density"]
 
 
-AIR_PRESSURE = Term(
-    "air_pressure", coefficients=(PRESSURE,), bernoulli_potential=bernoulli_potential, potential=potential, energy=1
-)
+AIR_PRESSURE = Term("air_pressure", coefficients=(PRESSURE,), bernoulli_potential=bernoulli_potential)

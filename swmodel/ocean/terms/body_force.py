@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import cos, hypot, sin
+from math import cos, sin
 
 import numpy as np
 
@@ -59,12 +59,6 @@ def build(config, rows, columns):
     return built
 
 
-def acceleration(config) -> float:
-    """The size of the force with |a| + |b| for each component, m s-2."""
-    options = config.body_force
-    return hypot(abs(options.x) + abs(options.x_amplitude), abs(options.y) + abs(options.y_amplitude))
-
-
 def tendency(flow, params, now):
     """du/dt = a + b cos(phase) cos(wt) - b sin(phase) sin(wt)."""
     passed = angle(PhaseIncrement(*(params[name].values for name in TURNS)), now, flow.h.values.dtype)
@@ -89,6 +83,4 @@ BODY_FORCE = Term(
     problems=problems,
     fields=FIELDS,
     build=build,
-    acceleration=acceleration,
-    energy=1,
 )

@@ -123,11 +123,6 @@ def boundary_flux(flow, params, now):
     return (x, h_x - mx_f(lower)), (y, h_y - my_f(lower))
 
 
-def acceleration(config) -> float:
-    """Zero: the check of health counts separately what waves bring in."""
-    return 0.0
-
-
 def flows(flow, params, eta, given: Outside):
     """As `boundary_flux`, from the sea level inside and what is given outside."""
     grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
@@ -155,8 +150,6 @@ OPEN_SIDES = Term(
     problems=problems,
     fields=NUMBERS,
     build=build,
-    acceleration=acceleration,
-    energy=1,
     boundary_flux=boundary_flux,
     unused_coefficients=unused_coefficients,
 )

@@ -27,8 +27,6 @@ class Term:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
         bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2,
             which is added to the pressure g (h - H) before its slope is taken.
-        potential: function of {name: values} of its coefficients and density to the Bernoulli potential, if that
-            depends on nothing else.
         coefficients: its numbers or fields; those with a number are keys of [physics].
         options: class of its own section of the configuration.
         active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
@@ -42,9 +40,6 @@ class Term:
         rate: function of ({name: values}, dx, dy) to the rate, s-1, at which it acts; for the time step. Values are
             arrays of coefficients, gravity, built fields, h, and u, v (their sizes) of a cell; dx, dy its lengths, m.
         process: what acts at that rate, one of PROCESSES.
-        stress: function of {name: values} of its coefficients to the size of the stress on the surface, Pa.
-        acceleration: function of a configuration to the largest acceleration of water by the term, m s-2.
-        energy: its effect on the energy of a closed basin: -1 only takes it, 0 leaves it unchanged, 1 may add to it.
         parameters: `parametric.Form` of the parameters of a user's own term, a vector by its name; None: it has none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
@@ -64,11 +59,7 @@ class Term:
     derived: dict[str, Callable] = field(default_factory=dict)
     rate: Callable | None = None
     process: str = "drag"
-    stress: Callable | None = None
-    acceleration: Callable | None = None
-    energy: int = -1
     parameters: Any = None
     boundary_flux: Callable | None = None
     unused_coefficients: Callable | None = None
     bernoulli_potential: Callable | None = None
-    potential: Callable | None = None

@@ -62,9 +62,6 @@ ALL = "main"
 #: Calendars in which the Moon's position is known.
 CALENDARS = ("proleptic_gregorian", "standard")
 
-#: The largest slopes of the shapes, times the radius of the Earth.
-STEEPEST = 2.0
-
 #: Fields of each species: the factors of C = sum of a cos(phase), and of - S = - sum of a sin(phase).
 SHAPES = {
     0: ("tide_zonal", None),
@@ -222,13 +219,6 @@ def add(sums: dict, species: int, cosine: Patch, sine: Patch, passed) -> None:
             sums[field] = sums[field] + number if field in sums else number
 
 
-def acceleration(config) -> float:
-    """g times the steepest slope that eta_eq can have."""
-    found = constituents(config.tide.constituents, config.time.start, config.tide.nodal)
-    height = sum(each.factor * EQUILIBRIUM[each.name].height for each in found)
-    return config.physics.gravity * abs(config.tide.factor) * STEEPEST * height / config.grid.radius
-
-
 FIELDS = (
     *(
         Variable(name, "centre", "1", "", "shape of the tide's potential")
@@ -254,6 +244,4 @@ TIDE = Term(
     problems=problems,
     fields=FIELDS,
     build=build,
-    acceleration=acceleration,
-    energy=1,
 )

@@ -96,7 +96,6 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
         derived={name: partial(concentration_of, name)},
         rate=rate,
         process="transport",
-        energy=0,
     )
 
 

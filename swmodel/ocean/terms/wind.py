@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from ..operators import mx_f, my_f
 from ..variable import Variable
 from .term import Term
@@ -29,9 +27,4 @@ def tendency(flow, params, now):
     }
 
 
-def stress(values):
-    """sqrt(wind_x² + wind_y²)."""
-    return np.hypot(values["wind_x"], values["wind_y"])
-
-
-WIND = Term("wind", tendency, (X, Y), stress=stress, energy=1)
+WIND = Term("wind", tendency, (X, Y))

@@ -70,10 +70,4 @@ def tendency(flow, params, now):
     }
 
 
-def stress(values):
-    """rho_a C |U|²."""
-    speed = np.hypot(values["u10"], values["v10"])
-    return per_wind(speed, values) * speed
-
-
-WIND_DRAG = Term("wind_drag", tendency, (X, Y), options=WindDrag, fields=NUMBERS, build=build, stress=stress, energy=1)
+WIND_DRAG = Term("wind_drag", tendency, (X, Y), options=WindDrag, fields=NUMBERS, build=build)
