@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ..ocean.grid import Grid
 from ..ocean.state import Carry, State
 from .native.executor import Native
-from .reference.executor import NumpyReference
+from .reference.model import NumpyReference
 from .xla import Xla
 
 

@@ -7,9 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..ocean.balance import balanced
 from ..ocean.diagnostics import diagnose
-from ..ocean.elliptic import inverse
+from ..ocean.elliptic import balanced, inverse
 from ..ocean.evaluation import derive, forces, known
 from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
@@ -83,7 +82,7 @@ class Present:
         names, blocks = known(names, scheme, scheme.forcing), self.blocks()
         driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
         invert = inverse(model.config.grid, blocks, model.transport)
-        found = derive(moving, blocks, model.config.physics, scheme.face_thickness, invert)
+        found = derive(moving, blocks, model.config.physics, invert)
         if driving:
             for fields, params, (*_, shape) in zip(found, self._given(), blocks, strict=True):
                 fields |= forces(driving, params, scheme, model.step, shape)

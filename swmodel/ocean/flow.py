@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .face_thickness import FACE_THICKNESS, open_faces
 from .grid import Grid
 from .operators import mx_c, mx_f, my_c, my_f, root, where
 from .patch import Patch
@@ -26,14 +25,14 @@ class Flow:
         has_open_sides: whether there are open sides, through which water flows.
     """
 
-    def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
+    def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid, self.has_open_sides = state, grid, False
         self.contents: list[str] = [name for name in state._fields if row_of(name).content]
         self.h: Patch = state.h
-        self.open_u, self.open_v = open_faces(state, grid)
+        self.open_u, self.open_v = grid.open_u, grid.open_v
         self.u: Patch = self.open_u * state.u
         self.v: Patch = self.open_v * state.v
-        self.h_u, self.h_v = FACE_THICKNESS[scheme.face_thickness](self.h)
+        self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
         self.U: Patch = grid.dy.u * (self.h_u * self.u)
         self.V: Patch = grid.dx.v * (self.h_v * self.v)
 
@@ -73,7 +72,7 @@ class Flow:
 
 def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
     """The Flow of a state at an Instant, with the water that comes in through open sides."""
-    flow = Flow(padded, grid, scheme)
+    flow = Flow(padded, grid)
     for term in scheme.with_sides:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
     return flow

@@ -22,11 +22,7 @@ FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
 def flow_through(state: State, grid: Grid, params: dict, scheme, step) -> Flow:
-    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX.
-
-    Args:
-        params: coefficients as for `tendency`.
-    """
+    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`."""
     now = Instant(step)
     return flow_at(state, now, grid, present(params, now, scheme.varying, state.h.values.dtype), scheme)
 
@@ -42,12 +38,7 @@ def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
     """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
 
     These are the transports of the mass equation: with the weights of the time stepper, the volume of the water changes
-    by the time step times the inflow.
-
-    Args:
-        flows: the Flow of each block of this process.
-        sides: the open sides.
-        transport: called by all processes together.
+    by the time step times the inflow. Called by all processes together, with the Flow of each of their blocks.
     """
     found = {side: [through(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides}
     most = [np.abs(faces).max(initial=0.0) for of_side in found.values() for faces in of_side]

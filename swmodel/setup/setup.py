@@ -142,7 +142,7 @@ def setup_of(config) -> Setup:
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
     tracers = tuple(tracer_term(each.name, each.diffusivity > 0) for each in config.physics.tracers)
-    scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), options.face_thickness, tracers)
+    scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), tracers)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))
 

@@ -19,7 +19,7 @@ from ...ocean.flow import Flow
 from ...ocean.own_term import NUMBERS, own_term, place_of
 from ...ocean.parametric import Parametric
 from ...ocean.patch import BeyondHalo
-from ...ocean.reach import CELLS, WIDEST, small_block
+from ...ocean.scheme import CELLS, WIDEST, small_block
 from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.terms import Term
 from ...ocean.terms.outside import PARTS, file_of, in_case
@@ -189,10 +189,10 @@ def rates_of(term: Term, scheme, parameters: Mapping, width: int) -> dict[str, n
 
 
 def rates_on(term: Term, scheme, state, now, grid, params) -> dict[str, np.ndarray]:
-    """Tendencies [CELLS, CELLS] by one term on a block of `reach.small_block`."""
+    """Tendencies [CELLS, CELLS] by one term on a block of `scheme.small_block`."""
     try:
         with np.errstate(all="ignore"):
-            rates = term.tendency(Flow(state, grid, scheme), params, now)
+            rates = term.tendency(Flow(state, grid), params, now)
         found = {name: np.asarray(rates[name].on((CELLS, CELLS)), np.float64) for name in sorted(rates)}
         return {name: np.broadcast_to(one, (CELLS, CELLS)) for name, one in found.items()}
     except BeyondHalo as error:

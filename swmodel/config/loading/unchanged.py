@@ -14,8 +14,7 @@ import numpy as np
 from ...errors import UsageError
 from ...ocean.own_term import TIME_STEP, place_of
 from ...ocean.patch import Patch
-from ...ocean.reach import WIDEST, small_block
-from ...ocean.scheme import Scheme
+from ...ocean.scheme import WIDEST, Scheme, small_block
 from ...ocean.terms import Term
 from ...setup.fields.python_section import with_python
 from ...setup.setup import Setup

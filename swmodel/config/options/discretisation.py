@@ -21,7 +21,6 @@ class Scheme(Section):
     vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb"] = option(
         "energy", "", "flux of potential vorticity, by what it conserves"
     )
-    face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
 class Time(Section):

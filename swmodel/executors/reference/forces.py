@@ -10,13 +10,12 @@ import numpy as np
 from ...ocean.constituents import constituents
 from ...ocean.coordinates import points
 from ...ocean.terms.tide import EQUILIBRIUM
-from .neighbours import c, difference
+from .neighbours import ON_FACES, c, difference
 
 
 def wind(T):
     """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
-    ring = T.ring
-    stress = ring.in_time("wind_x", ring.to_u), ring.in_time("wind_y", ring.to_v)
+    stress = T.ring.in_time("wind_x", T.ring.to_u), T.ring.in_time("wind_y", T.ring.to_v)
 
     def add(x, F):
         add_stress(T, x[0], [tau(T.begin, T.time) / T.physics.density for tau in stress], F)
@@ -44,7 +43,7 @@ def wind_drag(T):
 
 def add_stress(T, h, stress, F):
     """Add to F the acceleration of a layer by a stress over the density, m2 s-2."""
-    for F_k, tau, thickness in zip(c(F[1:3]), stress, T.face_thickness, strict=True):
+    for F_k, tau, thickness in zip(c(F[1:3]), stress, ON_FACES, strict=True):
         F_k += np.divide(tau, thickness(h, out=T.work), out=T.work)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .neighbours import c, difference, e, n, s, w, wrap
+from .neighbours import ON_FACES, c, difference, e, n, s, w, wrap
 
 
 def tracer(T, options):
@@ -32,7 +32,7 @@ def tracer(T, options):
             np.multiply(c(transport), upwind, out=c(flux))
         if options.diffusivity:
             for flux, kappa, thickness, beyond in zip(
-                (flux_x, flux_y), (kappa_x, kappa_y), T.face_thickness, (e, n), strict=True
+                (flux_x, flux_y), (kappa_x, kappa_y), ON_FACES, (e, n), strict=True
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
         wrap(flux_x, flux_y)

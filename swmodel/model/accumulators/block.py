@@ -44,10 +44,10 @@ def make_fields(names, physics, sea, scheme, transport):
 
     def fields(state: State, grid, params, step) -> dict:
         bare = type(state)._make(Patch(field, (0, 0)) for field in state), as_patches(grid, scheme.margin)
-        found = derive(near, [(*bare, shape)], physics, scheme.face_thickness, invert)[0]
+        found = derive(near, [(*bare, shape)], physics, invert)[0]
         if others:
             around = [(*padded(state, grid, params, step), shape)]
-            found |= derive(others, around, physics, scheme.face_thickness, invert)[0]
+            found |= derive(others, around, physics, invert)[0]
         return {name: found[name] for name in names}
 
     return fields

@@ -19,15 +19,10 @@ def bernoulli_potential(flow, params, now):
     return -(params["gravity"] * params["self_attraction"] * flow.eta)
 
 
-def acceleration(config):
-    """Zero: it only returns to the motion energy that it has taken from it."""
-    return 0.0
-
-
 SELF_ATTRACTION = Term(
     "self_attraction",
     coefficients=(BETA,),
     bernoulli_potential=bernoulli_potential,
-    acceleration=acceleration,
+    acceleration=lambda config: 0.0,  # it only returns to the motion energy that it has taken from it
     energy=1,
 )

@@ -25,21 +25,19 @@ from ..coordinates import on_sphere, points
 from ..elements import element
 from ..instant import PhaseIncrement, angle, turns_of
 from ..option import Duration, Section, option
-from ..patch import Patch
 from ..records import Span, names_of, numbers_of, weight
 from ..variable import Variable
 from .term import Term
 
 
 class Equilibrium(NamedTuple):
-    """An equilibrium tide: amplitude A in m, and 1 + k - h."""
+    """An equilibrium tide: amplitude A, m, 1 + k - h, and their product, the height over a yielding Earth."""
 
     amplitude: float
     yielding: float
 
     @property
     def height(self) -> float:
-        """The amplitude over a yielding Earth, m."""
         return self.amplitude * self.yielding
 
 
@@ -76,17 +74,8 @@ PARTS = ("turns_high", "turns_low", "cosine", "sine")
 #: The ramp of the potential, and the names of its numbers in the params, which are there if there is a ramp.
 RAMP = "tide_ramp"
 
-FACTOR = Variable(
-    "tide_factor",
-    "",
-    "1",
-    "",
-    "factor of the tide's potential",
-    key="tide.factor",
-    control="number",
-    dimension=(0, 0, 0, 0),
-    small=1e-2,
-)
+NUMBER = {"control": "number", "dimension": (0, 0, 0, 0), "small": 1e-2}
+FACTOR = Variable("tide_factor", "", "1", "", "factor of the tide's potential", "tide.factor", **NUMBER)
 
 
 def known(names):
@@ -109,11 +98,6 @@ class Tide(Section):
     )
 
 
-def active(options) -> bool:
-    """Whether there is a tide."""
-    return bool(options.constituents)
-
-
 def problems(config):
     """Lines about tides on a plane, without a date, named twice, or too fast for the time step."""
     names, dt, time = config.tide.constituents, config.time.dt, config.time
@@ -123,12 +107,17 @@ def problems(config):
         yield f"tide.constituents: there are tides on a sphere alone, and grid.kind is {config.grid.kind}"
     if config.physics.reduced_gravity:
         yield "tide.constituents: tides move the whole water column; physics.reduced_gravity must be false"
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f'tide.constituents: "{name}" is listed {names.count(name)} times'
+    yield from repeated("tide.constituents", names)
     if wrong := undated(time):
         yield wrong
     elif dt is not None:
         yield from too_fast("tide.constituents", names, time)
+
+
+def repeated(key: str, names):
+    """A line for each name that is listed more than once."""
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f'{key}: "{name}" is listed {names.count(name)} times'
 
 
 def undated(time) -> str:
@@ -148,8 +137,8 @@ def too_fast(key: str, names, time):
     """A line for each constituent that is too fast for the time step."""
     for each in constituents(names, time.start) if names and not undated(time) else ():
         if each.period <= 2 * time.dt:
-            period = f"{each.name} has a period of {each.period:.6g} s"
-            yield f"{key}: {period}, which must be above two time steps, 2 x {time.dt:g} s"
+            least = f"must be above two time steps, 2 x {time.dt:g} s"
+            yield f"{key}: {each.name} has a period of {each.period:.6g} s, which {least}"
 
 
 def build(config, rows, columns):
@@ -196,30 +185,20 @@ def shapes(species: int, lon, lat) -> dict[str, np.ndarray]:
 
 
 def bernoulli_potential(flow, params, now):
-    """- g factor eta_eq."""
+    """- g factor eta_eq, from a cos(phase) and - a sin(phase) of the constituents, summed for each shape."""
     sums = {}
     for name in (name for name in EQUILIBRIUM if element("tide", name, PARTS[0]) in params):
-        high, low, *parts = (params[element("tide", name, part)] for part in PARTS)
+        high, low, cosine, sine = (params[element("tide", name, part)] for part in PARTS)
         passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
-        add(sums, SPECIES[name], *parts, passed)
+        xp = passed.__array_namespace__()
+        c, s = xp.cos(passed), xp.sin(passed)
+        numbers = cosine * c - sine * s, -(cosine * s + sine * c)
+        for field, number in zip(SHAPES[SPECIES[name]], numbers, strict=True):
+            if field:
+                sums[field] = sums[field] + number if field in sums else number
     height = sum(params[field] * number for field, number in sums.items())
     growth = grown(RAMP, params, now, flow.h.values.dtype)
     return -((params["gravity"] * params["tide_factor"] * growth) * height)
-
-
-def add(sums: dict, species: int, cosine: Patch, sine: Patch, passed) -> None:
-    """Add a cos(phase) and - a sin(phase) of a constituent to the factors of the shapes.
-
-    Args:
-        cosine, sine: a cos(phase) and a sin(phase) at the start.
-        passed: the phase since.
-    """
-    xp = passed.__array_namespace__()
-    c, s = xp.cos(passed), xp.sin(passed)
-    numbers = cosine * c - sine * s, -(cosine * s + sine * c)
-    for field, number in zip(SHAPES[species], numbers, strict=True):
-        if field:
-            sums[field] = sums[field] + number if field in sums else number
 
 
 def acceleration(config) -> float:
@@ -232,16 +211,14 @@ def acceleration(config) -> float:
 FIELDS = (
     *(
         Variable(name, "centre", "1", "", "shape of the tide's potential")
-        for each in SHAPES.values()
-        for name in each
+        for of in SHAPES.values()
+        for name in of
         if name
     ),
     *(
-        Variable(
-            element("tide", name, part), "", "m" if part in PARTS[2:] else "1", "", f"part of the constituent {name}"
-        )
+        Variable(element("tide", name, part), "", units, "", f"part of the constituent {name}")
         for name in EQUILIBRIUM
-        for part in PARTS
+        for part, units in zip(PARTS, ("1", "1", "m", "m"), strict=True)
     ),
     *ramp_fields(RAMP),
 )
@@ -250,7 +227,7 @@ TIDE = Term(
     bernoulli_potential=bernoulli_potential,
     coefficients=(FACTOR,),
     options=Tide,
-    active=active,
+    active=lambda options: bool(options.constituents),
     problems=problems,
     fields=FIELDS,
     build=build,
