@@ -9,10 +9,9 @@ import numpy as np
 
 from ..ocean.diagnostics import diagnose
 from ..ocean.elliptic import balanced, inverse
-from ..ocean.evaluation import derive, forces, known
+from ..ocean.evaluation import derive, flow_through, forces, inflow, known, seen
 from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
-from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
 from ..ocean.table import FORCING

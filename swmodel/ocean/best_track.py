@@ -24,15 +24,7 @@ KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
 #: Pressure around a storm if the file has none, Pa.
 OUTER = 101300.0
 #: Columns of a table, and the factors that convert them to SI units; the last two may be left out.
-COLUMNS = {
-    "time": 1.0,
-    "lon": 1.0,
-    "lat": 1.0,
-    "wind": 1.0,
-    "pressure": HECTOPASCAL,
-    "radius": 1e3,
-    "outer": HECTOPASCAL,
-}
+COLUMNS = {"time": 1.0, "lon": 1.0, "lat": 1.0, "wind": 1.0, "pressure": 100.0, "radius": 1e3, "outer": 100.0}
 #: The values at a time, and the least and largest that a file may have, beyond all storms on record; unit and its name.
 BOUNDS = {
     "longitude": (-360.0, 360.0, 1.0, "degrees"),
@@ -50,16 +42,10 @@ MOST_TIMES = 400
 
 
 class Track(NamedTuple):
-    """A storm at some times.
+    """A storm at some times: longitude, continuous across 180, and latitude, degrees, and numbers as in a Storm."""
 
-    Attributes:
-        dates: the times, rising.
-        values: [times, 6]: longitude, continuous across 180, and latitude, degrees; wind, pressure, outer pressure,
-            radius, as in a Storm.
-    """
-
-    dates: tuple[datetime, ...]
-    values: np.ndarray
+    dates: tuple[datetime, ...]  # rising
+    values: np.ndarray  # [times, 6]: longitude, latitude, wind, pressure, outer pressure, radius
 
     def seconds(self, start: datetime) -> np.ndarray:
         """The times, s after a date."""

@@ -77,10 +77,8 @@ class Points:
         x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].
         i, j: column and row numbers in the whole grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
-        length_x, length_y: size of the domain, m.
-        dx, dy: size of the cells, m.
-        degrees: longitude [1, columns] and latitude [rows, 1], or both [rows, columns] if the grid has a pole of its
-            own; None on a plane.
+        length_x, length_y, dx, dy: sizes of the domain, and of the cells, m.
+        degrees: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] if the grid has a pole of its own.
         turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is eastward.
     """
 

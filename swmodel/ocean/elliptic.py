@@ -38,16 +38,11 @@ class Equation(NamedTuple):
 
     If b = 0 and x is not zero on a wall, there is no solution unless the mean of y is zero: the mean is left out of
     y, and the mean of x is zero.
-
-    Attributes:
-        location: that of the fields on the C-grid: centre, u, v or corner.
-        grid: section [grid] of the configuration.
-        b: not negative, m-2.
     """
 
-    location: str
-    grid: Any
-    b: float = 0.0
+    location: str  # of the fields on the C-grid
+    grid: Any  # section [grid] of the configuration
+    b: float = 0.0  # not negative, m-2
 
     def solved(self, y, transport):
         """In a jitted program: x from y on a block, with any leading axes. Linear."""

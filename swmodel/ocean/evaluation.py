@@ -1,14 +1,27 @@
-"""Quantities of the state, tracers and forcing, evaluated on blocks."""
+"""What is seen of a run: quantities of the state, tracers and forcing on blocks; what flows through open sides.
+
+There is no current of the state at the faces of open sides: it follows from the sea level inside (`terms.open_sides`).
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from ..errors import UsageError
+from ..parallel.fixed_point import FixedPoint
 from .derived import DERIVED
+from .flow import Flow, flow_at
+from .grid import Grid
 from .instant import Instant
 from .records import present
+from .state import State
+from .table import INFLOW
 from .terms.tracer import concentration_of
+
+#: Row or column of the faces of each side, and the sign of an inflow.
+FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
 def derive(names, blocks, physics, invert) -> list[dict]:
@@ -49,3 +62,44 @@ def known(names, scheme, more=()) -> list[str]:
     if unknown := [name for name in names if name not in there]:
         raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(there)}")
     return names
+
+
+def flow_through(state: State, grid: Grid, params: dict, scheme, step) -> Flow:
+    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`."""
+    now = Instant(step)
+    return flow_at(state, now, grid, present(params, now, scheme.varying, state.h.values.dtype), scheme)
+
+
+def seen(flow: Flow) -> tuple[State, Grid]:
+    """State and Grid of a Flow, with the current at the faces of open sides, which count as open."""
+    grid = flow.grid
+    opened = grid._replace(open_u=grid.open_u + grid.side_u, open_v=grid.open_v + grid.side_v)
+    return flow.state._replace(u=flow.u, v=flow.v), opened
+
+
+def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
+    """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
+
+    These are the transports of the mass equation: with the weights of the time stepper, the volume of the water changes
+    by the time step times the inflow. Called by all processes together, with the Flow of each of their blocks.
+    """
+    found = {side: [through(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides}
+    most = [np.abs(faces).max(initial=0.0) for of_side in found.values() for faces in of_side]
+    largest, broken = transport.reduce(np.array([np.nan_to_num(max(most)), not np.isfinite(most).all()]), "max")
+    scale = FixedPoint(math.nan if broken else float(largest))
+    pieces = [np.sum([scale.pieces(faces) for faces in of_side], axis=0, dtype=np.int64) for of_side in found.values()]
+    sums = transport.reduce(np.array(pieces), "sum")
+    return {INFLOW + side: scale.value(each) for side, each in zip(sides, sums, strict=True)}
+
+
+def through(side: str, flow: Flow, block) -> np.ndarray:
+    """The transports inward through the faces of a side in a block, m3 s-1, float64."""
+    across, number, sign = side in ("west", "east"), *FACES[side]
+    span = block.x if across else block.y
+    face = number % span.size
+    if face not in span:
+        return np.zeros(0)
+    cut = np.index_exp[:, face - span.start] if across else np.index_exp[face - span.start, :]
+    faces, U = (flow.grid.side_u, flow.U) if across else (flow.grid.side_v, flow.V)
+    faces, U = (np.broadcast_to(each.on(block.shape), block.shape)[cut].astype(np.float64) for each in (faces, U))
+    return sign * np.where(faces > 0, U, 0.0)

@@ -29,19 +29,12 @@ class Parametric:
 
 @dataclass(frozen=True)
 class Form:
-    """How parameters lie in a vector: leaf after leaf. Terms of equal Forms have the same programs.
+    """How parameters lie in a vector: leaf after leaf. Terms of equal Forms have the same programs."""
 
-    Attributes:
-        tree: structure of the pytree.
-        shapes: shapes of its leaves; None for leaves that are no parameters.
-        kept: the leaves that are no parameters; None for parameters.
-        places: the places of the leaves in the tree, in words.
-    """
-
-    tree: Any
-    shapes: tuple[tuple[int, ...] | None, ...]
-    kept: tuple[Any, ...]
-    places: tuple[str, ...]
+    tree: Any  # structure of the pytree
+    shapes: tuple[tuple[int, ...] | None, ...]  # of its leaves; None for leaves that are no parameters
+    kept: tuple[Any, ...]  # the leaves that are no parameters; None for parameters
+    places: tuple[str, ...]  # of the leaves in the tree, in words
 
     @property
     def size(self) -> int:

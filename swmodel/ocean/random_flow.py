@@ -109,14 +109,11 @@ class Waves(NamedTuple):
 class Spectrum:
     """Kinetic energy by wavenumber K, the number of waves along the domain's longer side.
 
-    Attributes:
-        peak: the wavenumber K0 of the main eddies.
-        slope: of E ~ K^slope beyond K0, up to 4 K0: E = x³ / (1 + x^(3 - slope)), x = K/K0; 0 is a narrow ring,
-            E = exp(-16 (x - 1)²) up to 2 K0.
+    E = x³ / (1 + x^(3 - slope)) up to 4 K0, with x = K/K0; without a slope E = exp(-16 (x - 1)²) up to 2 K0.
     """
 
-    peak: float
-    slope: float = 0.0
+    peak: float  # the wavenumber K0 of the main eddies
+    slope: float = 0.0  # of E ~ K^slope beyond K0; 0: a narrow ring
 
     @property
     def most(self) -> int:

@@ -57,15 +57,10 @@ class Square(NamedTuple):
     sources: tuple[str, ...] = ("h", "u", "v")
 
 
-def root(a: Patch) -> Patch:
-    """The square root."""
-    return a.map(lambda values: values**0.5)
-
-
 def weighted_current(state, grid, scale) -> dict[str, Patch]:
     """sqrt(h / 2H) u and sqrt(h / 2H) v, h on the faces."""
     factor = 0.5 / scale.depth
-    return {"u": root(factor * mx_f(state.h)) * state.u, "v": root(factor * my_f(state.h)) * state.v}
+    return {"u": np.sqrt(factor * mx_f(state.h)) * state.u, "v": np.sqrt(factor * my_f(state.h)) * state.v}
 
 
 def change_of_weighted_current(state, rates, grid, scale) -> dict[str, Patch]:
@@ -73,7 +68,7 @@ def change_of_weighted_current(state, rates, grid, scale) -> dict[str, Patch]:
     factor, found = 0.5 / scale.depth, {}
     for name, mean in (("u", mx_f), ("v", my_f)):
         h, velocity, rate = mean(state.h), getattr(state, name), getattr(rates, name)
-        found[name] = root(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
+        found[name] = np.sqrt(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
     return found
 
 

@@ -156,13 +156,6 @@ def test_a_state_that_is_not_finite_gives_no_numbers():
         assert all(math.isnan(number) for number in numbers(config, layout, state).values())
 
 
-def test_no_land_value_counts():
-    config = config_of(False, False)
-    state = whole_state(config)
-    expected = numbers(config, (1, 1))
-    assert numbers(config, (2, 1), state._replace(h=np.where(mask() > 0, state.h, -1e6))) == expected
-
-
 def test_the_table_of_quantities_is_what_is_computed():
     assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
     config = config_of(True, True, physics__tracers=(Tracer(name="tracer"),))

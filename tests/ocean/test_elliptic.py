@@ -1,6 +1,5 @@
 """Poisson's and Helmholtz's equation hold on the C-grid to round-off; potentials and balance that follow from them."""
 
-import jax
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
@@ -143,14 +142,3 @@ def test_there_is_no_balance_where_depth_or_rotation_vary():
         simulation = swmodel.Simulation(sea_of((False, True), fields, **options))
         with pytest.raises(UsageError, match="of an f plane of even depth"):
             simulation.balanced()
-
-
-def test_a_solution_has_derivatives_and_the_map_is_its_own_transpose():
-    equation = Equation("centre", sea_of((True, False)).grid, 1e-8)
-    y, z = np.random.default_rng(1).standard_normal((2, NY, NX))
-    solved = jax.jit(lambda source: equation.solved(source, SERIAL))
-    (transposed,) = jax.linear_transpose(solved, y)(z)
-
-    np.testing.assert_allclose(transposed, solved(z), rtol=0, atol=1e-12 * np.abs(solved(z)).max())
-    tangent = jax.jvp(lambda source: solved(source) ** 2, (y,), (z,))[1]
-    np.testing.assert_allclose(tangent, 2 * solved(y) * solved(z), rtol=1e-9)

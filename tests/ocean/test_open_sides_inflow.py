@@ -12,8 +12,8 @@ from swmodel.errors import NumericalError
 from swmodel.executors.reference import Reference
 from swmodel.model.health.verdict import Health
 from swmodel.ocean.coordinates import metrics
+from swmodel.ocean.evaluation import flow_through, inflow
 from swmodel.ocean.grid import as_patches
-from swmodel.ocean.inflow import flow_through, inflow
 from swmodel.ocean.patch import Patch
 from swmodel.parallel.decomposition import block as block_of
 from swmodel.setup.setup import setup_of

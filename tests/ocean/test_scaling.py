@@ -28,37 +28,22 @@ from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9
 
-#: Exponents of L, H, T and R.
-PARAMETERS = {
-    "grid.dx": (1, 0, 0, 0),
-    "grid.dy": (1, 0, 0, 0),
-    "grid.lx": (1, 0, 0, 0),
-    "grid.ly": (1, 0, 0, 0),
-    **dict.fromkeys(
-        (f"grid.{key}" for key in ("west", "south", "dlon", "dlat", "east", "north", "pole")), (0, 0, 0, 0)
-    ),
-    "grid.radius": (1, 0, 0, 0),
-    "grid.rotation": (0, 0, -1, 0),
-    "physics.gravity": (2, -1, -2, 0),
-    "physics.full_gravity": (2, -1, -2, 0),
-    "physics.depth": (0, 1, 0, 0),
-    "physics.density": (0, 0, 0, 1),
-    "wind_drag.air_density": (0, 0, 0, 1),
-    "physics.f0": (0, 0, -1, 0),
-    "physics.beta": (-1, 0, -1, 0),
-    **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key},
-    "open_sides.pressure": (2, 0, -2, 1),
-    "open_sides.amplitude": (0, 1, 0, 0),
-    "open_sides.phase": (0, 0, 0, 0),
-    **dict.fromkeys((f"body_force.{key}" for key in ("x", "x_amplitude", "y", "y_amplitude")), (1, 0, -2, 0)),
-    **dict.fromkeys(("body_force.x_phase", "body_force.y_phase"), (0, 0, 0, 0)),
-    "body_force.period": (0, 0, 1, 0),
-    "sponge.rate": (0, 0, -1, 0),
-    "sponge.width": (1, 0, 0, 0),
-    "tide.ramp": (0, 0, 1, 0),
-    "time.dt": (0, 0, 1, 0),
-    **dict.fromkeys(("time.cfl", "time.ab2_epsilon", "time.robert_asselin"), (0, 0, 0, 0)),
+#: The numbers of a configuration by their exponents of L, H, T and R.
+DIMENSIONS = {
+    (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius sponge.width",
+    (0, 1, 0, 0): "physics.depth open_sides.amplitude",
+    (0, 0, 1, 0): "time.dt tide.ramp body_force.period",
+    (0, 0, 0, 1): "physics.density wind_drag.air_density",
+    (0, 0, -1, 0): "grid.rotation physics.f0 sponge.rate",
+    (-1, 0, -1, 0): "physics.beta",
+    (1, 0, -2, 0): "body_force.x body_force.x_amplitude body_force.y body_force.y_amplitude",
+    (2, -1, -2, 0): "physics.gravity physics.full_gravity",
+    (2, 0, -2, 1): "open_sides.pressure",
+    (0, 0, 0, 0): "grid.west grid.south grid.east grid.north grid.dlon grid.dlat grid.pole body_force.x_phase "
+    "body_force.y_phase open_sides.phase time.cfl time.ab2_epsilon time.robert_asselin",
 }
+PARAMETERS = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
+PARAMETERS |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
 FIELDS = {name: row_of(name).dimension for name in (*VARIABLES, "tracer", "tracer_content")}
 NUMBERS = {
     "mass": (2, 1, 0, 1),

@@ -212,7 +212,7 @@ DAY = {
     "ocean/test_rotation.py": ("[native-energy", "[reference-enstrophy", "[xla-enstrophy-leapfrog"),
     "ocean/test_scaling.py": ("[native-energy", "[reference-arakawa_lamb", "[xla-energy-ab2"),
     "ocean/test_spectra.py": ("[walls",),
-    "ocean/test_terms.py": ("[0.5",),
+    "ocean/test_terms.py": ("[float64-0.5",),
     "ocean/test_tracers.py": ("[native",),
     "parallel/test_fourier.py": ("transforms_are_those_of_scipy",),
     "plotting/test_picture_fields.py": ("[run4",),
