@@ -169,10 +169,10 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
             rate = Patch(np.full((1, 1), rate, like.values.dtype), like.start)
         if not isinstance(rate, Patch) or not lies_on(rate, like):
             values = rate.values if isinstance(rate, Patch) else rate
-            kind = f"{values.dtype} {tuple(values.shape)}" if hasattr(values, "dtype") else f"a {type(rate).__name__}"
+            kind, shape = getattr(values, "dtype", f"a {type(rate).__name__}"), tuple(getattr(values, "shape", ()))
             raise UsageError(
-                f"{place} returns {kind} for {name}; must be a number, or a Patch in {like.values.dtype} on the block "
-                "(a Python number, or .astype, keeps the precision)"
+                f"{place} returns {kind} where the run is in {like.values.dtype}, of shape {shape} for {name}; must be "
+                "a number, or a Patch on the block (a Python number, or .astype, keeps the precision)"
             )
         rates[name] = rate
     return rates
