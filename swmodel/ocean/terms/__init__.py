@@ -11,10 +11,9 @@ from .body_force import BODY_FORCE
 from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
 from .open_sides import OPEN_SIDES
-from .self_attraction import SELF_ATTRACTION
 from .sponge import SPONGE
 from .term import PROCESSES, Term
-from .tide import TIDE
+from .tide import SELF_ATTRACTION, TIDE
 from .weather import AIR_PRESSURE, WIND, WIND_DRAG
 
 __all__ = ["PROCESSES", "TERMS", "Term"]

@@ -1,4 +1,4 @@
-"""The tidal potential: du/dt = + d_x (g eta_eq), with eta_eq the equilibrium tide.
+"""The tidal potential: du/dt = + d_x (g eta_eq), with eta_eq the equilibrium tide; self-attraction of its water.
 
     eta_eq = sum over constituents of A (1 + k - h) f cos(w t + V + u + m lon) G_m(lat)
     G_0 = 1/2 - 3/2 sin² lat,   G_1 = sin 2 lat,   G_2 = cos² lat
@@ -8,8 +8,13 @@ start (`constituents`). Any number of constituents takes five fields at most: G_
 each times a number that varies in time. With `tide.ramp` T > 0 all is multiplied by r(t) = (1 - cos(pi t / T)) / 2 up
 to t = T, and by 1 from then on: a start from rest raises no waves of its own. The tide outside open sides is, too.
 
-Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Arbic, B. K. et al. (2004), Deep-Sea Res.
-II 51, 3069-3101, table 1; Ssa as Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
+Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta). The water of a tide attracts
+itself and presses the sea floor down: together about beta eta, beta near 0.09. Waves are as with a gravity of
+(1 - beta) g. The energy of the diagnostics, without this term, stays within 1 / (1 - beta).
+
+Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Accad, Y. and Pekeris, C. L. (1978),
+Phil. Trans. R. Soc. A 290, 235-266; Arbic, B. K. et al. (2004), Deep-Sea Res. II 51, 3069-3101, table 1; Ssa as
+Schwiderski, E. W. (1980), Rev. Geophys. 18, 243-268.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from ..elements import element
 from ..instant import PhaseIncrement, angle, turns_of
 from ..option import Duration, Section, option
 from ..records import Span, names_of, numbers_of, weight
-from ..variable import Variable
+from ..variable import Variable, coefficient
 from .term import Term
 
 
@@ -232,5 +237,15 @@ TIDE = Term(
     fields=FIELDS,
     build=build,
     acceleration=acceleration,
+    energy=1,
+)
+BETA = coefficient(
+    "self_attraction", "1", "part of sea level by which it attracts and loads", "number", (0, 0, 0, 0), small=1e-2
+)._replace(most=0.5)
+SELF_ATTRACTION = Term(
+    "self_attraction",
+    coefficients=(BETA,),
+    bernoulli_potential=lambda flow, params, now: -(params["gravity"] * params["self_attraction"] * flow.eta),
+    acceleration=lambda config: 0.0,  # it only returns to the motion energy that it has taken from it
     energy=1,
 )
