@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..ocean.state import Carry, State
 from .native.executor import Native
-from .reference.executor import NumpyReference
+from .reference.model import NumpyReference
 from .xla import Compiled, Xla
 
 

@@ -7,13 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..ocean.balance import balanced
 from ..ocean.diagnostics import diagnose
-from ..ocean.elliptic import inverse
-from ..ocean.evaluation import derive, forces, known
+from ..ocean.elliptic import balanced, inverse
+from ..ocean.evaluation import derive, flow_through, forces, inflow, known, seen
 from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
-from ..ocean.inflow import flow_through, inflow, seen
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
 from ..ocean.table import FORCING
@@ -76,7 +74,7 @@ class Present:
         names, blocks = known(names, scheme, scheme.forcing), self.blocks()
         driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
         invert = inverse(model.config.grid, blocks, model.transport)
-        found = derive(moving, blocks, model.config.physics, scheme.face_thickness, invert)
+        found = derive(moving, blocks, model.config.physics, model.scheme.face_thickness, invert)
         if driving:
             for fields, params, (*_, shape) in zip(found, self._given(), blocks, strict=True):
                 fields |= forces(driving, params, scheme, model.step, shape)

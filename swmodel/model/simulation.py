@@ -270,7 +270,7 @@ class Simulation(Model):
         return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
-        """eta, u and v of this process that potential vorticity alone determines: see `ocean.balance`; float64.
+        """eta, u and v of this process that potential vorticity alone determines: see `ocean.elliptic`; float64.
 
         What else there is, is gravity waves, and currents with neither vorticity nor divergence. UsageError: there is
         land, beta, no rotation or an uneven depth, or there are more blocks than lines.

@@ -23,20 +23,9 @@ from .holland import Storm
 KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
 #: Pressure around a storm if the file has none, Pa.
 OUTER = 101300.0
-PLACE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([NSEW])\s*")
 #: Columns of a table, and the factors that convert them to SI units; the last two may be left out.
-COLUMNS = {
-    "time": 1.0,
-    "lon": 1.0,
-    "lat": 1.0,
-    "wind": 1.0,
-    "pressure": HECTOPASCAL,
-    "radius": 1e3,
-    "outer": HECTOPASCAL,
-}
-
-
-#: Least and largest value of each column that a file may have, beyond all storms on record: degrees and SI units.
+COLUMNS = {"time": 1.0, "lon": 1.0, "lat": 1.0, "wind": 1.0, "pressure": 100.0, "radius": 1e3, "outer": 100.0}
+#: The values at a time, and the least and largest that a file may have, beyond all storms on record; unit and its name.
 BOUNDS = {
     "longitude": (-360.0, 360.0, 1.0, "degrees"),
     "latitude": (-75.0, 75.0, 1.0, "degrees"),
@@ -53,16 +42,10 @@ MOST_TIMES = 400
 
 
 class Track(NamedTuple):
-    """A storm at some times.
+    """A storm at some times: longitude, continuous across 180, and latitude, degrees, and numbers as in a Storm."""
 
-    Attributes:
-        dates: the times, rising.
-        values: [times, 6]: longitude, continuous across 180, and latitude, degrees; wind, pressure, outer pressure,
-            radius, as in a Storm.
-    """
-
-    dates: tuple[datetime, ...]
-    values: np.ndarray
+    dates: tuple[datetime, ...]  # rising
+    values: np.ndarray  # [times, 6]: longitude, latitude, wind, pressure, outer pressure, radius
 
     def seconds(self, start: datetime) -> np.ndarray:
         """The times, s after a date."""
@@ -78,45 +61,34 @@ def read(path) -> Track:
 
 
 def parsed(lines, path) -> Track:
-    """The track in the lines of a file.
-
-    Args:
-        path: the name of the file in messages.
-    """
+    """The track in the lines of a file, which messages call `path`."""
     read_line = reader_of(lines[0]) if lines else None
     if read_line is None:
         raise UsageError(
             f"{path}: is no track: neither HURDAT2, nor a best track of ATCF, nor a table {','.join(COLUMNS)}"
         )
     found: dict[datetime, list] = {}
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         try:
-            if row := read_line(line):
+            if row := read_line([part.strip() for part in line.split(",")]):
                 date, values = row
                 last = next(reversed(found.items()), None)
                 if last and date == last[0] and read_line is of_atcf and values[:4] == last[1][:4]:
                     continue  # a best track has a line for each wind radius
                 if problem := implausible(date, values, last):
-                    raise UsageError(f"{path}:{number}: {problem}")
+                    raise UsageError(f"{path}:{line_number}: {problem}")
                 found[date] = values
         except (ValueError, IndexError, KeyError) as error:
-            raise UsageError(f"{path}:{number}: cannot be read as the others: {error}") from None
-    if len(found) < 2:
-        raise UsageError(f"{path}: a track has two times or more, and this one has {len(found)}")
-    if len(found) > MOST_TIMES:
-        raise UsageError(f"{path}: a track has {MOST_TIMES} times at most, and this one has {len(found)}")
+            raise UsageError(f"{path}:{line_number}: cannot be read as the others: {error}") from None
+    if not 2 <= len(found) <= MOST_TIMES:
+        raise UsageError(f"{path}: a track has 2 to {MOST_TIMES} times, and this one has {len(found)}")
     values = np.array([complete(values) for values in found.values()])
     values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # 179 E and 179 W are two degrees apart
     return Track(tuple(found), values)
 
 
 def implausible(date: datetime, values: list[float], last: tuple[datetime, list] | None) -> str:
-    """What no storm can have among the values at a time, in words; "" for nothing.
-
-    Args:
-        values: as read from a line, NaN where it has none.
-        last: date and values of the line before.
-    """
+    """Why no storm can have these values, NaN where there is none, after the `last` date and values; "": it can."""
     for value, (name, (least, most, unit, units)) in zip(values, BOUNDS.items(), strict=True):
         if not least <= value <= most and not math.isnan(value):
             return f"the {name} is {value / unit:.6g} {units}; must lie from {least / unit:g} to {most / unit:g}"
@@ -152,53 +124,51 @@ def table(track: Track) -> tuple[str, ...]:
 
 
 def reader_of(line: str):
-    """The reader of a file that begins with this line: a function of a line to (date, values), or to None; or None."""
-    parts = [part.strip() for part in line.split(",")]
-    if {"time", "lon", "lat", "wind", "pressure"} <= set(parts):
-        return lambda text: of_table(parts, text)
-    if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]) and len(parts) >= 3:
+    """The reader of a file that begins with this line, or None.
+
+    It is a function of the parts of a line to a date and values in the order of BOUNDS, or to None for other lines.
+    """
+    names = [part.strip() for part in line.split(",")]
+    if {"time", "lon", "lat", "wind", "pressure"} <= set(names):
+        return lambda parts: of_table(names, parts)
+    if re.fullmatch(r"[A-Z]{2}\d{6}", names[0]) and len(names) >= 3:
         return of_hurdat
-    return of_atcf if re.fullmatch(r"[A-Z]{2}", parts[0]) and len(parts) > 10 else None
+    return of_atcf if re.fullmatch(r"[A-Z]{2}", names[0]) and len(names) > 10 else None
 
 
-def of_table(names: list[str], line: str):
-    """Date and values in a line of a table with these columns."""
-    parts = [part.strip() for part in line.split(",")]
-    if not line.strip() or parts == names:
+def of_table(names: list[str], parts: list[str]):
+    """A line of a table with these columns."""
+    if parts in ([""], names):
         return None
     row = dict(zip(names, parts, strict=True))
     values = {name: float(row[name]) * unit for name, unit in COLUMNS.items() if name != "time" and row.get(name)}
-    order = "lon", "lat", "wind", "pressure", "outer", "radius"
     date = datetime.fromisoformat(row["time"])
     date = date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
-    return date, [values.get(name, math.nan) for name in order]
+    return date, [values.get(name, math.nan) for name in ("lon", "lat", "wind", "pressure", "outer", "radius")]
 
 
-def of_hurdat(line: str):
-    """Date and values in a line of HURDAT2; None for the header of a storm."""
-    parts = [part.strip() for part in line.split(",")]
-    if not line.strip() or re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
+def of_hurdat(parts: list[str]):
+    """A line of HURDAT2, or the header of a storm."""
+    if parts == [""] or re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
         return None
     radius = number(parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
     values = [degrees(parts[5]), degrees(parts[4]), number(parts[6], KNOT), number(parts[7], HECTOPASCAL)]
     return datetime.strptime(parts[0] + parts[1], "%Y%m%d%H%M"), [*values, math.nan, radius]
 
 
-def of_atcf(line: str):
-    """Date and values in a line of a best track of ATCF."""
-    parts = [part.strip() for part in line.split(",")]
-    if not line.strip() or parts[4] != "BEST":
+def of_atcf(parts: list[str]):
+    """A line of a best track of ATCF."""
+    if parts == [""] or parts[4] != "BEST":
         return None
-    behind = [
-        number(parts[n], unit) if len(parts) > n else math.nan for n, unit in ((17, HECTOPASCAL), (19, NAUTICAL_MILE))
-    ]
+    outer = number(parts[17], HECTOPASCAL) if len(parts) > 17 else math.nan
+    radius = number(parts[19], NAUTICAL_MILE) if len(parts) > 19 else math.nan
     values = [degrees(parts[7], 0.1), degrees(parts[6], 0.1), number(parts[8], KNOT), number(parts[9], HECTOPASCAL)]
-    return datetime.strptime(parts[2], "%Y%m%d%H"), [*values, *behind]
+    return datetime.strptime(parts[2], "%Y%m%d%H"), [*values, outer, radius]
 
 
 def degrees(text: str, unit: float = 1.0) -> float:
     """Degrees east or north from text such as "96.3W"."""
-    match = PLACE.fullmatch(text)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([NSEW])", text)
     if match is None:
         raise ValueError(f'"{text}" is no longitude or latitude')
     return float(match[1]) * unit * (-1 if match[2] in "SW" else 1)
@@ -229,8 +199,7 @@ def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, scale) -> Storm:
     """The storm at a time, linear in time between those of a track; just behind the last, it moves on unchanged.
 
     Args:
-        seconds: [times].
-        values: [times, 6]: x, y, wind, pressure, outer, radius.
+        seconds, values: [times] and [times, 6], as in a Track.
         scale: metres in a unit of x and of y.
     """
     n = int(np.clip(np.searchsorted(seconds, t, side="right") - 1, 0, len(seconds) - 2))

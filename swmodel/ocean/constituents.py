@@ -38,35 +38,18 @@ LONGITUDES = np.array(
 
 
 class Constituent(NamedTuple):
-    """One constituent at a date.
-
-    Attributes:
-        name: its name in the table.
-        species: cycles a day, about: 0 long-period, 1 diurnal, 2 semidiurnal, ...
-        frequency: cycles per second.
-        phase: V + u, radians.
-        factor: f.
-    """
+    """One constituent at a date."""
 
     name: str
-    species: int
-    frequency: float
-    phase: float
-    factor: float
+    species: int  # cycles a day, about: 0 long-period, 1 diurnal, 2 semidiurnal, ...
+    frequency: float  # cycles per second
+    phase: float  # V + u, radians
+    factor: float  # f
 
     @property
     def period(self) -> float:
         """Its period, s."""
         return 1 / self.frequency
-
-
-class Motion(NamedTuple):
-    """V and u at a date, cycles; cycles a day of V; f."""
-
-    V: float
-    u: float
-    rate: float
-    f: float
 
 
 @cache
@@ -83,18 +66,13 @@ def date_of(text: str) -> datetime:
 
 
 def constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
-    """The constituents called `names`, at a date.
-
-    Args:
-        nodal: whether f and u are those of the date; else they are 1 and 0.
-    """
+    """The constituents called `names`, at a date; if not `nodal`, with f = 1 and u = 0."""
     longitudes, rates = astronomy(date_of(start))
     found = []
     for name in names:
-        motion = motion_of(name, longitudes, rates)
-        f, u = (motion.f, motion.u) if nodal else (1.0, 0.0)
-        phase = 2 * math.pi * ((motion.V + u) % 1)
-        found.append(Constituent(name, round(motion.rate), motion.rate / DAY, phase, f))
+        V, u, rate, f = motion_of(name, longitudes, rates)
+        phase = 2 * math.pi * ((V + (u if nodal else 0.0)) % 1)
+        found.append(Constituent(name, round(rate), rate / DAY, phase, f if nodal else 1.0))
     return found
 
 
@@ -108,17 +86,17 @@ def astronomy(date: datetime) -> tuple[np.ndarray, np.ndarray]:
     return np.array([clock + values[1] - values[0], *values]), np.array([1 + rates[1] - rates[0], *rates])
 
 
-def motion_of(name: str, longitudes: np.ndarray, rates: np.ndarray) -> Motion:
-    """The Motion of a constituent; for a compound one the sum of V and u, and the product of f."""
+def motion_of(name: str, longitudes: np.ndarray, rates: np.ndarray) -> tuple[float, float, float, float]:
+    """V and u, cycles, cycles a day of V, and f; for a compound constituent their sums, and the product of f."""
     entry = table()[name]
     if "sum" in entry:
         parts = [(times, motion_of(part, longitudes, rates)) for part, times in entry["sum"].items()]
         V, u, rate = (sum(times * part[k] for times, part in parts) for k in range(3))
-        return Motion(V, u, rate, math.prod(part.f ** abs(times) for times, part in parts))
+        return V, u, rate, math.prod(part[3] ** abs(times) for times, part in parts)
     with_satellites = 1 + sum(
         size * np.exp(2j * np.pi * (np.dot(multiples, longitudes[3:]) + phase))
         for *multiples, phase, size in entry["satellites"]
     )
     V = float(np.dot(entry["doodson"], longitudes)) + entry["phase"]
     u = float(np.angle(with_satellites)) / (2 * math.pi)
-    return Motion(V, u, float(np.dot(entry["doodson"], rates)), float(abs(with_satellites)))
+    return V, u, float(np.dot(entry["doodson"], rates)), float(abs(with_satellites))

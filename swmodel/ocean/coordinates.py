@@ -22,25 +22,15 @@ CIRCLE = 360.0
 
 
 class Axis(NamedTuple):
-    """Positions along x or y.
+    """Positions along x or y."""
 
-    Attributes:
-        name: x, y, lon or lat; rlon or rlat if the pole of the grid is not the Earth's.
-        unit: m or degrees.
-        first: position of the centres of the first cells.
-        spacing: distance between centres.
-        cells: number of cells.
-        ring: whether the last cells are neighbours of the first.
-        turns: whether positions a full circle apart are the same.
-    """
-
-    name: str
-    unit: str
-    first: float
-    spacing: float
+    name: str  # x, y, lon or lat; rlon or rlat if the pole of the grid is not the Earth's
+    unit: str  # m or degrees
+    first: float  # position of the centres of the first cells
+    spacing: float  # distance between centres
     cells: int
-    ring: bool
-    turns: bool = False
+    ring: bool  # whether the last cells are neighbours of the first
+    turns: bool = False  # whether positions a full circle apart are the same
 
     @property
     def edges(self) -> tuple[float, float]:
@@ -87,10 +77,8 @@ class Points:
         x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].
         i, j: column and row numbers in the whole grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
-        length_x, length_y: size of the domain, m.
-        dx, dy: size of the cells, m.
-        degrees: longitude [1, columns] and latitude [rows, 1], or both [rows, columns] if the grid has a pole of its
-            own; None on a plane.
+        length_x, length_y, dx, dy: sizes of the domain, and of the cells, m.
+        degrees: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] if the grid has a pole of its own.
         turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is eastward.
     """
 
@@ -132,24 +120,19 @@ def turned(grid) -> bool:
     return grid.kind == "latlon" and grid.pole is not None
 
 
-def origin(grid) -> tuple[float, float]:
-    """Position (x0, y0) of the centre of cell (0, 0) relative to the origin of x and y (`grid.origin`), m."""
-    return {
-        "edge": (0.5 * grid.dx, 0.5 * grid.dy),
-        "centre": (0.0, 0.0),
-        "middle": (-0.5 * (grid.nx - 1) * grid.dx, -0.5 * (grid.ny - 1) * grid.dy),
-    }[grid.origin]
-
-
 def axes(grid) -> Axes:
-    """The axes of a grid."""
+    """The axes of a grid; on a plane the origin of x and y is that of `grid.origin`."""
     if on_sphere(grid):
         lon, lat = ("rlon", "rlat") if turned(grid) else ("lon", "lat")
         return Axes(
             Axis(lon, "degrees", grid.west + 0.5 * grid.dlon, grid.dlon, grid.nx, grid.periodic_x, True),
             Axis(lat, "degrees", grid.south + 0.5 * grid.dlat, grid.dlat, grid.ny, False),
         )
-    x0, y0 = origin(grid)
+    x0, y0 = {
+        "edge": (0.5 * grid.dx, 0.5 * grid.dy),
+        "centre": (0.0, 0.0),
+        "middle": (-0.5 * (grid.nx - 1) * grid.dx, -0.5 * (grid.ny - 1) * grid.dy),
+    }[grid.origin]
     return Axes(
         Axis("x", "m", x0, grid.dx, grid.nx, grid.periodic_x), Axis("y", "m", y0, grid.dy, grid.ny, grid.periodic_y)
     )
@@ -202,17 +185,7 @@ def points(grid, location: str, rows, columns) -> Points:
     x, y = of_x.first + (i + east) * of_x.spacing, of_y.first + (j + north) * of_y.spacing
     if on_sphere(grid):
         return on_parallels(grid, x, y, i, j)
-    return Points(
-        x=x,
-        y=y,
-        i=i,
-        j=j,
-        origin=(of_x.first, of_y.first),
-        length_x=grid.nx * grid.dx,
-        length_y=grid.ny * grid.dy,
-        dx=grid.dx,
-        dy=grid.dy,
-    )
+    return Points(x, y, i, j, (of_x.first, of_y.first), grid.nx * grid.dx, grid.ny * grid.dy, grid.dx, grid.dy)
 
 
 def on_parallels(grid, lon, lat, i, j) -> Points:

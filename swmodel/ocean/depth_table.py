@@ -10,15 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class DepthTable:
-    """Depths at points in rows and columns, to be interpolated; beyond the edges they are as at the edges.
+    """Depths at points in rows and columns, to be interpolated; beyond the edges they are as at the edges."""
 
-    Attributes:
-        depths: m, 0 on land, float64 [row, column].
-        ring: whether the first column follows the last.
-    """
-
-    depths: np.ndarray
-    ring: bool = False
+    depths: np.ndarray  # m, 0 on land, float64 [row, column]
+    ring: bool = False  # whether the first column follows the last
 
     @classmethod
     def load(cls, path, ring: bool = False) -> DepthTable:

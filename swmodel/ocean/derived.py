@@ -5,7 +5,7 @@ A run writes, averages and draws each of them. A function names what it needs by
     h, u, v          Patches of the padded state, m and m s-1
     grid             Grid of Patches
     physics          the section [physics] of the configuration
-    face_thickness   function of h to the thickness on u and on v faces (`face_thickness.FACE_THICKNESS`)
+    face_thickness   function of h to the thickness on u and on v faces
 """
 
 from __future__ import annotations
@@ -18,11 +18,19 @@ from .operators import curl, divergence, dx_c, dx_f, dy_c, dy_f, folded, mx_c, m
 from .patch import Patch
 from .variable import Variable, table
 
-SPEED, SQUARED_SPEED, POTENTIAL = (1, 0, -1, 0), (2, 0, -2, 0), (2, 0, -1, 0)
-SEA_LEVEL = "sea_surface_height_above_geoid"
-VELOCITY: dict[str, Any] = {"control": "field", "dimension": SPEED, "signed": True, "small": 1e-3}
-ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "signed": True}
+SEA_LEVEL, PV = "sea_surface_height_above_geoid", "potential_vorticity_of_ocean_layer"
+KINETIC = "specific_kinetic_energy_of_sea_water"
+#: What rows of one kind have in common.
 POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": (0, 1, 0, 0)}
+ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "signed": True}
+VELOCITY: dict[str, Any] = {"control": "field", "dimension": (1, 0, -1, 0), "signed": True, "small": 1e-3}
+VORTICITY: dict[str, Any] = {"dimension": (0, 0, -1, 0), "signed": True}
+PER_THICKNESS: dict[str, Any] = {"dimension": (0, -1, -1, 0)}
+SPEED: dict[str, Any] = {"least": 0.0, "dimension": (1, 0, -1, 0)}
+ENERGY: dict[str, Any] = {"least": 0.0, "dimension": (2, 0, -2, 0)}
+STRAIN: dict[str, Any] = {"dimension": (0, 0, -2, 0), "signed": True}
+TRANSPORT: dict[str, Any] = {"dimension": (1, 1, -1, 0), "signed": True}
+POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "signed": True, "laplacian": True}
 
 
 def bernoulli_kinetic_energy(u: Patch, v: Patch, grid) -> Patch:
@@ -53,7 +61,7 @@ def elevation(h, grid):
 
 def sea_level(h, grid, physics):
     """eta, m; with reduced gravity eta g'/g: in the resting deep layer, sea level balances the interface."""
-    eta = elevation(h, grid)
+    eta = h - grid.depth
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
 
 
@@ -125,143 +133,23 @@ def outflow(u, v, grid):
 
 
 DERIVED = table(
+    Variable("h", "centre", "m", "cell_thickness", "thickness of the layer", **POSITIVE, derived=lambda h: h),
+    Variable("eta", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, control="field", small=1e-3, derived=elevation),
+    Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", **VELOCITY, derived=lambda u: u),
+    Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", **VELOCITY, derived=lambda v: v),
+    Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, derived=sea_level),
+    Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", **VORTICITY, derived=vorticity),
+    Variable("q", "corner", "m-1 s-1", PV, "potential vorticity", **PER_THICKNESS, derived=layer_vorticity),
+    Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", **SPEED, derived=speed),
     Variable(
-        "h",
-        "centre",
-        "m",
-        "cell_thickness",
-        "thickness of the layer",
-        **POSITIVE,
-        derived=lambda h: h,
+        "kinetic_energy", "centre", "m2 s-2", KINETIC, "kinetic energy per mass", **ENERGY, derived=kinetic_energy
     ),
+    Variable("okubo_weiss", "centre", "s-2", "", "Okubo-Weiss parameter", **STRAIN, derived=okubo_weiss),
+    Variable("transport_x", "u", "m2 s-1", "", "transport in x per width", **TRANSPORT, derived=transport_x),
+    Variable("transport_y", "v", "m2 s-1", "", "transport in y per width", **TRANSPORT, derived=transport_y),
+    Variable("streamfunction", "corner", "m2 s-1", "", "stream function of the current", **POTENTIAL, derived=rotation),
     Variable(
-        "eta",
-        "centre",
-        "m",
-        SEA_LEVEL,
-        "sea level",
-        **ELEVATION,
-        control="field",
-        small=1e-3,
-        derived=elevation,
-    ),
-    Variable(
-        "u",
-        "u",
-        "m s-1",
-        "sea_water_x_velocity",
-        "velocity in x",
-        **VELOCITY,
-        derived=lambda u: u,
-    ),
-    Variable(
-        "v",
-        "v",
-        "m s-1",
-        "sea_water_y_velocity",
-        "velocity in y",
-        **VELOCITY,
-        derived=lambda v: v,
-    ),
-    Variable(
-        "sea_level",
-        "centre",
-        "m",
-        SEA_LEVEL,
-        "sea level",
-        **ELEVATION,
-        derived=sea_level,
-    ),
-    Variable(
-        "zeta",
-        "corner",
-        "s-1",
-        "ocean_relative_vorticity",
-        "relative vorticity",
-        dimension=(0, 0, -1, 0),
-        signed=True,
-        derived=vorticity,
-    ),
-    Variable(
-        "q",
-        "corner",
-        "m-1 s-1",
-        "potential_vorticity_of_ocean_layer",
-        "potential vorticity",
-        dimension=(0, -1, -1, 0),
-        derived=layer_vorticity,
-    ),
-    Variable(
-        "speed",
-        "centre",
-        "m s-1",
-        "sea_water_speed",
-        "speed of the current",
-        least=0.0,
-        dimension=SPEED,
-        derived=speed,
-    ),
-    Variable(
-        "kinetic_energy",
-        "centre",
-        "m2 s-2",
-        "specific_kinetic_energy_of_sea_water",
-        "kinetic energy per mass",
-        least=0.0,
-        dimension=SQUARED_SPEED,
-        derived=kinetic_energy,
-    ),
-    Variable(
-        "okubo_weiss",
-        "centre",
-        "s-2",
-        "",
-        "Okubo-Weiss parameter",
-        dimension=(0, 0, -2, 0),
-        signed=True,
-        derived=okubo_weiss,
-    ),
-    Variable(
-        "transport_x",
-        "u",
-        "m2 s-1",
-        "",
-        "transport in x per width",
-        dimension=(1, 1, -1, 0),
-        signed=True,
-        derived=transport_x,
-    ),
-    Variable(
-        "transport_y",
-        "v",
-        "m2 s-1",
-        "",
-        "transport in y per width",
-        dimension=(1, 1, -1, 0),
-        signed=True,
-        derived=transport_y,
-    ),
-    Variable(
-        "streamfunction",
-        "corner",
-        "m2 s-1",
-        "",
-        "stream function of the current",
-        dimension=POTENTIAL,
-        signed=True,
-        derived=rotation,
-        laplacian=True,
-    ),
-    Variable(
-        "velocity_potential",
-        "centre",
-        "m2 s-1",
-        "",
-        "velocity potential of the current",
-        dimension=POTENTIAL,
-        signed=True,
-        derived=outflow,
-        laplacian=True,
+        "velocity_potential", "centre", "m2 s-1", "", "velocity potential of the current", **POTENTIAL, derived=outflow
     ),
 )
 

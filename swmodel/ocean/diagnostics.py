@@ -19,6 +19,9 @@ from .patch import Patch, east, north, south, west
 from .state import State
 from .table import INFLOW, row_of
 
+#: Cells computed at a time: few enough for the cache, and enough to be worth a thread.
+STRIP_CELLS = 1 << 17
+
 
 class Quantity(NamedTuple):
     """Units and description of a number for the whole domain."""
@@ -50,20 +53,14 @@ def rows_of_contents(names) -> list:
     return [row_of(name) for name in names if row_of(name).content]
 
 
-#: Cells computed at a time: few enough for the cache, and enough to be worth a thread.
-STRIP_CELLS = 1 << 17
-
-
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The `quantities` of the whole domain, without inflows, the same on all processes; NaN if the state is not finite.
+    """The `quantities` of the whole domain, without inflows, the same on all processes, which call it together.
+
+    NaN if the state is not finite; potential enstrophy also if thickness is not positive somewhere.
 
     Args:
         blocks: (state, grid, shape) of each block of this process: a State of Patches of NumPy arrays that cover the
             block and a halo, and a Grid of Patches.
-        config: resolved configuration, for the constants.
-        transport: called by all processes together.
-
-    Potential enstrophy is also NaN if thickness is not positive somewhere.
 
     Reference: docs/numerics.md, "Diagnostics".
     """
@@ -117,11 +114,10 @@ def rows_of(field, first: int, last: int):
 
 
 def bounds_of(strips, transport) -> dict[str, float]:
-    """Largest sizes over all strips of all processes; all NaN if one is not finite.
+    """Largest sizes over all strips of all processes, SI units; all NaN if one is not finite.
 
-    Returns:
-        {"h", "u", ... of each prognostic field; "depth"; "f"; "area", "dx", "dy" at any location; "per_area", of
-        1/area; "per_length": see there; "min_h": the smallest thickness on water}, SI units.
+    Of each prognostic field, depth, f, and area, dx, dy and 1/area at any location; `per_length`; and as "min_h" the
+    smallest thickness on water.
     """
     found = on_all_cores(bounds_of_strip, strips)
     local = np.max([list(bounds.values()) for bounds in found], axis=0)
@@ -166,11 +162,7 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
 
 
 def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tuple[dict[str, float], float]:
-    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1.
-
-    Args:
-        largest: upper bounds of a cell's contributions.
-    """
+    """Sums of the `contributions` of all cells, which are below `largest`, by name, and the largest speed, m s-1."""
     scales = {name: FixedPoint(bound) for name, bound in largest.items()}
 
     def of_strip(state, grid, shape):
@@ -187,14 +179,11 @@ def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tu
 
 
 def contributions(state: State, grid, g) -> dict[str, Patch]:
-    """What each cell adds to the sums over the domain.
+    """What each cell adds to the sums over the domain, by name.
 
-    Sums and one factor take the place of means: that saves a pass over the fields for each.
-
-    Returns:
-        {"mass": volume, m3; "energy": that of the cell and its east and north faces, over density, m5 s-2;
-        "potential_enstrophy": a quarter of its corners' area (f + zeta)²/(2 h_q), m s-2; and the cell's content of each
-        dissolved field, by name}.
+    Its volume, m3; the energy of the cell and of its east and north faces, over density, m5 s-2; a quarter of its
+    corners' area (f + zeta)²/(2 h_q), m s-2; and its content of each dissolved field. Sums and one factor take the
+    place of means: that saves a pass over the fields for each.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet

@@ -6,7 +6,7 @@ vorticity, as in Sadourny (1975). docs/numerics.md has the discrete equations wi
 
 from __future__ import annotations
 
-from .derived import bernoulli_kinetic_energy, potential_vorticity
+from .derived import bernoulli_kinetic_energy, corner_thickness, potential_vorticity, relative_vorticity
 from .flow import Flow, flow_at
 from .instant import Instant
 from .operators import divergence, slope_x, slope_y
@@ -61,3 +61,31 @@ def finished(rates: dict[str, Patch], padded: State, flow: Flow) -> State:
     """The State of the rates, zero on land and closed faces."""
     water = {"centre": flow.grid.wet, "u": flow.open_u, "v": flow.open_v}
     return type(padded)._make(water[row_of(name).location] * rates[name] for name in padded._fields)
+
+
+def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str, State]:
+    """{part: its rates of all prognostic fields}; the sum of the parts is `tendency`, except for rounding.
+
+        continuity    the divergence of the transports, in dh/dt
+        advection     the flux of relative vorticity and the slope of kinetic energy
+        coriolis      the flux of planetary vorticity
+        pressure      the slope of g (h - H)
+
+    and the terms of the Scheme, by their names. Accelerations are linear in q and P, so the parts follow from splitting
+    q = (f + zeta) / h_q and P = g (h - H) + K. The arguments are those of `tendency`.
+    """
+    params = present(params, now, scheme.varying, padded.h.values.dtype)
+    flow = flow_at(padded, now, grid, params, scheme)
+    K, h_q = bernoulli_kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
+    height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
+    parts = {
+        "continuity": {"h": -divergence(flow.U, flow.V, grid)},
+        "advection": accelerations(relative_vorticity(flow.u, flow.v, grid) / h_q, K, flow, scheme),
+        "coriolis": accelerations(grid.f / h_q, nothing, flow, scheme),
+        "pressure": accelerations(nowhere, height, flow, scheme),
+    }
+    parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
+    heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.with_head}
+    parts |= {name: accelerations(nowhere, head, flow, scheme) for name, head in heads.items()}
+    still = dict.fromkeys(padded._fields, 0.0 * flow.h)
+    return {name: finished(still | rates, padded, flow) for name, rates in parts.items()}

@@ -1,8 +1,19 @@
-"""Poisson's and Helmholtz's equations on a rectangle without land, by Fourier transforms.
+"""Poisson's and Helmholtz's equations on a rectangle without land, by Fourier transforms; the balanced part of a flow.
 
 The Laplacian is that of the C-grid, (difference of differences) / dx² in x and likewise in y, so the discrete equation
 holds to round-off: a wave of wavenumber k is multiplied by - (2/dx sin(k dx/2))², not by - k². At walls, a field whose
 points lie beside them has no normal gradient; a field whose points lie on them is zero.
+
+Potential vorticity determines the balanced part of a flow on an f plane of uniform depth. In linear theory its
+disturbance, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a corner, does not change. Gravity waves
+have no q' and leave; what remains is in geostrophic balance,
+
+    (laplacian - f²/(g H) M) psi = H q',    u = - d psi/dy,  v = d psi/dx,  eta = f/g (mean of psi around the cell),
+
+with M the mean over the corners of a cell and back. It solves the model's equations, linearised about rest, to
+round-off. psi is zero on walls.
+
+Reference: Hoskins, McIntyre and Robertson (1985), Q. J. R. Meteorol. Soc. 111, 877-946.
 """
 
 from __future__ import annotations
@@ -15,41 +26,32 @@ import numpy as np
 
 from ..errors import UsageError
 from ..parallel.fourier import Fourier
+from ..parallel.transport.halo import surround
 from ..parallel.transport.programs import jitted
+from .operators import curl, dx_c, dy_c, mx_c, mx_f, my_c, my_f
+from .patch import Patch
+from .state import State
 
 
 class Equation(NamedTuple):
-    """(laplacian - a - b M) x = y, to be solved for x; M takes the mean over the four points half a cell away, twice.
+    """(laplacian - b M) x = y, to be solved for x; M takes the mean over the four points half a cell away, twice.
 
-    If a = b = 0 and x is not zero on a wall, there is no solution unless the mean of y is zero: the mean is left out of
+    If b = 0 and x is not zero on a wall, there is no solution unless the mean of y is zero: the mean is left out of
     y, and the mean of x is zero.
-
-    Attributes:
-        location: that of the fields on the C-grid: centre, u, v or corner.
-        grid: section [grid] of the configuration.
-        a, b: not negative, m-2.
     """
 
-    location: str
-    grid: Any
-    a: float = 0.0
-    b: float = 0.0
-
-    def fourier(self, transport) -> Fourier:
-        """The transforms of its fields.
-
-        Raises:
-            UsageError: there are more blocks than lines.
-        """
-        return Fourier.of(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
+    location: str  # of the fields on the C-grid
+    grid: Any  # section [grid] of the configuration
+    b: float = 0.0  # not negative, m-2
 
     def solved(self, y, transport):
         """In a jitted program: x from y on a block, with any leading axes. Linear."""
-        fourier, sizes = self.fourier(transport), (self.grid.dy, self.grid.dx)
+        fourier = Fourier.of(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
+        sizes = self.grid.dy, self.grid.dx
         halves = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
         along_y, along_x = (-((2 / size * np.sin(half)) ** 2) for half, size in zip(halves, sizes, strict=True))
         dtype = y.dtype
-        factor = jnp.asarray((along_y - self.a)[:, None], dtype) + fourier.part(along_x[None].astype(dtype))
+        factor = jnp.asarray(along_y[:, None], dtype) + fourier.part(along_x[None].astype(dtype))
         if self.b:
             mean_y, mean_x = (np.cos(half) ** 2 for half in halves)
             mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.part(mean_x[None].astype(dtype))
@@ -67,14 +69,7 @@ def make_solved(equation: Equation, transport):
 
 
 def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray]:
-    """x on each of the transport's blocks, computed in double precision, in arrays of y's type.
-
-    Args:
-        y: arrays [..., y, x] of each block.
-
-    Raises:
-        UsageError: there are more blocks than lines.
-    """
+    """x on each of the transport's blocks, computed in double precision, in arrays of the type of y, [..., y, x]."""
     of_block = dict(zip(transport.blocks, y, strict=True))
     with jax.enable_x64(True):
         program = jitted(make_solved, equation, transport)
@@ -83,11 +78,7 @@ def solve(equation: Equation, y: list[np.ndarray], transport) -> list[np.ndarray
 
 
 def inverse(grid, blocks, transport):
-    """The function `invert` of `derived.derive`, on NumPy arrays.
-
-    Raises:
-        UsageError: when it is called, if there is land, or more blocks than lines.
-    """
+    """The function `invert` of `evaluation.derive`, on NumPy arrays; it refuses seas with land."""
 
     def invert(location: str, sources: list[np.ndarray]) -> list[np.ndarray]:
         require_rectangle("stream function and velocity potential are", blocks, transport)
@@ -97,16 +88,67 @@ def inverse(grid, blocks, transport):
 
 
 def require_rectangle(what: str, blocks, transport) -> None:
-    """Make sure that there is no land and that all cells have one size; called by all processes together.
+    """Raise a UsageError, which begins with `what`, if there is land or a sphere; called by all processes together.
 
-    Args:
-        what: the beginning of the message.
-        blocks: (State, Grid of Patches, shape) of each block of this process.
-
-    Raises:
-        UsageError: there is land, or the grid is on a sphere.
+    `blocks` are (State, Grid of Patches, shape) of each block of this process.
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} of grids whose cells are all of one size, and this one is on a sphere")
     if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
         raise UsageError(f"{what} of seas without land, and this one has some")
+
+
+class Layer(NamedTuple):
+    """An f plane of uniform depth: Coriolis parameter, s-1, gravity, m s-2, and resting depth, m."""
+
+    f: float
+    gravity: float
+    depth: float
+
+
+def layer_of(blocks, physics, transport) -> Layer:
+    """The Layer of a sea with this section [physics]; `blocks` as for `balanced`."""
+    require_rectangle("balanced flows are", blocks, transport)
+    depths = [grid.depth.on(shape) for _, grid, shape in blocks]
+    ends = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
+    least, most = transport.reduce(np.array(ends), "min")
+    if least != -most or physics.beta != 0 or physics.f0 == 0:
+        raise UsageError("balanced flows are of an f plane of even depth: physics.f0, no physics.beta, one depth")
+    return Layer(physics.f0, physics.gravity, float(least))
+
+
+def disturbance(state: State, grid, layer: Layer) -> Patch:
+    """H q' = zeta - f eta_q / H at corners, s-1; the State is of Patches with a halo."""
+    zeta = curl(grid.open_u * state.u, grid.open_v * state.v, grid)
+    return zeta - (layer.f / layer.depth) * my_f(mx_f(state.h - grid.depth))
+
+
+def make_balanced(equation: Equation, layer: Layer, transport):
+    """The program (H q' on a block) -> eta, u, v on it."""
+    sea, shape = equation.grid, transport.shape
+
+    def balanced(source):
+        (psi,) = surround((equation.solved(source, transport),), 1, transport)
+        psi = Patch(psi, (-1, -1))
+        fields = (layer.f / layer.gravity) * mx_c(my_c(psi)), -(1 / sea.dy) * dy_c(psi), (1 / sea.dx) * dx_c(psi)
+        return tuple(field.on(shape) for field in fields)
+
+    return balanced
+
+
+def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
+    """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
+
+    Called by all processes together. Potential vorticity on walls does not count.
+
+    Args:
+        blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.
+    """
+    layer = layer_of(blocks, config.physics, transport)
+    equation = Equation("corner", config.grid, b=layer.f**2 / (layer.gravity * layer.depth))
+    sources = [disturbance(state, grid, layer).on(shape).astype(np.float64) for state, grid, shape in blocks]
+    of_block = dict(zip(transport.blocks, sources, strict=True))
+    with jax.enable_x64(True):
+        program = jitted(make_balanced, equation, layer, transport)
+        found = transport.pieces(program(transport.make(of_block.__getitem__)))
+    return [dict(zip(("eta", "u", "v"), each, strict=True)) for each in found]

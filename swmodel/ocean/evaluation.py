@@ -1,15 +1,28 @@
-"""Quantities of the state, tracers and forcing, evaluated on blocks."""
+"""What is seen of a run: quantities of the state, tracers and forcing on blocks; what flows through open sides.
+
+There is no current of the state at the faces of open sides: it follows from the sea level inside (`terms.open_sides`).
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from ..errors import UsageError
+from ..parallel.fixed_point import FixedPoint
 from .derived import DERIVED
 from .face_thickness import FACE_THICKNESS
+from .flow import Flow, flow_at
+from .grid import Grid
 from .instant import Instant
 from .records import present
+from .state import State
+from .table import INFLOW
 from .terms.tracer import concentration_of
+
+#: Row or column of the faces of each side, and the sign of an inflow.
+FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
 def derive(names, blocks, physics, face_thickness: str, invert) -> list[dict]:
@@ -20,12 +33,11 @@ def derive(names, blocks, physics, face_thickness: str, invert) -> list[dict]:
         face_thickness: the name of the choice of FACE_THICKNESS.
         invert: function of a location and the sources on each block to the fields whose Laplacian these are.
     """
-    found = [{} for _ in blocks]
-    known = {"physics": physics, "face_thickness": FACE_THICKNESS[face_thickness]}
+    found, shared = [{} for _ in blocks], {"physics": physics, "face_thickness": FACE_THICKNESS[face_thickness]}
     for name in names:
         row, values = DERIVED.get(name), []
         for state, grid, shape in blocks:
-            made = row.evaluate(**state._asdict(), grid=grid, **known) if row else concentration_of(name, state)
+            made = row.evaluate(**state._asdict(), grid=grid, **shared) if row else concentration_of(name, state)
             values.append(made.on(shape))
         values = invert(row.location, values) if row and row.laplacian else values
         for fields, field in zip(found, values, strict=True):
@@ -39,24 +51,57 @@ def derived(scheme) -> list[str]:
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
-    """The fields of FORCING called `names` after a number of steps, as used in the equations, on a block of this shape.
-
-    Args:
-        params: coefficients as for `tendency`, NumPy arrays.
-    """
+    """The fields of FORCING called `names` after a number of steps, as used in the equations, on a block."""
     dtype = params["density"].values.dtype
     now = present(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
     return {name: np.broadcast_to(now[name].on(shape), shape) for name in names}
 
 
 def known(names, scheme, more=()) -> list[str]:
-    """The list of names, which may be a single name, if they are fields of a run with this Scheme.
-
-    Args:
-        more: further names that are known.
-    """
+    """The list of names, which may be a single name, if they are fields of a run with this Scheme, or among `more`."""
     names = [names] if isinstance(names, str) else [str(name) for name in names]
     there = [*derived(scheme), *more]
     if unknown := [name for name in names if name not in there]:
         raise UsageError(f"no field {', '.join(unknown)}; there are {', '.join(there)}")
     return names
+
+
+def flow_through(state: State, grid: Grid, params: dict, scheme, step) -> Flow:
+    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`."""
+    now = Instant(step)
+    return flow_at(state, now, grid, present(params, now, scheme.varying, state.h.values.dtype), scheme)
+
+
+def seen(flow: Flow) -> tuple[State, Grid]:
+    """State and Grid of a Flow, with the current at the faces of open sides, which count as open."""
+    grid = flow.grid
+    opened = grid._replace(open_u=grid.open_u + grid.side_u, open_v=grid.open_v + grid.side_v)
+    return flow.state._replace(u=flow.u, v=flow.v), opened
+
+
+def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
+    """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
+
+    These are the transports of the mass equation: with the weights of the time stepper, the volume of the water changes
+    by the time step times the inflow. Called by all processes together, with the Flow of each of their blocks.
+    """
+    found = {side: [through(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides}
+    most = [np.abs(faces).max(initial=0.0) for of_side in found.values() for faces in of_side]
+    largest, broken = transport.reduce(np.array([np.nan_to_num(max(most)), not np.isfinite(most).all()]), "max")
+    scale = FixedPoint(math.nan if broken else float(largest))
+    pieces = [np.sum([scale.pieces(faces) for faces in of_side], axis=0, dtype=np.int64) for of_side in found.values()]
+    sums = transport.reduce(np.array(pieces), "sum")
+    return {INFLOW + side: scale.value(each) for side, each in zip(sides, sums, strict=True)}
+
+
+def through(side: str, flow: Flow, block) -> np.ndarray:
+    """The transports inward through the faces of a side in a block, m3 s-1, float64."""
+    across, number, sign = side in ("west", "east"), *FACES[side]
+    span = block.x if across else block.y
+    face = number % span.size
+    if face not in span:
+        return np.zeros(0)
+    cut = np.index_exp[:, face - span.start] if across else np.index_exp[face - span.start, :]
+    faces, U = (flow.grid.side_u, flow.U) if across else (flow.grid.side_v, flow.V)
+    faces, U = (np.broadcast_to(each.on(block.shape), block.shape)[cut].astype(np.float64) for each in (faces, U))
+    return sign * np.where(faces > 0, U, 0.0)

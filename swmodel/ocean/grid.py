@@ -68,11 +68,8 @@ def plane(dx: float, dy: float) -> dict[str, Places]:
 def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Places]:
     """The metrics of rows of cells dlon by dlat on a sphere, [y, 1]: dx = R cos(lat) dlon, dy = R dlat, exact areas.
 
-    Args:
-        radius: R, m.
-        dlon, dlat: size of the cells, radians.
-        latitude: that of the middle of the rows, radians [y, 1]. Rows beyond a pole have no water, and get some
-            positive size.
+    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole have no water, and
+    get some positive size.
     """
     edge, half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
     dx, dx_edge = (radius * dlon * np.maximum(np.cos(at), NO_WIDTH) for at in (latitude, edge))

@@ -45,9 +45,7 @@ def normal_matrix(constituents: list[Constituent], dt: float, steps: range) -> n
 def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """The mean, and amplitude H and phase lag G in degrees, within [0, 360), of each constituent.
 
-    Args:
-        matrix: `normal_matrix`.
-        sums: those of the products of the basis functions with the series, [basis functions, ...].
+    `matrix` is the normal matrix, `sums` those of the basis functions times the series, [basis functions, ...].
     """
     flat = np.linalg.solve(matrix, sums.reshape(len(matrix), -1).astype(np.float64))
     mean, *parts = flat.reshape(sums.shape)

@@ -29,24 +29,15 @@ NEAREST = 1e-3
 
 
 class Storm(NamedTuple):
-    """A hurricane at an instant.
+    """A hurricane at an instant."""
 
-    Attributes:
-        x, y: position of its centre, in the unit of the track: m, or degrees east and north.
-        wind: largest wind over a minute at 10 m, m s-1.
-        pressure: pressure in its centre, Pa.
-        outer: pressure around it, Pa.
-        radius: radius of the largest wind, m.
-        u, v: its own velocity, m s-1.
-    """
-
-    x: Any
-    y: Any
-    wind: Any
-    pressure: Any
-    outer: Any
-    radius: Any
-    u: Any = 0.0
+    x: Any  # position of its centre, in the unit of the track: m, or degrees east
+    y: Any  # and north
+    wind: Any  # largest wind over a minute at 10 m, m s-1
+    pressure: Any  # in its centre, Pa
+    outer: Any  # pressure around it, Pa
+    radius: Any  # of the largest wind, m
+    u: Any = 0.0  # its own velocity, m s-1
     v: Any = 0.0
 
     @property
@@ -81,20 +72,14 @@ def gradient_wind(storm: Storm, r, f):
     return np.sqrt(storm.shape * storm.deficit / AIR_DENSITY * near * np.exp(-near) + turning**2) - turning
 
 
-def inflow(storm: Storm, r):
-    """The angle by which the wind is turned inward, radians: 10 degrees up to R, 25 from 1.2 R on."""
-    return np.radians(np.clip(10.0 + 75.0 * (r / storm.radius - 1.0), 10.0, 25.0))
-
-
 def wind(storm: Storm, east, north, f):
-    """u10 and v10 over ten minutes at places these distances east and north of the centre, m s-1.
+    """u10 and v10 over ten minutes at places these distances east and north of the centre, m, m s-1.
 
-    Args:
-        east, north: m.
-        f: Coriolis parameter, s-1; its sign is the sense of rotation.
+    They are turned inward by 10 degrees up to R, by 25 from 1.2 R on; the sign of f, s-1, is the sense of rotation.
     """
     r = np.hypot(east, north)
-    speed, angle, sense = gradient_wind(storm, r, f), inflow(storm, r), np.where(f < 0, -1.0, 1.0)
+    speed, sense = gradient_wind(storm, r, f), np.where(f < 0, -1.0, 1.0)
+    angle = np.radians(np.clip(10.0 + 75.0 * (r / storm.radius - 1.0), 10.0, 25.0))
     along, inward = speed * np.cos(angle), speed * np.sin(angle)
     away = np.maximum(r, NEAREST * storm.radius)
     part = speed / max(storm.gradient_wind, 1e-9)

@@ -14,8 +14,7 @@ def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch] | None = None) -> 
     Args:
         wet: at centres 1 on water; 0 on land, on water outside open sides and beyond walls.
         slip: "free" or "no". Water outside open sides slips freely either way.
-        outside: 1 on the water outside open sides in the west and the east, and in the south and the north; None: no
-            side is open.
+        outside: 1 on the water outside open sides in x, and in y; None: no side is open.
     """
     wet_cells = 4 * water_around(wet)["corner"].values
     interior = (wet_cells == 4).astype(float)

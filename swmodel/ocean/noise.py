@@ -15,17 +15,7 @@ import numpy as np
 
 
 def white_noise(seed: int, name: str, member: int, block) -> np.ndarray:
-    """Independent standard normal numbers on the cells of a block.
-
-    Args:
-        seed: that of the experiment.
-        name: that of the field; fields of different names are independent.
-        member: number in the ensemble; members are independent.
-        block: this process's part of the grid.
-
-    Returns:
-        Array [ny, nx], float64.
-    """
+    """Independent standard normal numbers on the cells of a block, [ny, nx] float64, for each name and member."""
     key, columns = _key(seed, name, member), slice(block.x.start, block.x.stop)
     rows = range(block.y.start, block.y.stop)
     return np.stack([_stream(key, row).standard_normal(block.x.stop)[columns] for row in rows])

@@ -26,22 +26,15 @@ ARCTANGENT = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
 
 
 class Fault(NamedTuple):
-    """A rectangle below the surface; x is along its strike, y to the left, from the point above the deep edge's start.
+    """A rectangle below the surface; x is along its strike, y to the left, from above the start of its deep edge."""
 
-    Attributes:
-        depth: depth of the deep edge, m.
-        dip: angle with the surface, down to the right of the strike, radians.
-        length, width: lengths along the strike, and up the dip, m.
-        strike_slip, dip_slip, opening: left-lateral motion, upward motion of the upper side, and opening, m.
-    """
-
-    depth: float
-    dip: float
-    length: float
-    width: float
-    strike_slip: float = 0.0
-    dip_slip: float = 0.0
-    opening: float = 0.0
+    depth: float  # of the deep edge, m
+    dip: float  # angle with the surface, down to the right of the strike, radians
+    length: float  # along the strike, m
+    width: float  # up the dip, m
+    strike_slip: float = 0.0  # left-lateral motion, m
+    dip_slip: float = 0.0  # upward motion of the upper side, m
+    opening: float = 0.0  # m
 
 
 def displacement(fault: Fault, x, y) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,17 +12,66 @@ edges: what leaves a cell enters its neighbour, on a plane and on a sphere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .grid import Grid
-from .neighbours import difference, mean
 from .patch import Patch
 
 #: A field, or a number that is the same everywhere.
 Factor: TypeAlias = Patch | float
+
+
+def mean(values: Any, axis: int) -> Any:
+    """(x[i] + x[i+1]) / 2 along an axis, numbered from the last: one value fewer."""
+    return _primitives()[0].bind(values, axis=axis) if hasattr(values, "aval") else _mean(values, axis)
+
+
+def difference(values: Any, axis: int) -> Any:
+    """x[i+1] - x[i] along an axis, numbered from the last: one value fewer."""
+    return _primitives()[1].bind(values, axis=axis) if hasattr(values, "aval") else _difference(values, axis)
+
+
+def _mean(x: Any, axis: int) -> Any:
+    lower, upper = _ends(x, axis)
+    return 0.5 * (lower + upper)
+
+
+def _difference(x: Any, axis: int) -> Any:
+    lower, upper = _ends(x, axis)
+    return upper - lower
+
+
+def _ends(x: Any, axis: int) -> tuple[Any, Any]:
+    """All but the last and all but the first along the axis."""
+    before = (slice(None),) * (axis % x.ndim)
+    return x[(*before, slice(None, -1))], x[(*before, slice(1, None))]
+
+
+@cache
+def _primitives() -> tuple[Any, Any]:
+    """Mean and difference as linear maps of JAX, which is imported only for its arrays.
+
+    JAX itself transposes each of the two slices: it writes and adds two arrays with frames of zeros. Here the transpose
+    is the same operation on one framed array: a step's reverse derivative takes 7.3 ms instead of 11.3, beside 2.2 ms
+    for the step (900 x 450 cells, float32, two cores).
+    """
+    import jax
+
+    from ..parallel.linear import linear
+
+    def framed(y: Any, axis: int) -> Any:
+        """y with a zero at both ends of the axis."""
+        widths = [(0, 0, 0)] * y.ndim
+        widths[axis] = (1, 1, 0)
+        return jax.lax.pad(y, y.dtype.type(0), widths)
+
+    return (
+        linear("mean_of_neighbours", _mean, lambda y, axis: mean(framed(y, axis), axis)),
+        linear("difference_of_neighbours", _difference, lambda y, axis: -difference(framed(y, axis), axis)),
+    )
 
 
 def _land(a: Patch, operation: Callable, axis: int, side: int) -> Patch:

@@ -17,28 +17,22 @@ LEAST, MOST = 1e-30, 1e30
 #: Largest whole number that is exact in double precision.
 MOST_WHOLE = 2**53
 
-SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-NAMES = {
-    "s": "s", "sec": "s", "second": "s", "seconds": "s",
-    "min": "min", "minute": "min", "minutes": "min",
-    "h": "h", "hour": "h", "hours": "h",
-    "d": "d", "day": "d", "days": "d",
-}  # fmt: skip
+#: The units of lengths of time, by all their names.
+SECONDS = dict.fromkeys(("s", "sec", "second", "seconds", ""), 1.0)
+SECONDS |= dict.fromkeys(("min", "minute", "minutes"), 60.0)
+SECONDS |= dict.fromkeys(("h", "hour", "hours"), 3600.0)
+SECONDS |= dict.fromkeys(("d", "day", "days"), 86400.0)
 PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-z]*)\s*", re.ASCII)
 
 
 def parse_duration(value: Any) -> Any:
-    """Seconds from a number of seconds or a text such as "6 h".
-
-    Raises:
-        ValueError: the text is not a number followed by s, min, h or d.
-    """
+    """Seconds from a number of seconds or a text such as "6 h"; a ValueError for any other text."""
     if not isinstance(value, str):
         return value
     match = PATTERN.fullmatch(value)
-    if match is None or (match[2] or "s") not in NAMES:
+    if match is None or match[2] not in SECONDS:
         raise ValueError(f'"{value}" is not a length of time; write seconds or a text such as "6 h" or "2 days"')
-    return float(match[1]) * SECONDS[NAMES[match[2] or "s"]]
+    return float(match[1]) * SECONDS[match[2]]
 
 
 Duration = Annotated[float, BeforeValidator(parse_duration), Field(gt=0)]

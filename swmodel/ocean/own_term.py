@@ -31,15 +31,10 @@ OwnTerm: TypeAlias = Callable[..., Mapping[str, Patch | float]] | Term | Paramet
 
 #: The first parameters of every function of a term, whatever their names; those that follow are coefficients.
 FIXED = ("state", "grid", "t")
-#: The next parameter of a term with parameters.
-PARAMETERS = ("parameters",)
 #: Numbers in the params of every run.
 NUMBERS = ("gravity", "density")
 #: The number in the params from which `t` follows.
 TIME_STEP = Variable("own_time_step", "", "s", "", "time step")
-
-#: Most Terms of cases that are kept.
-KEPT = 256
 
 #: The attributes that a Term of the user's own may have; the others need the configuration or files.
 ALLOWED = ("name", "tendency", "coefficients", "rate", "process")
@@ -55,8 +50,6 @@ def own_term(given: OwnTerm) -> Term:
         return checked_term(given)
     if not isinstance(given, Parametric):
         return term_of(given)
-    if not callable(given.function):
-        asked_for(given.function, FIXED + PARAMETERS)  # raises
     try:
         form = form_of(given.parameters)
     except UsageError as error:
@@ -64,19 +57,15 @@ def own_term(given: OwnTerm) -> Term:
     return term_of(given.function, form)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=256)
 def term_of_case(case, method) -> Term:
     """The Term of a method (self, state, grid, t, *coefficients) of a case, one for all equal cases."""
     return own_term(partial(method, case))
 
 
 def term_of(given, form: Form | None = None) -> Term:
-    """See `own_term`.
-
-    Args:
-        form: that of its parameters, if it has any.
-    """
-    names = asked_for(given, FIXED + PARAMETERS if form else FIXED)
+    """The Term of a function, with parameters of a form or without."""
+    names = coefficients_of(given, (*FIXED, "parameters") if form else FIXED)
     place, name = place_of(given), name_of(given)
     if form and name in (*VARIABLES, *NUMBERS, *names):
         raise UsageError(
@@ -131,15 +120,8 @@ def place_of(function) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code else name_of(function)
 
 
-def asked_for(function, fixed=FIXED) -> list[str]:
-    """Names of the coefficients that the function of a term takes.
-
-    Args:
-        fixed: its other parameters, which come first.
-
-    Raises:
-        UsageError: it is no function, or has other parameters than (*fixed, *coefficients).
-    """
+def coefficients_of(function, fixed: tuple[str, ...]) -> list[str]:
+    """Names of the coefficients that the function of a term takes, after its `fixed` parameters."""
     form = f"a function of ({', '.join(fixed)})"
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"terms: {function!r:.60} is no term; needs {form}, or a Term")
@@ -154,22 +136,14 @@ def asked_for(function, fixed=FIXED) -> list[str]:
 
 
 def row_of(name: str) -> Variable:
-    """The table's row of a coefficient; for one of the user's own a new row, at centres.
-
-    Raises:
-        UsageError: the name is that of a field which is no coefficient.
-    """
+    """The table's row of a coefficient; for one of the user's own a new row, at centres."""
     if name in GIVEN and name not in COEFFICIENTS:
         raise UsageError(f"terms: {name} is no coefficient; it is in the state or in the grid")
     return COEFFICIENTS.get(name) or Variable(name, "centre", "", "", name)
 
 
 def checked_term(term: Term) -> Term:
-    """The Term, if it has only attributes that a term of the user's own may have.
-
-    Raises:
-        UsageError: it has others.
-    """
+    """The Term, if it has only attributes that a term of the user's own may have."""
     plain = Term("", term.tendency)
     more = [name for name in vars(plain) if name not in ALLOWED and getattr(term, name) != getattr(plain, name)]
     if more:
@@ -180,17 +154,11 @@ def checked_term(term: Term) -> Term:
 
 
 def checked_rates(found, flow, place: str) -> dict[str, Patch]:
-    """What the function of a term has returned, if it is a dict of tendencies.
-
-    Args:
-        place: how messages begin.
-
-    Raises:
-        UsageError: it is not, or has another shape or precision than the fields.
-    """
+    """The tendencies that the function of a term has returned, as Patches on the block; messages begin with `place`."""
     if not isinstance(found, dict):
-        what = "nothing" if found is None else f"a {type(found).__name__}"
-        raise UsageError(f'{place} returns {what}; must be a dict of tendencies, as {{"u": -1e-6 * state.u}}')
+        raise UsageError(
+            f'{place} returns a {type(found).__name__}; must be a dict of tendencies, as {{"u": -1e-6 * state.u}}'
+        )
     like, rates = flow.h, {}
     for name, rate in found.items():
         if name not in flow.state._fields:
@@ -198,24 +166,25 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
             raise UsageError(f'{place} returns a tendency of "{name}"; there are those of {there}')
         if isinstance(rate, int | float | np.number) and not isinstance(rate, bool):
             rate = Patch(np.full((1, 1), rate, like.values.dtype), like.start)
-        if not isinstance(rate, Patch):
-            raise UsageError(f"{place} returns a {type(rate).__name__} for {name}; must be a Patch or a number")
-        if wrong := shape_problem(rate, like):
-            raise UsageError(f"{place} returns {wrong} for {name}")
+        if not isinstance(rate, Patch) or not lies_on(rate, like):
+            values = rate.values if isinstance(rate, Patch) else rate
+            kind, shape = getattr(values, "dtype", f"a {type(rate).__name__}"), tuple(getattr(values, "shape", ()))
+            raise UsageError(
+                f"{place} returns {kind} where the run is in {like.values.dtype}, of shape {shape} for {name}; must be "
+                "a number, or a Patch on the block (a Python number, or .astype, keeps the precision)"
+            )
         rates[name] = rate
     return rates
 
 
-def shape_problem(rate: Patch, like: Patch) -> str:
-    """What is wrong with the shape or precision of a tendency, compared with the thickness; "": nothing."""
-    shape, dtype = tuple(rate.values.shape), rate.values.dtype
-    if dtype != like.values.dtype:
-        return f"{dtype} where the run is in {like.values.dtype} (a Python number, or .astype, keeps the precision)"
-    if len(shape) != 2:
-        return f"an array with {len(shape)} axes"
-    for axis, length in enumerate(shape):
-        first, last = rate.start[axis], rate.start[axis] + length
-        outer = like.start[axis] - 1, like.start[axis] + like.values.shape[axis] + 1
-        if length > 1 and not outer[0] <= first < last <= outer[1]:
-            return f"an array of shape {shape} that does not lie on the block: `map` must leave the shape as it is"
-    return ""
+def lies_on(rate: Patch, like: Patch) -> bool:
+    """Whether a Patch has the precision of another, and covers none but its cells and one more on each side."""
+    shape = rate.values.shape
+    return (
+        rate.values.dtype == like.values.dtype
+        and len(shape) == 2
+        and all(
+            length == 1 or start <= first + 1 and first + length <= start + cells + 1
+            for length, first, start, cells in zip(shape, rate.start, like.start, like.values.shape, strict=True)
+        )
+    )

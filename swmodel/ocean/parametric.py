@@ -19,10 +19,8 @@ from ..errors import UsageError
 class Parametric:
     """A term of the user's own with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
 
-    Attributes:
-        function: that of the term; its name is the name of the control.
-        parameters: a pytree. Its arrays of floating-point numbers are the parameters, in the precision of the run; its
-            other leaves do not change.
+    The name of the function is that of the control. The arrays of floating-point numbers of the pytree are the
+    parameters, in the precision of the run; its other leaves do not change.
     """
 
     function: Callable[..., Any]
@@ -31,19 +29,12 @@ class Parametric:
 
 @dataclass(frozen=True)
 class Form:
-    """How parameters lie in a vector: leaf after leaf. Terms of equal Forms have the same programs.
+    """How parameters lie in a vector: leaf after leaf. Terms of equal Forms have the same programs."""
 
-    Attributes:
-        tree: structure of the pytree.
-        shapes: shapes of its leaves; None for leaves that are no parameters.
-        kept: the leaves that are no parameters; None for parameters.
-        places: the places of the leaves in the tree, in words.
-    """
-
-    tree: Any
-    shapes: tuple[tuple[int, ...] | None, ...]
-    kept: tuple[Any, ...]
-    places: tuple[str, ...]
+    tree: Any  # structure of the pytree
+    shapes: tuple[tuple[int, ...] | None, ...]  # of its leaves; None for leaves that are no parameters
+    kept: tuple[Any, ...]  # the leaves that are no parameters; None for parameters
+    places: tuple[str, ...]  # of the leaves in the tree, in words
 
     @property
     def size(self) -> int:
@@ -53,11 +44,7 @@ class Form:
     def vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
         """The vector of a pytree of this form, in which leaves that are no parameters may be None.
 
-        Args:
-            xp: numpy, or jax.numpy if derivatives are taken through it.
-
-        Raises:
-            UsageError: the pytree has other arrays.
+        `xp` is numpy, or jax.numpy if derivatives are taken through it.
         """
         import jax
 
@@ -87,28 +74,19 @@ def is_parameter(leaf: Any) -> bool:
 
 
 def form_of(parameters: Any) -> Form:
-    """The Form of a pytree.
-
-    Raises:
-        UsageError: it has no parameters, or one that is not finite.
-    """
+    """The Form of a pytree, which needs parameters, all finite."""
     import jax
 
     pairs, tree = jax.tree_util.tree_flatten_with_path(parameters)
     if not any(is_parameter(leaf) for _, leaf in pairs):
         raise UsageError("its parameters are no pytree with arrays of floating point numbers, as np.ones(3) is one")
-    for path, leaf in pairs:
+    places = tuple(jax.tree_util.keystr(path) for path, _ in pairs)
+    for place, (_, leaf) in zip(places, pairs, strict=True):
         if is_parameter(leaf) and not np.isfinite(np.asarray(leaf)).all():
-            raise UsageError(f"parameters{jax.tree_util.keystr(path)} must be finite, but has {unfinite(leaf)}")
+            raise UsageError(f"parameters{place} must be finite")
     return Form(
         tree,
         tuple(tuple(leaf.shape) if is_parameter(leaf) else None for _, leaf in pairs),
         tuple(None if is_parameter(leaf) else leaf for _, leaf in pairs),
-        tuple(jax.tree_util.keystr(path) for path, _ in pairs),
+        places,
     )
-
-
-def unfinite(leaf: Any) -> str:
-    """The first value of an array that is not finite."""
-    values = np.asarray(leaf, np.float64).ravel()
-    return f"{values[~np.isfinite(values)][0]:g}"

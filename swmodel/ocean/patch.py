@@ -23,6 +23,16 @@ class BeyondHalo(IndexError):
     """Cells are asked of a Patch that does not cover them."""
 
 
+def forward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
+    """The method patch (operation) other."""
+    return lambda self, other: combine(operation, self, other)
+
+
+def backward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
+    """The method other (operation) patch."""
+    return lambda self, other: combine(operation, other, self)
+
+
 @dataclass(frozen=True, eq=False)
 class Patch:
     """Values [..., y, x] on the cells from `start` = (row, column) on, counted from the block's first cell.
@@ -33,58 +43,24 @@ class Patch:
     values: Any
     start: tuple[int, int]
 
-    def __add__(self, other: Operand) -> Patch:
-        return combine(operator.add, self, other)
-
-    def __sub__(self, other: Operand) -> Patch:
-        return combine(operator.sub, self, other)
-
-    def __mul__(self, other: Operand) -> Patch:
-        return combine(operator.mul, self, other)
-
-    def __truediv__(self, other: Operand) -> Patch:
-        return combine(operator.truediv, self, other)
-
-    def __pow__(self, other: Operand) -> Patch:
-        return combine(operator.pow, self, other)
-
-    def __radd__(self, other: Operand) -> Patch:
-        return combine(operator.add, other, self)
-
-    def __rsub__(self, other: Operand) -> Patch:
-        return combine(operator.sub, other, self)
-
-    def __rmul__(self, other: Operand) -> Patch:
-        return combine(operator.mul, other, self)
-
-    def __rtruediv__(self, other: Operand) -> Patch:
-        return combine(operator.truediv, other, self)
-
-    def __lt__(self, other: Operand) -> Patch:
-        return combine(operator.lt, self, other)
-
-    def __le__(self, other: Operand) -> Patch:
-        return combine(operator.le, self, other)
-
-    def __gt__(self, other: Operand) -> Patch:
-        return combine(operator.gt, self, other)
-
-    def __ge__(self, other: Operand) -> Patch:
-        return combine(operator.ge, self, other)
-
-    def __eq__(self, other: object) -> Patch:  # type: ignore[override]  # cell by cell
-        return combine(operator.eq, self, other)
-
-    def __ne__(self, other: object) -> Patch:  # type: ignore[override]  # cell by cell
-        return combine(operator.ne, self, other)
-
+    __add__ = forward(operator.add)
+    __sub__ = forward(operator.sub)
+    __mul__ = forward(operator.mul)
+    __truediv__ = forward(operator.truediv)
+    __pow__ = forward(operator.pow)
+    __radd__ = backward(operator.add)
+    __rsub__ = backward(operator.sub)
+    __rmul__ = backward(operator.mul)
+    __rtruediv__ = backward(operator.truediv)
+    __lt__ = forward(operator.lt)
+    __le__ = forward(operator.le)
+    __gt__ = forward(operator.gt)
+    __ge__ = forward(operator.ge)
+    __eq__ = forward(operator.eq)  # type: ignore[assignment]  # cell by cell
+    __ne__ = forward(operator.ne)  # type: ignore[assignment]  # cell by cell
+    __and__ = forward(operator.and_)
+    __or__ = forward(operator.or_)
     __hash__ = None  # type: ignore[assignment]
-
-    def __and__(self, other: Operand) -> Patch:
-        return combine(operator.and_, self, other)
-
-    def __or__(self, other: Operand) -> Patch:
-        return combine(operator.or_, self, other)
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a branch on the values of a field; take np.where(condition, a, b)")
@@ -109,22 +85,14 @@ class Patch:
         return combine(named("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
-        """The patch with `function` applied to its values.
-
-        Raises:
-            TypeError: the result has other rows or columns, so that their cells are unknown.
-        """
+        """The patch with `function` applied to its values, which must leave their rows and columns."""
         found = function(self.values)
         if (shape := found.shape[-2:]) != self.values.shape[-2:]:
             raise TypeError(f"map: values of shape {tuple(shape)} of those of shape {tuple(self.values.shape[-2:])}")
         return Patch(found, self.start)
 
     def on(self, shape: tuple[int, int]) -> Any:
-        """The values on a block of `shape` = (rows, columns), its halo dropped.
-
-        Raises:
-            BeyondHalo: the patch does not cover the block: the halo was too narrow.
-        """
+        """The values on a block of `shape` = (rows, columns), its halo dropped; BeyondHalo if it was too narrow."""
         return self.cut((0, 0), shape).values
 
     def cut(self, first: tuple[int, int], last: tuple[int, int]) -> Patch:
@@ -181,24 +149,16 @@ def named(name: str) -> Callable[..., Any]:
 
 
 def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
-    """`operation` on the cells that all Patches among the operands cover; others are numbers, or arrays of one.
-
-    Raises:
-        TypeError: an operand is an array of several numbers, whose cells are unknown.
-    """
+    """`operation` on the cells that all Patches among the operands cover; others are numbers, or arrays of one."""
     patches = [each for each in operands if isinstance(each, Patch)]
     for each in operands:
         if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
             raise TypeError(f"an array of shape {each.shape} beside a Patch: it does not say which cells it is of")
     (top, bottom), (left, right) = (common(patches, axis) for axis in (0, 1))
     first, last = (top, left), (bottom, right)
-    cut = (each.cut(first, last).values if isinstance(each, Patch) else plain(each) for each in operands)
-    return Patch(operation(*cut), first)
-
-
-def plain(number: Any) -> Any:
-    """A NumPy number as a Python number, which leaves arrays their precision; anything else unchanged."""
-    return number.item() if isinstance(number, np.generic) else number
+    values = [each.cut(first, last).values if isinstance(each, Patch) else each for each in operands]
+    # A NumPy number would raise the precision of arrays; one of Python does not.
+    return Patch(operation(*(each.item() if isinstance(each, np.generic) else each for each in values)), first)
 
 
 def common(patches: list[Patch], axis: int) -> tuple[int, int]:

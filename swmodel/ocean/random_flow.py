@@ -75,7 +75,8 @@ class Waves(NamedTuple):
         most = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
         points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.rings, most, strict=True)]
         values = self.on(points) * other.on(points)
-        return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers(n) for n in points), self.rings)
+        numbers = (np.rint(np.fft.fftfreq(n, 1 / n)).astype(int) for n in points)
+        return Waves(np.fft.fft2(values, norm="forward"), tuple(numbers), self.rings)
 
     def on(self, points) -> np.ndarray:
         """The values at this many points around the rings."""
@@ -84,13 +85,7 @@ class Waves(NamedTuple):
         return np.fft.ifft2(a, norm="forward").real
 
     def at(self, rows, columns) -> np.ndarray:
-        """The values [rows, columns], float64.
-
-        The waves are added in the same order at every point, first in x, then in y.
-
-        Args:
-            rows, columns: numbers of the cells, 1-D.
-        """
+        """The values [rows, columns], float64; the waves are added in the same order at every point, first in x."""
         (n, m), (ring_y, ring_x) = self.numbers, self.rings
         nyquist = 2 * np.abs(n) == ring_y.cells
         half = (n >= 0) | nyquist  # the others are their complex conjugates
@@ -114,14 +109,11 @@ class Waves(NamedTuple):
 class Spectrum:
     """Kinetic energy by wavenumber K, the number of waves along the domain's longer side.
 
-    Attributes:
-        peak: the wavenumber K0 of the main eddies.
-        slope: of E ~ K^slope beyond K0, up to 4 K0: E = x³ / (1 + x^(3 - slope)), x = K/K0; 0 is a narrow ring,
-            E = exp(-16 (x - 1)²) up to 2 K0.
+    E = x³ / (1 + x^(3 - slope)) up to 4 K0, with x = K/K0; without a slope E = exp(-16 (x - 1)²) up to 2 K0.
     """
 
-    peak: float
-    slope: float = 0.0
+    peak: float  # the wavenumber K0 of the main eddies
+    slope: float = 0.0  # of E ~ K^slope beyond K0; 0: a narrow ring
 
     @property
     def most(self) -> int:
@@ -135,25 +127,22 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class RandomFlow:
-    """A random flow; equal arguments give the same flow.
+    """A random flow; equal arguments give the same flow."""
 
-    Args:
-        grid: section [grid] of the configuration, or another object with nx, ny, dx, dy, periodic_x and periodic_y.
-        spectrum: that of the kinetic energy.
-        speed: root-mean-square speed, m s-1.
-        seed: seed of the random numbers.
-    """
-
-    grid: object
-    spectrum: Spectrum
-    speed: float
-    seed: int
+    grid: object  # section [grid] of the configuration
+    spectrum: Spectrum  # of the kinetic energy
+    speed: float  # root-mean-square speed, m s-1
+    seed: int  # of the random numbers
 
     @cached_property
     def streamfunction(self) -> Waves:
         """psi at corners, m2 s-1; zero on walls."""
-        rings = rings_of(self.grid)
-        wanted = [int(self.spectrum.most * share + 1e-6) for share in shares(self.grid)]
+        grid = self.grid
+        axes = (grid.ny, grid.dy, grid.periodic_y), (grid.nx, grid.dx, grid.periodic_x)
+        rings = tuple(Ring(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes)
+        longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
+        shares = [ring.cells * ring.size / longer for ring in rings]
+        wanted = [int(self.spectrum.most * share + 1e-6) for share in shares]
         real, imaginary = np.random.Generator(np.random.Philox(key=self.seed)).standard_normal(
             (2, *(2 * n + 1 for n in wanted))
         )
@@ -165,7 +154,8 @@ class RandomFlow:
             a = a - np.flip(a, axis) if ring.walled else a
         waves = Waves(a, tuple(np.arange(-n, n + 1) for n in most), rings)
         slope = sum(np.abs(waves.slope(axis, F).a) ** 2 for axis in (Y, X))
-        place = np.rint(wavenumbers(waves, self.grid)).astype(int)
+        n, m = (number / share for number, share in zip(waves.numbers, shares, strict=True))
+        place = np.rint(np.hypot(n[:, None], m[None, :])).astype(int)
         found = np.bincount(place.ravel(), weights=0.5 * slope.ravel())
         energy = np.zeros(found.size)
         energy[1:] = np.where(found[1:] > 0, self.spectrum(np.arange(1, found.size)), 0.0)
@@ -216,29 +206,6 @@ class RandomFlow:
 def kept(flow: RandomFlow) -> RandomFlow:
     """The flow itself, or an equal one whose waves are computed already."""
     return flow
-
-
-def rings_of(grid) -> tuple[Ring, Ring]:
-    """The rings in y and in x."""
-    axes = (grid.ny, grid.dy, grid.periodic_y), (grid.nx, grid.dx, grid.periodic_x)
-    return tuple(Ring(cells if periodic else 2 * cells, size, not periodic) for cells, size, periodic in axes)
-
-
-def shares(grid) -> tuple[float, float]:
-    """The lengths of the rings in y and in x, divided by the longer side of the domain."""
-    longer = max(grid.nx * grid.dx, grid.ny * grid.dy)
-    return tuple(ring.cells * ring.size / longer for ring in rings_of(grid))
-
-
-def wavenumbers(waves: Waves, grid) -> np.ndarray:
-    """Numbers of waves along the longer side of the domain, [waves in y, waves in x]."""
-    n, m = (number / share for number, share in zip(waves.numbers, shares(grid), strict=True))
-    return np.hypot(n[:, None], m[None, :])
-
-
-def numbers(points: int) -> np.ndarray:
-    """Numbers of the waves on a ring of this many points, in the order of the Fourier transform."""
-    return np.rint(np.fft.fftfreq(points, 1 / points)).astype(int)
 
 
 def circle(cells: int, turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

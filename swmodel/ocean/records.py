@@ -57,11 +57,7 @@ def numbers_of(name: str, span: Span) -> dict[str, np.ndarray]:
 
 
 def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
-    """w at an Instant, [1, 1] of `dtype`; no bit is lost, however many steps are taken.
-
-    Args:
-        numbers: back, early, rate.
-    """
+    """w at an Instant from back, early and rate, [1, 1] of `dtype`; no bit is lost, however many steps are taken."""
     back, early, rate = numbers
     since = (now.step.astype(np.uint32) + back.astype(np.uint32)).astype(dtype)
     passed = (since + (early + now.stage if now.stage else early)) * rate
@@ -69,13 +65,7 @@ def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
 
 
 def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
-    """The params with the values at an Instant of the coefficients that vary.
-
-    Args:
-        params: Patches by name.
-        varying: names of these coefficients.
-        dtype: that of the fields.
-    """
+    """The params, Patches by name, with the values at an Instant of the coefficients that vary; dtype of the fields."""
     found = dict(params)
     for name in varying:
         before, after, *numbers = (params[part] for part in names_of(name))

@@ -23,11 +23,7 @@ def positions(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def frame(pole: tuple[float, float]) -> np.ndarray:
-    """The axes of the grid as rows [3, 3], in components along the Earth's axes.
-
-    Args:
-        pole: longitude and latitude of the north pole of the grid.
-    """
+    """The axes of a grid with this longitude and latitude of its north pole as rows [3, 3], along the Earth's axes."""
     up, first = directions(*pole), directions(pole[0] + 180.0, 90.0 - pole[1])
     return np.stack([first, np.cross(up, first), up])
 
@@ -46,9 +42,7 @@ def turn(pole: tuple[float, float], lon, lat) -> tuple[np.ndarray, np.ndarray]:
     """Cosine and sine of the angle from eastward to the x axis of the grid, counter-clockwise.
 
     A vector with the components (e, n) eastward and northward has (c e + s n, -s e + c n) along the axes of the grid.
-
-    Args:
-        lon, lat: positions about the pole.
+    `lon` and `lat` are positions about the pole.
     """
     axes = frame(pole)
     along = directions(np.asarray(lon) + 90.0, 0.0) @ axes

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from .reach import reach
+import numpy as np
+
+from ..errors import UsageError
+from .dynamics import tendency
+from .grid import Grid, Places, as_patches
+from .instant import Instant
+from .patch import BeyondHalo, Patch
+from .records import params_of
 from .state import State, state_type
-from .table import FORCING, INITIAL
+from .table import FORCING, INITIAL, VARIABLES
 from .terms import TERMS, Term
+
+#: Cells in each direction of the block on which the reach is tried: more than the differences of any term take away.
+CELLS = 64
+#: Most rows of neighbours that a scheme may need.
+WIDEST = 16
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """The terms to compute, chosen when a step is built: what is switched off costs nothing.
+    """The terms to compute, chosen when a step is built: what is switched off costs nothing."""
 
-    Attributes:
-        vorticity_flux: discretisation of the flux of potential vorticity, one of VORTICITY_FLUXES.
-        terms: names of the terms that are switched on, in the order of TERMS.
-        own: terms of the user's own, added after all others.
-        varying: names of the coefficients given by records in time.
-        face_thickness: thickness of the layer on faces, one of FACE_THICKNESS.
-        tracers: the Terms of the tracers.
-    """
-
-    vorticity_flux: str = "energy"
-    terms: tuple[str, ...] = ()
-    own: tuple[Term, ...] = ()
-    varying: tuple[str, ...] = ()
-    face_thickness: str = "centred"
+    vorticity_flux: str = "energy"  # one of VORTICITY_FLUXES
+    terms: tuple[str, ...] = ()  # names of those that are switched on, in the order of TERMS
+    own: tuple[Term, ...] = ()  # those of the user, added after all others
+    varying: tuple[str, ...] = ()  # names of the coefficients given by records in time
+    face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
 
     @property
@@ -70,7 +73,7 @@ class Scheme:
     @cached_property
     def width(self) -> int:
         """Rows of neighbours that the tendency of a cell needs on each side."""
-        return reach(self)
+        return width_of(self)
 
     @property
     def margin(self) -> int:
@@ -80,3 +83,36 @@ class Scheme:
     def margin_of(self, steps: int) -> int:
         """The same for so many steps without a halo exchange: a row more, for faces and corners of the last cells."""
         return self.width * steps + 1
+
+
+@lru_cache(maxsize=128)
+def width_of(scheme: Scheme) -> int:
+    """`Scheme.width`, found by asking for the tendency on ever wider halos."""
+    for width in range(1, WIDEST + 1):
+        try:
+            with np.errstate(all="ignore"):
+                found = tendency(*small_block(scheme, width, np.ones), scheme)
+            if all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found):
+                return width
+        except BeyondHalo:
+            continue
+    names = ", ".join(term.name for term in scheme.acting)
+    raise UsageError(f"the terms {names} read cells further than {WIDEST} rows or columns away")
+
+
+def small_block(scheme: Scheme, width: int, values) -> tuple:
+    """Arguments of `tendency` on a block of CELLS by CELLS: State, Instant, Grid and params, of NumPy arrays.
+
+    Args:
+        width: cells of its halo.
+        values: function of a shape that returns the array of a field.
+    """
+    shape, number = (CELLS + 2 * width + 2,) * 2, (1, 1)
+    metrics = {name: Places(*[values(number)] * 4) for name in ("dx", "dy", "area", "rdx", "rdy", "rarea")}
+    grid = Grid(**{name: metrics[name] if name in metrics else values(shape) for name in Grid._fields})
+    rows = [VARIABLES["gravity"], *(row for term in scheme.acting for row in (*term.coefficients, *term.fields))]
+    params = {row.name: values(shape if row.location else number) for row in rows} | {"density": values(number)}
+    params |= {name: values(shape if where else number) for name, where in params_of(scheme.varying).items()}
+    params |= {term.name: values((term.parameters.size,)) for term in scheme.acting if term.parameters}
+    state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))
+    return state, Instant(np.zeros((), np.int32)), as_patches(grid, width + 1), as_patches(params, width + 1)

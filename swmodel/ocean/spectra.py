@@ -19,22 +19,23 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ..parallel.fixed_point import FixedPoint
 from ..parallel.fourier import Fourier
 from ..parallel.transport.programs import jitted
-from .bins import sums_in_bins
 from .diagnostics import in_double_precision
 from .elliptic import require_rectangle
-from .squares import Scale, squares_of
-from .wavenumbers import ALONG, axes_of, ring_of
+from .squares import ALONG, Scale, axes_of, ring_of, squares_of
+
+
+class Waves(NamedTuple):
+    """The waves of a block: the bin of each along each of ALONG, and its weight in the mean of a square."""
+
+    bins: dict[str, np.ndarray]
+    weights: np.ndarray
 
 
 class Sea(NamedTuple):
-    """A domain without land, and its division into blocks.
-
-    Attributes:
-        grid: section [grid] of the configuration.
-        transport: that of the blocks of its fields.
-    """
+    """A domain without land: section [grid] of its configuration, and the transport of its blocks."""
 
     grid: Any
     transport: Any
@@ -65,24 +66,22 @@ class Sea(NamedTuple):
             program = jitted(make_forward, fourier, self.transport)
             return fourier.pieces(program(self.transport.make(of_block.__getitem__)))
 
-
-class Waves(NamedTuple):
-    """The waves of a block: the bin of each along each of ALONG, and its weight in the mean of a square."""
-
-    bins: dict[str, np.ndarray]
-    weights: np.ndarray
+    def sums(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
+        """By ALONG the mean square of the first of the fields, and its changes by the others: [fields, count]."""
+        found, waves = [], self.waves(location)
+        for A, each in zip(self.coefficients(location, fields), waves, strict=True):
+            power = each.weights * (A[0].conj() * A).real
+            power[1:] *= 2
+            found.append(power)
+        return {
+            along: sums_in_bins(found, [each.bins[along] for each in waves], axis.count, self.transport)
+            for along, axis in axes_of(self.grid).items()
+        }
 
 
 def make_forward(fourier: Fourier, transport):
     """The program of a transform."""
     return fourier.forward
-
-
-def scale_of(blocks, gravity: float, sea: Sea) -> Scale:
-    """The constants of the quantities; `blocks` as for `measure`."""
-    depths = [np.broadcast_to(grid.depth.on(shape), shape).astype(np.float64) for _, grid, shape in blocks]
-    total = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
-    return Scale(gravity, float(total[0, 0]) / (sea.grid.ny * sea.grid.nx))
 
 
 def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[str, np.ndarray]:
@@ -91,7 +90,6 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
     Args:
         blocks: (state, grid, shape) of each block of this process: a State of Patches of NumPy arrays that cover the
             block and a halo, and a Grid of Patches.
-        gravity: m s-2.
         names: those of the quantities, of `squares.SQUARES`; None: all.
         rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes are computed.
 
@@ -102,14 +100,16 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
         wavenumbers, in units of the quantity per second.
     """
     require_rectangle("spectra are", blocks, sea.transport)
-    scale = scale_of(blocks, gravity, sea)
+    depths = [np.broadcast_to(grid.depth.on(shape), shape).astype(np.float64) for _, grid, shape in blocks]
+    volume = sums_in_bins([d[None] for d in depths], [np.zeros(d.shape, np.intp) for d in depths], 1, sea.transport)
+    scale = Scale(gravity, float(volume[0, 0]) / (sea.grid.ny * sea.grid.nx))
     blocks = [(in_double_precision(state, grid), grid, shape) for state, grid, shape in blocks]
     rates, found = rates or [{}] * len(blocks), {}
     squares = squares_of(blocks[0][0]._fields)
     for name, square in ((name, squares[name]) for name in names or squares):
         joined = [together(of_block, square) for of_block in rates]
         fields = [fields_of(square, *each, scale, parts) for each, parts in zip(blocks, joined, strict=True)]
-        total = [sums(location, [of_block[location] for of_block in fields], sea) for location in fields[0]]
+        total = [sea.sums(location, [of_block[location] for of_block in fields]) for location in fields[0]]
         for along, axis in axes_of(sea.grid).items():
             density = sum(each[along] for each in total) / axis.step
             of = [name, *(f"{name}_by_{part}" for part in joined[0])]
@@ -139,18 +139,43 @@ def fields_of(square, state, grid, shape, scale: Scale, rates: dict) -> dict[str
     }
 
 
-def sums(location: str, fields: list[np.ndarray], sea: Sea) -> dict[str, np.ndarray]:
-    """The mean square of the first field, and its changes by the others: [fields, count] by ALONG.
+#: Most numbers that are added in float64: the sum of their high pieces is then exact (FixedPoint).
+TOGETHER = 1 << 19
+
+
+def sums_in_bins(numbers, bins, count: int, transport) -> np.ndarray:
+    """Sums in fixed point [sums, count], one for each bin; NaN if one of its numbers is not finite.
+
+    They have the same bits on any layout, and are the same on every process, which call this together.
 
     Args:
-        fields: arrays [fields, y, x] of each block.
+        numbers: arrays [sums, ...] of each block of this process.
+        bins: arrays [...] of each block: the number of each number's bin, below `count`.
     """
-    found, waves = [], sea.waves(location)
-    for A, each in zip(sea.coefficients(location, fields), waves, strict=True):
-        power = each.weights * (A[0].conj() * A).real
-        power[1:] *= 2
-        found.append(power)
-    return {
-        along: sums_in_bins(found, [each.bins[along] for each in waves], axis.count, sea.transport)
-        for along, axis in axes_of(sea.grid).items()
-    }
+    flat = [values.reshape(len(values), -1) for values in numbers]
+    places = [where.ravel() for where in bins]
+    bounds = np.zeros((len(flat[0]), count))
+    for values, where in zip(flat, places, strict=True):
+        for row, bound in zip(values, bounds, strict=True):
+            np.maximum.at(bound, where, np.where(np.isfinite(row), np.abs(row), np.inf))
+    scales = [[FixedPoint(bound) for bound in row] for row in transport.reduce(bounds, "max")]
+    pieces = np.zeros((2, *bounds.shape), np.int64)
+    for values, where in zip(flat, places, strict=True):
+        for row, (summands, scale) in enumerate(zip(values, scales, strict=True)):
+            exponents = np.array([each.exponent for each in scale], np.int32)
+            for first in range(0, where.size, TOGETHER):
+                some = slice(first, first + TOGETHER)
+                pieces[:, row] += pieces_in_bins(summands[some], where[some], exponents)
+    pieces = transport.reduce(pieces, "sum")
+    found = [
+        [scale.value(pieces[:, row, place]) for place, scale in enumerate(of_row)] for row, of_row in enumerate(scales)
+    ]
+    return np.array(found).reshape(bounds.shape)
+
+
+def pieces_in_bins(numbers, places, exponents) -> list[np.ndarray]:
+    """The sums of the numbers' high and low pieces in each bin, as in `FixedPoint.pieces`."""
+    scaled = np.ldexp(np.where(np.isfinite(numbers), numbers, 0.0), FixedPoint.BITS - exponents[places])
+    high = np.rint(scaled)
+    low = np.rint((scaled - high) * 2.0**FixedPoint.BITS)
+    return [np.bincount(places, weights=each, minlength=len(exponents)).astype(np.int64) for each in (high, low)]

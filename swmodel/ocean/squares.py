@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from .operators import curl, mx_f, my_f
 from .patch import Patch
 from .state import State
@@ -38,13 +40,10 @@ class Square(NamedTuple):
     """A quantity that is the mean of the squares of fields.
 
     Attributes:
-        long_name: long name of the mean.
         units: units of its density by wavenumber, of the change of that, and of the flux across wavenumbers.
-        fields: function of (State, Grid, Scale), in Patches with zero velocity on closed faces, to the fields by their
-            location.
+        fields: function of (State, Grid, Scale), in Patches with zero velocity on closed faces, to {location: field}.
         changes: function of (State, rates, Grid, Scale) to d/dt of the fields; `rates` is d/dt of the State.
-        carried: the part of the tendency (`budget.budget`) by which the current moves the quantity between wavenumbers;
-            "": there is none.
+        carried: the part of `dynamics.budget` by which the current moves it between wavenumbers; "": there is none.
         with_continuity: whether continuity has to be added to this part.
         sources: the fields from which it is computed, by their names in `table.WRITABLE`.
     """
@@ -58,15 +57,10 @@ class Square(NamedTuple):
     sources: tuple[str, ...] = ("h", "u", "v")
 
 
-def root(a: Patch) -> Patch:
-    """The square root."""
-    return a.map(lambda values: values**0.5)
-
-
 def weighted_current(state, grid, scale) -> dict[str, Patch]:
     """sqrt(h / 2H) u and sqrt(h / 2H) v, h on the faces."""
     factor = 0.5 / scale.depth
-    return {"u": root(factor * mx_f(state.h)) * state.u, "v": root(factor * my_f(state.h)) * state.v}
+    return {"u": np.sqrt(factor * mx_f(state.h)) * state.u, "v": np.sqrt(factor * my_f(state.h)) * state.v}
 
 
 def change_of_weighted_current(state, rates, grid, scale) -> dict[str, Patch]:
@@ -74,7 +68,7 @@ def change_of_weighted_current(state, rates, grid, scale) -> dict[str, Patch]:
     factor, found = 0.5 / scale.depth, {}
     for name, mean in (("u", mx_f), ("v", my_f)):
         h, velocity, rate = mean(state.h), getattr(state, name), getattr(rates, name)
-        found[name] = root(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
+        found[name] = np.sqrt(factor * h) * (rate + velocity * (0.5 * mean(rates.h) / h))
     return found
 
 
@@ -135,3 +129,52 @@ def squares_of(names) -> dict[str, Square]:
     """The quantities of a State with these fields."""
     tracers = [name.removesuffix(CONTENT) for name in names if name.endswith(CONTENT)]
     return SQUARES | {name + VARIANCE: variance(name) for name in tracers}
+
+
+#: The axes, as endings of the names of quantities and dimensions: the size of the wavenumber, its part in x, and in y.
+ALONG = {"": "", "_x": " in x", "_y": " in y"}
+
+
+class Axis(NamedTuple):
+    """Wavenumbers 0, step, 2 step, ..., rad m-1."""
+
+    count: int
+    step: float
+    whole: int  # number of the last one that the grid resolves in every direction
+
+    @property
+    def wavenumbers(self) -> np.ndarray:
+        """All wavenumbers of the axis."""
+        return self.step * np.arange(self.count)
+
+
+def ring_of(ratio):
+    """The number of the ring nearest to a wavenumber divided by the spacing of rings; of two equally near, the larger.
+
+    Rounding does not decide between two that are equally near.
+    """
+    return np.floor(ratio + (0.5 + 1e-9)).astype(np.intp)
+
+
+def axes_of(grid) -> dict[str, Axis]:
+    """The axes of the spectra of a sea, by ALONG.
+
+    In x and y they are the wavenumbers of the waves: multiples of 2 pi / length on a ring, of pi / length between
+    walls. The rings around zero are as wide as the larger of these steps; the last ones lie in the corners of the
+    plane.
+
+    Args:
+        grid: section [grid] of the configuration.
+    """
+    found = {}
+    for letter, cells, size, periodic in (
+        ("_x", grid.nx, grid.dx, grid.periodic_x),
+        ("_y", grid.ny, grid.dy, grid.periodic_y),
+    ):
+        count = cells // 2 + 1 if periodic else cells
+        found[letter] = Axis(count, (2 if periodic else 1) * np.pi / (cells * size), count - 1)
+    several = [axis for axis in found.values() if axis.count > 1] or [found["_x"]]
+    step = max(axis.step for axis in several)
+    ends = [axis.step * (axis.count - 1) for axis in several]
+    whole = int(min(ends) / step - 0.5 + 1e-9)
+    return {"": Axis(int(ring_of(np.sqrt(sum(end**2 for end in ends)) / step)) + 1, step, max(whole, 0))} | found

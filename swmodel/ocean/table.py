@@ -8,19 +8,10 @@ from .state import State
 from .terms import TERMS, tracer
 from .variable import Variable, table
 
+DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "downward": True}
 EQUATIONS = (
     *DERIVED.values(),
-    Variable(
-        "depth",
-        "centre",
-        "m",
-        "sea_floor_depth_below_geoid",
-        "resting depth",
-        key="physics.depth",
-        control="field",
-        downward=True,
-        **POSITIVE,
-    ),
+    Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
     Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0)),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),

@@ -57,7 +57,6 @@ class RungeKutta(NamedTuple):
         return sum(bool(weight) for row in self.table for weight in row), 0
 
     def remember(self, state: State) -> tuple[State, ...]:
-        """Nothing."""
         return ()
 
     def weights(self, step, dt) -> list:
@@ -128,12 +127,9 @@ def weigh(weights, terms):
 
 
 def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Multistep | RungeKutta | Leapfrog:
-    """The time stepper called `name`.
+    """The time stepper called ab2, ab3, rk3, rk4 or leapfrog (docs/numerics.md).
 
-    Args:
-        name: ab2, ab3, rk3, rk4 or leapfrog (docs/numerics.md).
-        ab2_epsilon: offset of the ab2 weights, which damps its computational mode.
-        robert_asselin: coefficient of the leapfrog's filter.
+    `ab2_epsilon` moves the weights of ab2, which damps its computational mode; the other is the leapfrog's filter.
     """
     methods: dict[str, Multistep | RungeKutta | Leapfrog] = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),

@@ -148,7 +148,7 @@ def with_contents(data: netCDF4.Dataset, record: int) -> tuple:
 
 def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
     """State and Grid of a record, and {part of the tendency: the State's d/dt}, in double precision."""
-    from ..ocean.budget import budget
+    from ..ocean.dynamics import budget
     from ..ocean.grid import as_patches
     from ..ocean.instant import Instant
     from ..ocean.patch import Patch

@@ -16,7 +16,7 @@ from swmodel.cli import main
 from swmodel.errors import FilesError, UsageError
 from swmodel.files.output import Output
 from swmodel.files.verify import verdicts
-from swmodel.ocean.wavenumbers import ALONG
+from swmodel.ocean.squares import ALONG
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 from swmodel.plotting import PlotError, plot, spectra

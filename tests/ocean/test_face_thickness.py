@@ -5,8 +5,7 @@ import numpy as np
 from swmodel.ocean import flow
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.face_thickness import FACE_THICKNESS
-from swmodel.ocean.reach import CELLS, small_block
-from swmodel.ocean.scheme import Scheme
+from swmodel.ocean.scheme import CELLS, Scheme, small_block
 
 SHAPE = CELLS, CELLS
 

@@ -33,19 +33,6 @@ def test_the_table_of_the_reference_to_four_digits(at, depth, dip, motion):
     assert [float(f"{float(value):.3e}") for value in found] == pytest.approx(known, abs=1e-15)
 
 
-def test_two_halves_of_a_fault_are_the_whole():
-    """At all points, also above the edges and on the lines through them, where single terms are infinite."""
-    x, y = np.meshgrid(np.linspace(-3, 6, 10), np.linspace(-4, 5, 10))
-    given = {"dip": np.radians(90.0), "width": 2.0, "strike_slip": 1.0, "dip_slip": 0.5, "opening": 0.2}
-    whole = displacement(Fault(2.0, length=3.0, **given), x, y)
-    halves = [displacement(Fault(2.0, length=1.5, **given), x - start, y) for start in (0.0, 1.5)]
-    inside = np.ones_like(x, bool)
-    inside[(y == 0) & (x >= 0) & (x <= 3)] = False  # the fault breaks the surface there
-    for component, *parts in zip(whole, *halves, strict=True):
-        assert np.isfinite(component).all()
-        np.testing.assert_allclose(sum(parts)[inside], component[inside], atol=1e-14)
-
-
 def of_a_point(depth, dip, x, y):
     """Displacements by strike slip, dip slip and opening of a point source: equations 8 to 10, [motion, component]."""
     sine, cosine, R = np.sin(dip), np.cos(dip), np.sqrt(x**2 + y**2 + depth**2)

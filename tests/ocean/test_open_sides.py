@@ -1,11 +1,11 @@
-"""Waves leave through open sides, and come in by the sea level and the current that are given outside."""
+"""Waves leave through open sides, and come in by sea level and current given outside; at rest nothing happens."""
 
 import numpy as np
 import pytest
 import xarray
 from support.known_answers import order
 from support.open_sides import LINEAR, C, G, H
-from support.random_case import configuration
+from support.random_case import configuration, random_fields
 from support.stepping import after
 
 import swmodel
@@ -45,10 +45,9 @@ def test_a_pulse_leaves_to_fourth_order(axis):
     assert order(coarse, fine) == pytest.approx(4, abs=0.15)
 
 
-@pytest.mark.parametrize("degrees", [45, 60])
-def test_oblique_waves_are_reflected_as_the_law_says(degrees):
+def test_oblique_waves_are_reflected_as_the_law_says():
     """(1 - cos)/(1 + cos) of their amplitude, except for what 16 cells in a wavelength resolve."""
-    nx, ny, dx, length = 160, 8, 1e3, 16e3
+    nx, ny, dx, length, degrees = 160, 8, 1e3, 16e3, 45.0
     cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     dy, dt, k = length / sin / ny, 0.5 * dx / C, 2 * np.pi / length
 
@@ -79,15 +78,6 @@ def test_a_kelvin_wave_comes_in_and_leaves():
     eta = amplitude * np.exp(-y * f / C) * np.cos(w * (x / C - steps * dt))
     assert np.abs((h - H - eta)[:, 1:-1]).max() < 0.01 * amplitude
     assert np.abs(v).max() < 0.01 * amplitude * G / C
-
-
-def test_a_current_is_given_from_outside():
-    """A uniform transport goes through two open sides as it is."""
-    options = {"open_sides__transport_x": 3.0, "grid__periodic_y": True, "time__dt": 30.0}
-    u = np.full((3, 12), 3.0 / H) * ~np.isin(np.arange(12), (0, 10, 11))
-    now = stepped(3, 12, {"u": u}, 50, open_sides__sides=("west", "east"), **options)
-    np.testing.assert_allclose(now[1], u, rtol=1e-12)
-    np.testing.assert_allclose(now[0], H, rtol=1e-14)
 
 
 def test_a_tide_given_with_its_transport_comes_in_as_it_is():
@@ -138,3 +128,51 @@ def test_a_run_lies_within_another_one(tmp_path):
         there = data["eta"][17].values[:, 30:70]
     assert np.abs(there).max() > 2e-4
     assert np.abs(part.field("eta") - there)[:, 1:-1].max() < 0.03 * np.abs(there).max()
+
+
+@pytest.mark.parametrize("more", [{}, {"air": 800.0, "sponge__rate": 1e-3, "sponge__width": 1e4}], ids=["calm", "air"])
+def test_at_rest_nothing_happens(more):
+    """Over rough ground, with islands; under air that differs from place to place sea level is as by a barometer."""
+    options = dict(more)
+    pressure = 101325.0 + options.pop("air", 0.0) * np.random.default_rng(3).standard_normal((9, 11))
+    fields = {name: values for name, values in random_fields(9, 11).items() if name in ("depth", "mask")}
+    fields |= {"air_pressure": pressure} if more else {}
+    fields["eta"] = 0.3 - (pressure - 101325.0) / (1025.0 * G)
+    options |= {"open_sides__sides": ("west", "east", "south", "north"), "open_sides__level": 0.3}
+    _, u, v = after("reference", configuration(9, 11, fields, grid__periodic_x=False, **options), 200)[:3]
+    assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13
+
+
+def after_a_storm(speed, pressure):
+    """Sea level over that of a barometer with a moving storm, where a low has come in through a side by a half.
+
+    Largest difference over the height of the storm's sea level; it is 1/(1 - speed²/gH) of a barometer's inside.
+    """
+    nx, dx, width, low, deep = 40, 15e3, 80e3, -3000.0, 1000.0
+
+    class Storm(swmodel.Case):
+        def air_pressure(self, config, at, t):
+            away = (at.x + 3.5 * width - speed * t) / width
+            return 101325.0 + low * np.exp(-0.5 * away**2)
+
+    options = {
+        **{"grid.nx": nx, "grid.ny": 3, "grid.dx": dx, "grid.dy": dx, "grid.periodic_x": False},
+        **{"grid.periodic_y": True, "physics.depth": deep, "time.stepper": "rk4", "time.dt": 100.0},
+        **{"open_sides.sides": ["west", "east"], "open_sides.pressure": pressure, "forcing.every": 600.0},
+        **{"run.steps": round(4 * width / speed / 100.0), "run.executor": "reference", "run.dtype": "float64"},
+    }
+    simulation = swmodel.Simulation(swmodel.load(Storm, options, environ={}))
+    simulation.advance(simulation.config.run.steps)
+    x = (np.arange(nx) + 0.5) * dx
+    away = (x + 3.5 * width - speed * simulation.time) / width
+    height = -low / (1025.0 * G)
+    expected = height * np.exp(-0.5 * away**2) / (1 - speed**2 / (G * deep))
+    return np.abs(simulation.field("eta")[1] - expected)[1:-1].max() / height
+
+
+def test_a_storm_that_crosses_a_side_pumps_no_water():
+    """But for F/(1 - F)/2 of its height, F = speed/sqrt(gH), as the current under it is not given outside."""
+    for speed in (10.0, 20.0):
+        froude = speed / np.sqrt(G * 1000.0)
+        assert after_a_storm(speed, 101325.0) == pytest.approx(froude / (1 - froude) / 2, rel=0.05)
+    assert after_a_storm(20.0, "none") > 0.4

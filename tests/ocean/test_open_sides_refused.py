@@ -11,57 +11,32 @@ from swmodel.config import ConfigError
 from swmodel.config.remarks import relaxation
 from swmodel.model.validate import check_config
 
+TWICE, M2 = {"constituents": ["K1", "K1"], "amplitude": [0.1, 0.2]}, {"constituents": ["M2"], "amplitude": [0.1]}
+SOUTH = {"sides": ["south"]}
+#: What is said of keys of [open_sides], and of others.
+REFUSED = {
+    "open_sides.level: has no effect without open_sides.sides": ({"level": 0.1}, {}),
+    "open_sides.constituents: has no effect without open_sides.sides": ({"constituents": ["M2"]}, {}),
+    'open_sides.sides: "south" is listed 2 times': ({"sides": ["south", "south"]}, {}),
+    'open_sides.constituents: "K1" is listed 2 times': (SOUTH | TWICE, {}),
+    "nothing is known of K1": (SOUTH | {"constituents": ["K1"]}, {}),
+    "open_sides.amplitude: has 2 elements": (SOUTH | TWICE | {"constituents": ["K1"]}, {}),
+    "there is no west side where grid.periodic_x is true": ({"sides": ["west"]}, {"grid.periodic_x": True}),
+    "M2 has a period of 44714.2 s, which must be above two time steps": (SOUTH | M2, {"time.dt": "8 h"}),
+    "time.stepper: leapfrog": (SOUTH, {"time.stepper": "leapfrog"}),
+    "open_sides.nodal: the tides outside and inside have the same Moon": (
+        SOUTH | M2 | {"nodal": False},
+        {"tide.constituents": ["M2"], "time.start": "2012-03-01"},
+    ),
+}
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (
-            {"grid.periodic_x": True, "open_sides.sides": ["west"]},
-            "open_sides.sides: there is no west side where grid.periodic_x is true",
-        ),
-        ({"open_sides.level": 0.1}, "open_sides.level: has no effect without open_sides.sides"),
-        ({"open_sides.constituents": ["M2"]}, "open_sides.constituents: has no effect without open_sides.sides"),
-        ({"open_sides.sides": ["south", "south"]}, "open_sides.sides: south, south: each is named once"),
-        ({"open_sides.sides": ["south"], "open_sides.constituents": ["K1"]}, "nothing is known of K1"),
-        (
-            {
-                "open_sides.sides": ["south"],
-                "open_sides.constituents": ["K1", "K1"],
-                "open_sides.amplitude": [0.1, 0.2],
-            },
-            'open_sides.constituents: "K1" is listed 2 times',
-        ),
-        (
-            {"open_sides.sides": ["south"], "open_sides.constituents": ["K1"], "open_sides.amplitude": [0.1, 0.2]},
-            "open_sides.amplitude: has 2 elements",
-        ),
-        ({"open_sides.sides": ["south"], "open_sides.phase": [9.0]}, "open_sides.phase: has no effect without"),
-        (
-            {
-                "open_sides.sides": ["south"],
-                "open_sides.constituents": ["M4"],
-                "open_sides.amplitude": [0.1],
-                "time.dt": "4 h",
-            },
-            "open_sides: M4 has a period of 22357.1 s, which must be above two time steps",
-        ),
-        ({"open_sides.sides": ["south"], "time.stepper": "leapfrog"}, "time.stepper: leapfrog"),
-        (
-            {
-                "open_sides.sides": ["south"],
-                "open_sides.constituents": ["M2"],
-                "open_sides.amplitude": [0.1],
-                "open_sides.nodal": False,
-                "tide.constituents": ["M2"],
-                "time.start": "2012-03-01",
-            },
-            "open_sides.nodal: the tides outside and inside have the same Moon",
-        ),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(options, problem):
+
+@pytest.mark.parametrize("problem", REFUSED)
+def test_what_cannot_be_meant_is_refused(problem):
+    sides, more = REFUSED[problem]
+    options = {"time.dt": 20.0} | {f"open_sides.{key}": value for key, value in sides.items()} | more
     with pytest.raises(ConfigError, match=re.escape(problem)):
-        check_config(swmodel.load("rest", {"time.dt": 20.0, **options}, {}))
+        check_config(swmodel.load("rest", options, {}))
 
 
 @pytest.mark.parametrize("value", [-200.0, np.nan])

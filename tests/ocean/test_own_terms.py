@@ -69,20 +69,6 @@ def test_one_configuration_has_one_scheme_and_each_run_of_a_term_has_its_own():
         assert with_fresh_terms(setup).scheme != with_fresh_terms(setup).scheme
 
 
-def test_a_case_has_terms_and_what_they_ask_for():
-    config = made(case=Icy)
-    (term,) = setup_of(config).scheme.own
-    assert (term.name, [row.name for row in term.coefficients]) == ("ice_drag", ["ice"])
-    assert setup_of(made(case=Case)).scheme.own == ()
-
-
-def test_terms_reach_as_far_as_they_read():
-    def wide(state, grid, t):
-        return {"h": op.mx_c(op.mx_f(op.mx_c(op.mx_f(state.h))))}
-
-    assert [setup_of(made(*terms)).scheme.width for terms in ((), (damp,), (wide,))] == [1, 1, 2]
-
-
 def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over():
     def closing_over(number):
         return lambda state, grid, t: {"u": -number * state.u}
@@ -95,66 +81,31 @@ def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over()
     assert re.fullmatch(r"python.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
 
 
-def test_numbers_of_numpy_leave_the_precision_as_those_of_python_do():
-    def tendencies(number):
-        def slow(state, grid, t):
-            return {"u": number * state.u + number, "v": np.where(state.v > number, number, state.v)}
+#: What a term does with the state that it may not do, and what is said of it.
+WRONG = [
+    (lambda state: None, "returns a NoneType; must be a dict of tendencies"),
+    (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
+    (lambda state: {"u": True}, "returns a bool where the run is in float64"),
+    (lambda state: {"u": state.u.map(lambda x: x[None])}, "of shape (1, 9"),
+    (lambda state: {"u": state.u.map(lambda x: x[1:])}, "TypeError: map: values of shape"),
+    (lambda state: {"u": state.u.moved(3, 0)}, "must be a number, or a Patch on the block"),
+    (lambda state: {"u": state.u / (0 * state.h), "v": 1.0}, "returns what is not finite for u"),
+    (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
+    (lambda state: {"h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on the block"),
+    (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64"),
+    (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
+    (lambda state: {"u": state.u * np.ones((8, 12))}, "TypeError: an array of shape (8, 12) beside a Patch"),
+    (lambda state: {"u": state.u if state.u > 0 else 0.0}, "TypeError: a branch on the values of a field"),
+    (lambda state: {"u": [0][len("abc")] * state.u}, "IndexError: list index out of range, in: "),
+]
 
-        model = swmodel.Simulation(Case, SMALL | {"run.steps": 3}, fields={"u": 0.1, "v": 0.1}, terms=[slow])
-        model.advance(3)
-        return model.state
 
-    for field, other in zip(tendencies(np.float64(-1e-3)), tendencies(-1e-3), strict=True):
-        assert field.dtype == np.float32
-        np.testing.assert_array_equal(field, other)
-
-
-def returning(value):
+@pytest.mark.parametrize(("value", "message"), WRONG)
+def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
     def term(state, grid, t):
         return value(state)
 
-    return term
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (lambda state: None, "returns nothing; must be a dict of tendencies"),
-        (lambda state: state.u, "returns a Patch; must be a dict of tendencies"),
-        (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
-        (lambda state: {"u": state.u.values}, "returns a ndarray for u; must be a Patch or a number"),
-        (lambda state: {"u": True}, "returns a bool for u; must be a Patch or a number"),
-        (lambda state: {"u": state.u.map(lambda x: x[None])}, "returns an array with 3 axes for u"),
-        (
-            lambda state: {"u": state.u.map(lambda x: np.pad(x, 2))},
-            "TypeError: map: values of shape (100, 100) of those",
-        ),
-        (
-            lambda state: {"u": state.u.map(lambda x: x[1:])},
-            "TypeError: map: values of shape (95, 96) of those of shape",
-        ),
-        (lambda state: {"u": state.u.moved(3, 0)}, "that does not lie on the block: `map` must leave"),
-        (
-            lambda state: {"u": state.u / (0 * state.h), "v": 1.0},
-            "returns what is not finite for u, of fields from 1 to 2",
-        ),
-        (lambda state: {"u": np.float64(np.nan)}, "returns what is not finite for u"),
-        (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
-        (lambda state: {"u": state.u, "h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on t"),
-        (lambda state: {"v": state.v.map(lambda x: np.cumsum(x, 0))}, "returns for v what depends on the block in whi"),
-        (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64 (a Python number"),
-        (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
-        (lambda state: {"u": 1 / 0}, "ZeroDivisionError: division by zero, in: "),
-        (lambda state: {"u": state.u * np.ones((8, 12))}, "TypeError: an array of shape (8, 12) beside a Patch"),
-        (
-            lambda state: {"u": state.u if state.u > 0 else 0.0},
-            "TypeError: a branch on the values of a field; take np.where",
-        ),
-        (lambda state: {"u": [0][len("abc")] * state.u}, "IndexError: list index out of range, in: "),
-    ],
-)
-def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
-    (found,) = problems(returning(value))
+    (found,) = problems(term)
     assert re.match(rf"terms: {re.escape(__file__)}:\d+: term:? ", found), found
     assert message in found
 
@@ -165,7 +116,6 @@ def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
         (3, "terms: 3 is no term; needs a function of (state, grid, t), or a Term"),
         (Icy, "is no term; needs a function of (state, grid, t), or a Term"),
         (lambda state, t: {}, "has the parameters (state, t); needs a function of (state, grid, t), and names of"),
-        (lambda *all: {}, "has the parameters (*all); needs a function of (state, grid, t)"),
         (lambda state, grid, t, depth: {}, "terms: depth is no coefficient; it is in the state or in the grid"),
         (rough, 'terms: rough asks for roughness; give it, as fields={"roughness": function}, or one of wind_x, '),
         (far, "terms: far reads cells further than 16 rows or columns away"),
@@ -185,32 +135,12 @@ def test_a_list_is_asked_for_and_names_are_told_apart():
     assert problems(roughness=1.0)[0].startswith("fields: no field roughness; known are depth, mask, ")
 
 
-def test_a_misspelt_field_of_a_case_is_found_beside_those_that_its_terms_ask_for():
-    class Wrong(Icy):
-        def icee(self, config, at):
-            return 0.0
-
-    assert problems(case=Wrong)[0].startswith('class Wrong.icee: no such field; did you mean "ice"?')
-
-
-def test_an_option_of_a_case_is_no_field_that_its_terms_could_ask_for():
-    class Asking(Icy):
-        def more(self, state, grid, t, strength):
-            return {}
-
-    assert problems(case=Asking)[0].startswith("terms: more asks for strength; give it, as fields=")
-
-
 def test_a_field_that_a_term_asks_for_is_checked_as_others_are():
+    holes = {"roughness": lambda at: np.where(at.j == 2, np.nan, 1.0) + 0 * at.x}
     with pytest.raises(
-        ConfigError, match="^roughness \\(roughness\\): must be finite on water, but is missing at row 2"
+        ConfigError, match=r"^roughness \(roughness\): must be finite on water, but is missing at row 2"
     ):
-        swmodel.Simulation(
-            Case,
-            SMALL | {"run.executor": "xla"},
-            fields={"roughness": lambda at: np.where(at.j == 2, np.nan, 1.0) + 0 * at.x},
-            terms=[rough],
-        )
+        swmodel.Simulation(Case, SMALL, fields=holes, terms=[rough])
 
 
 def test_a_term_object_may_say_how_fast_it_acts_and_so_limits_the_time_step():

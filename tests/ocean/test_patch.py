@@ -23,14 +23,15 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("xp", [np, jnp])
-def test_functions_of_patches_are_those_of_their_values(name, xp):
+@pytest.mark.parametrize(("xp", "dtype"), [(np, "float64"), (np, "float32"), (jnp, "float32")])
+def test_functions_of_patches_are_those_of_their_values_in_their_precision(name, xp, dtype):
     function, (a, b) = FUNCTIONS[name], DRAWN
     expected = function(a[:, 1:], b[:, :-1])
-    found = function(east(Patch(xp.asarray(a), (0, 0))), Patch(xp.asarray(b), (0, 0)))
+    found = function(east(Patch(xp.asarray(a, dtype), (0, 0))), Patch(xp.asarray(b, dtype), (0, 0)))
     assert isinstance(found.values, np.ndarray) == (xp is np)
+    assert found.values.dtype == dtype
     assert found.start == (0, 0)
-    np.testing.assert_allclose(found.values, expected, rtol=1e-15)
+    np.testing.assert_allclose(found.values, expected, rtol=1e-15 if dtype == "float64" else 2e-6)
 
 
 def test_three_patches_meet_on_the_cells_that_all_cover():

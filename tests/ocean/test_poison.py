@@ -158,9 +158,10 @@ def test_the_declared_halo_is_read_and_nothing_else(scheme):
         assert same_bits(call(poisoned), call(padded))
 
 
-@pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
-@pytest.mark.parametrize("scheme", ["energy", "biharmonic, arakawa_lamb"])
-@pytest.mark.parametrize("steps_per_sweep", [2, 3])
+@pytest.mark.parametrize(
+    ("steps_per_sweep", "scheme", "stepper"),
+    [(2, "energy", "ab2"), (3, "energy", "leapfrog"), (2, "biharmonic, arakawa_lamb", "ab3")],
+)
 def test_a_native_call_of_several_steps_reads_its_wider_halo_and_nothing_else(scheme, stepper, steps_per_sweep):
     call = OneCall("native", SCHEMES[scheme], stepper, steps_per_sweep)
     found, padded = footprint(call), call.padded()
@@ -168,8 +169,8 @@ def test_a_native_call_of_several_steps_reads_its_wider_halo_and_nothing_else(sc
     assert same_bits(call(np.where(found, padded, np.nan)), call(padded))
 
 
-@pytest.mark.parametrize(("stepper", "steps_per_sweep"), [("ab2", 1), ("ab2", 2), ("rk4", 1), ("leapfrog", 2)])
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("stepper", "steps_per_sweep"), [("ab2", 2), ("rk4", 1), ("leapfrog", 2)])
+@pytest.mark.parametrize("scheme", ["arakawa_lamb", "biharmonic"])
 def test_static_fields_beyond_the_declared_margin_are_not_read_by_the_native_call(scheme, stepper, steps_per_sweep):
     clean, spoilt = (OneCall("native", SCHEMES[scheme], stepper, steps_per_sweep, beyond) for beyond in (0, 3))
     assert same_bits(spoilt(spoilt.padded()), clean(clean.padded()))

@@ -1,7 +1,5 @@
 """Grids with a pole of their own: places, directions, f, and what is given eastward and northward."""
 
-from pathlib import Path
-
 import netCDF4
 import numpy as np
 import pytest
@@ -12,13 +10,11 @@ from support.made_cases import case_of
 import swmodel
 from swmodel import Case, load
 from swmodel.config import ConfigError
-from swmodel.ocean import rotated
-from swmodel.ocean.coordinates import along_axes, axes, points
+from swmodel.ocean.coordinates import axes, points
 from swmodel.ocean.rotated import from_earth, to_earth, turn
 from swmodel.setup import fields
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import record
-from swmodel.setup.positions.gauges import station
 from swmodel.setup.setup import coriolis
 
 POLE = (-42.0, 76.0)
@@ -39,31 +35,17 @@ def eastward_flow(at):
     return 3 * np.cos(lat) + 2 * np.sin(lat) * np.cos(lon), -2 * np.sin(lon) + 0 * lat
 
 
-def growing(number):
-    """The function of a case for a component of that field, which grows from 1 to 2 times its size in 1e4 s."""
-    return lambda self, config, at, t: (1 + t / 1e4) * eastward_flow(at)[number]
-
-
 def test_places_come_back_and_the_pole_is_the_pole():
     back = to_earth(POLE, *from_earth(POLE, *PLACES))
     np.testing.assert_allclose(back, PLACES, atol=1e-9)
     assert from_earth(POLE, *POLE)[1] == pytest.approx(90)
     np.testing.assert_allclose(to_earth(POLE, 0.0, 0.0), (138.0, 14.0), atol=1e-12)
-    np.testing.assert_allclose(to_earth((0.0, 90.0), *PLACES), ((PLACES[0] + 360) % 360 - 180, PLACES[1]), atol=1e-9)
+    lon, lat = from_earth(POLE, 0.0, [90.0, -90.0])  # the meridian 0 runs over the north pole of the Earth
+    np.testing.assert_allclose(lat, [POLE[1], -POLE[1]])
+    np.testing.assert_allclose(np.cos(np.radians(lon)), [1, -1])
 
 
 @pytest.mark.parametrize("pole", [POLE, (100.0, -20.0)])
-def test_the_meridian_0_runs_over_the_north_pole_of_the_earth_as_is_said(pole):
-    lon, lat = from_earth(pole, 0.0, [90.0, -90.0])
-    np.testing.assert_allclose(lat, [pole[1], -pole[1]])
-    np.testing.assert_allclose(np.cos(np.radians(lon)), [1, -1])
-    page = (Path(__file__).parents[2] / "docs" / "real-sea.md").read_text()
-    for words in (rotated.__doc__, page):
-        assert "meridian 0 runs from" in (words := " ".join(words.split()))
-        assert "north pole of the Earth" in words.partition("meridian 0 runs from")[2][:60]
-
-
-@pytest.mark.parametrize("pole", [POLE, (100.0, -20.0), (0.0, 90.0)])
 def test_the_x_axis_is_turned_from_east_as_places_along_it_move(pole):
     lon, lat, step = PLACES[0], 0.8 * PLACES[1], 1e-4
     (west_lon, west_lat), (east_lon, east_lat) = (to_earth(pole, lon + way * step, lat) for way in (-1, 1))
@@ -82,7 +64,29 @@ def test_f_is_that_of_the_true_latitude_of_each_corner():
     np.testing.assert_allclose(coriolis(config, *ALL), 2 * 7.292115e-5 * np.sin(np.radians(lat)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("how", ["case", "functions", "file"])
+class Flowing(Case):
+    """`eastward_flow` inside and outside; the current outside grows in time."""
+
+    def u(self, config, at):
+        return eastward_flow(at)[0]
+
+    def v(self, config, at):
+        return eastward_flow(at)[1]
+
+    def outside_transport_x(self, config, at):
+        return self.u(config, at)
+
+    def outside_transport_y(self, config, at):
+        return self.v(config, at)
+
+    def outside_current_x(self, config, at, t):
+        return (1 + t / 1e4) * self.u(config, at)
+
+    def outside_current_y(self, config, at, t):
+        return (1 + t / 1e4) * self.v(config, at)
+
+
+@pytest.mark.parametrize("how", ["functions", "file"])
 def test_eastward_and_northward_components_are_turned_to_the_axes(how, tmp_path):
     """Solid rotation about the pole of the grid is along x alone, whatever it is called on the Earth."""
     up = np.radians(POLE[0]), np.radians(POLE[1])
@@ -94,21 +98,10 @@ def test_eastward_and_northward_components_are_turned_to_the_axes(how, tmp_path)
     def v(at):
         return np.cos(up[1]) * np.sin(np.radians(at.lon) - up[0]) + 0 * at.lat
 
-    class Turning(Case):
-        def u(self, config, at):
-            return u(at)
-
-        def v(self, config, at):
-            return v(at)
-
-    if how == "case":
-        config, near = config_of(Turning), 1e-12
-    elif how == "functions":
-        config, near = load(Case, GLOBE, environ={}, fields={"u": u, "v": v}), 1e-12
-    else:
+    config, near = load(Case, GLOBE, environ={}, fields={"u": u, "v": v}), 1e-12
+    if how == "file":
         on_degrees(tmp_path / "flow.nc", u=u, v=v)
-        names = {f"input.{name}": f"{tmp_path / 'flow.nc'}:{name}" for name in "uv"}
-        config, near = config_of(**names), 2e-3
+        config, near = config_of(**{f"input.{name}": f"{tmp_path / 'flow.nc'}:{name}" for name in "uv"}), 2e-3
     zonal = np.cos(np.radians(axes(config.grid).y.first + 10 * ALL[0][:, None]))
     ours, across = (fields.evaluate(config, name, *ALL) for name in "uv")
     np.testing.assert_allclose(ours, np.broadcast_to(zonal, ours.shape), rtol=0, atol=near)
@@ -141,88 +134,13 @@ def test_tables_lie_along_the_axes_and_are_not_turned_nor_mixed_with_what_is():
         fields.evaluate(mixed, "u", *ALL)
 
 
-def test_winds_that_vary_are_turned_as_those_that_do_not():
-    class Windy(Case):
-        def wind_x(self, config, at, t):
-            return (1 + t / 1e4) * eastward_flow(at)[0]
-
-        def wind_y(self, config, at, t):
-            return (1 + t / 1e4) * eastward_flow(at)[1]
-
-    class Steady(Case):
-        def wind_x(self, config, at):
-            return eastward_flow(at)[0]
-
-        def wind_y(self, config, at):
-            return eastward_flow(at)[1]
-
-    later, steady = config_of(Windy, **{"forcing.every": 1e4, "time.dt": 100.0}), config_of(Steady)
-    for name in ("wind_x", "wind_y"):
-        np.testing.assert_allclose(record(later, name, 1, *ALL), 2 * fields.evaluate(steady, name, *ALL), rtol=1e-12)
-
-
-@pytest.mark.parametrize("what", ["current", "transport"])
-def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside(what):
+def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside():
     """Steady, and in time."""
-
-    class Flowing(Case):
-        def u(self, config, at):
-            return eastward_flow(at)[0]
-
-        def v(self, config, at):
-            return eastward_flow(at)[1]
-
-    class Varying(Case):
-        pass
-
-    for axis, number in (("x", 0), ("y", 1)):
-        setattr(Flowing, f"outside_{what}_{axis}", getattr(Flowing, "uv"[number]))
-        setattr(Varying, f"outside_{what}_{axis}", growing(number))
-    config, varying = config_of(Flowing), config_of(Varying, **{"forcing.every": 1e4, "time.dt": 100.0})
+    config = config_of(Flowing, **{"forcing.every": 1e4, "time.dt": 100.0})
     for name, axis in (("u", "x"), ("v", "y")):
-        outside = fields.evaluate(config, f"outside_{what}_{axis}", *ALL)
-        np.testing.assert_array_equal(outside, fields.evaluate(config, name, *ALL))
-        np.testing.assert_allclose(record(varying, f"outside_{what}_{axis}", 1, *ALL), 2 * outside, rtol=1e-12)
-
-
-def test_records_of_files_outside_open_sides_are_turned_as_fields_of_files(tmp_path):
-    """Eastward and northward on true degrees; the faces of both components lie elsewhere."""
-    names = [f"outside_current_{axis}" for axis in "xy"]
-    functions = {name: lambda at, n=n: eastward_flow(at)[n] + 0 * at.lon for n, name in enumerate(names)}
-    on_degrees(tmp_path / "steady.nc", **functions)
-    with xarray.open_dataset(tmp_path / "steady.nc") as steady:
-        times = xarray.DataArray([0.0, 6.0], dims="time", attrs={"units": "hours since 2020-03-01"})
-        varying = ((1 + times / 6) * steady).assign_coords(time=times)
-        for name in names:
-            varying[name].attrs = steady[name].attrs
-        varying.to_netcdf(tmp_path / "varying.nc")
-    files = {
-        kind: {f"input.{name}": f"{tmp_path / kind}.nc:{name}" for name in names} for kind in ("steady", "varying")
-    }
-    config = config_of(**files["steady"])
-    later = config_of(**files["varying"], **{"time.start": "2020-03-01", "time.dt": 100.0})
-    for name in names:
-        expected = 2 * fields.evaluate(config, name, *ALL)
-        assert np.abs(expected).max() > 1
-        np.testing.assert_allclose(record(later, name, 1, *ALL), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_files_on_true_degrees_are_taken_to_the_places_of_the_cells(tmp_path):
-    def depth(at):
-        return 3000 + 500 * np.sin(np.radians(at.lon)) * np.cos(np.radians(at.lat)) + 300 * np.sin(np.radians(at.lat))
-
-    on_degrees(tmp_path / "sea.nc", depth=depth)
-    config = config_of(**{"input.depth": f"{tmp_path / 'sea.nc'}:depth"})
-    at = points(config.grid, "centre", *ALL)
-    np.testing.assert_allclose(fields.evaluate(config, "depth", *ALL), depth(at), atol=800 * np.radians(2) ** 2 / 4)
-
-
-def test_stations_are_given_by_their_true_places():
-    config = config_of()
-    lon, lat = (each[7, 5] for each in points(config.grid, "centre", *ALL).degrees)
-    found = station(config, (lon, lat))
-    assert dict(zip(zip(found.rows, found.columns, strict=True), found.weights, strict=True))[7, 5] == pytest.approx(1)
-    assert along_axes(config.grid, lon, lat) == pytest.approx((-180 + 5.5 * 15, -80 + 75))
+        inside = fields.evaluate(config, name, *ALL)
+        np.testing.assert_array_equal(fields.evaluate(config, f"outside_transport_{axis}", *ALL), inside)
+        np.testing.assert_allclose(record(config, f"outside_current_{axis}", 1, *ALL), 2 * inside, rtol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -287,14 +205,6 @@ def test_fields_and_vectors_about_another_pole_are_taken_to_the_places_and_axes_
         errors.append(max(np.abs(found[name] - fields.evaluate(known, name, *ALL)).max() for name in given))
     assert errors[0] < 0.05
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
-
-
-def test_one_component_alone_about_another_pole_is_refused(run):
-    files = {"input.u": f"{run[0] / 'output.nc'}:u@0"}
-    for pole in (None, (100.0, 60.0)):
-        config = config_of(**files, **{"grid.pole": pole, "grid.north": 20.0, "grid.south": -20.0})
-        with pytest.raises(InputError, match="u and v: are turned"):
-            fields.evaluate(config, "u", *ALL)
 
 
 def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_turned_against_it():

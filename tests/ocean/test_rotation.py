@@ -65,31 +65,13 @@ def turned_options(options):
     }
 
 
-def turned_and_stepped(executor, options, steps, fields):
-    """(turned and stepped, stepped and turned), lists of the fields of the state and of the stepper's memory."""
-    straight = step_by_step(executor, configuration(NY, NX, fields, **options), steps)
-    ours = step_by_step(executor, configuration(NX, NY, turned_fields(fields), **turned_options(options)), steps)
-    return ours, [field for n in range(0, len(straight), 3) for field in turned_state(*straight[n : n + 3])]
-
-
-def difference(ours, expected):
-    """Largest difference in units in the last place of the largest value of each field."""
-    return max(np.abs(a - b).max() / np.spacing(np.abs(b).max()) for a, b in zip(ours, expected, strict=True))
-
-
 @pytest.mark.parametrize(("executor", "flux", "stepper", "dtype"), EVERY_SCHEME)
 def test_a_turned_domain_gives_the_turned_answer_to_round_off(executor, flux, stepper, dtype):
     options = TERMS | {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}
-    ours, expected = turned_and_stepped(executor, options, 4, random_fields(NY, NX, land=0.15))
-    assert difference(ours, expected) <= BOUNDS[executor]
-    assert all(np.abs(field).max() > 0 for field in expected)
-
-
-@pytest.mark.parametrize(
-    "change", [{"physics__beta": 2e-11}, {"grid__dy": 4.9e3}, {"sponge__sides": ("north",)}], ids=str
-)
-def test_a_plane_that_is_not_the_turned_one_is_told_apart(change):
     fields = random_fields(NY, NX, land=0.15)
-    turned_config = configuration(NX, NY, turned_fields(fields), **turned_options(TERMS) | change)
-    h, u, v = step_by_step("native", configuration(NY, NX, fields, **TERMS), 4)[:3]
-    assert difference(step_by_step("native", turned_config, 4)[:3], turned_state(h, u, v)) > 1e6
+    straight = step_by_step(executor, configuration(NY, NX, fields, **options), 4)
+    ours = step_by_step(executor, configuration(NX, NY, turned_fields(fields), **turned_options(options)), 4)
+    expected = [field for n in range(0, len(straight), 3) for field in turned_state(*straight[n : n + 3])]
+    for a, b in zip(ours, expected, strict=True):
+        assert np.abs(a - b).max() / np.spacing(np.abs(b).max()) <= BOUNDS[executor]
+        assert np.abs(b).max() > 0

@@ -28,43 +28,22 @@ from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9
 
-#: Exponents of L, H, T and R.
-PARAMETERS = {
-    "grid.dx": (1, 0, 0, 0),
-    "grid.dy": (1, 0, 0, 0),
-    "grid.lx": (1, 0, 0, 0),
-    "grid.ly": (1, 0, 0, 0),
-    **dict.fromkeys(
-        (f"grid.{key}" for key in ("west", "south", "dlon", "dlat", "east", "north", "pole")), (0, 0, 0, 0)
-    ),
-    "grid.radius": (1, 0, 0, 0),
-    "grid.rotation": (0, 0, -1, 0),
-    "physics.gravity": (2, -1, -2, 0),
-    "physics.full_gravity": (2, -1, -2, 0),
-    "physics.depth": (0, 1, 0, 0),
-    "physics.density": (0, 0, 0, 1),
-    "wind_drag.air_density": (0, 0, 0, 1),
-    "physics.f0": (0, 0, -1, 0),
-    "physics.beta": (-1, 0, -1, 0),
-    **{row.key: row.dimension for row in COEFFICIENTS.values() if row.key},
-    "open_sides.pressure": (2, 0, -2, 1),
-    "open_sides.amplitude": (0, 1, 0, 0),
-    "open_sides.phase": (0, 0, 0, 0),
-    "body_force.x": (1, 0, -2, 0),
-    "body_force.x_amplitude": (1, 0, -2, 0),
-    "body_force.x_phase": (0, 0, 0, 0),
-    "body_force.y": (1, 0, -2, 0),
-    "body_force.y_amplitude": (1, 0, -2, 0),
-    "body_force.y_phase": (0, 0, 0, 0),
-    "body_force.period": (0, 0, 1, 0),
-    "sponge.rate": (0, 0, -1, 0),
-    "sponge.width": (1, 0, 0, 0),
-    "tide.ramp": (0, 0, 1, 0),
-    "time.dt": (0, 0, 1, 0),
-    "time.cfl": (0, 0, 0, 0),
-    "time.ab2_epsilon": (0, 0, 0, 0),
-    "time.robert_asselin": (0, 0, 0, 0),
+#: The numbers of a configuration by their exponents of L, H, T and R.
+DIMENSIONS = {
+    (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius sponge.width",
+    (0, 1, 0, 0): "physics.depth open_sides.amplitude",
+    (0, 0, 1, 0): "time.dt tide.ramp body_force.period",
+    (0, 0, 0, 1): "physics.density wind_drag.air_density",
+    (0, 0, -1, 0): "grid.rotation physics.f0 sponge.rate",
+    (-1, 0, -1, 0): "physics.beta",
+    (1, 0, -2, 0): "body_force.x body_force.x_amplitude body_force.y body_force.y_amplitude",
+    (2, -1, -2, 0): "physics.gravity physics.full_gravity",
+    (2, 0, -2, 1): "open_sides.pressure",
+    (0, 0, 0, 0): "grid.west grid.south grid.east grid.north grid.dlon grid.dlat grid.pole body_force.x_phase "
+    "body_force.y_phase open_sides.phase time.cfl time.ab2_epsilon time.robert_asselin",
 }
+PARAMETERS = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
+PARAMETERS |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
 FIELDS = {name: row_of(name).dimension for name in (*VARIABLES, "tracer", "tracer_content")}
 NUMBERS = {
     "mass": (2, 1, 0, 1),
@@ -141,68 +120,51 @@ def test_other_units_give_the_same_bits(executor, flux, stepper, dtype):
     assert all(np.isfinite(field).all() and field.any() for field in expected)
 
 
+def in_both_units(options, units="all", executor="reference"):
+    """State and memory after four steps in other units, in the old units, and those in the old units."""
+    expected = step_by_step(executor, config_in((0, 0, 0, 0), options), 4)
+    return unscaled(step_by_step(executor, config_in(UNITS[units], options), 4), UNITS[units], "ab2"), expected
+
+
 def test_open_sides_are_the_same_in_other_units():
     given = {"level": 0.2, "transport_x": 3.0, "transport_y": -2.0}
     options = {"grid__periodic_x": False, "open_sides__sides": ("west", "north")}
-    options |= {f"open_sides__{key}": value for key, value in given.items()}
-    expected = step_by_step("reference", config_in((0, 0, 0, 0), options), 4)
-    ours = unscaled(step_by_step("reference", config_in(UNITS["all"], options), 4), UNITS["all"], "ab2")
-    assert same_bits(ours, expected)
-    closed = step_by_step("reference", config_in((0, 0, 0, 0), {"grid__periodic_x": False}), 4)
-    assert not same_bits(expected, closed)
+    assert same_bits(*in_both_units(options | {f"open_sides__{key}": value for key, value in given.items()}))
 
 
 def test_manning_drag_is_the_same_in_other_units():
     """But for rounding, as it has powers of a third."""
-    options = TERMS | {"physics__manning": 0.03}
-    expected = step_by_step("reference", config_in((0, 0, 0, 0), options), 4)
-    ours = unscaled(step_by_step("reference", config_in(UNITS["all"], options), 4), UNITS["all"], "ab2")
-    for field, other in zip(ours, expected, strict=True):
+    for field, other in zip(*in_both_units(TERMS | {"physics__manning": 0.03}), strict=True):
         np.testing.assert_allclose(field, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("executor", ["native", "reference"])
-def test_each_unit_by_itself_on_a_beta_plane(executor, unit):
-    options = BETA_PLANE | {"run__dtype": "float64"}
-    expected = step_by_step(executor, config_in((0, 0, 0, 0), options), 4)
-    assert same_bits(unscaled(step_by_step(executor, config_in(UNITS[unit], options), 4), UNITS[unit], "ab2"), expected)
-
-
-@pytest.mark.parametrize("key", ["physics.gravity", "physics.quadratic_drag", "sponge.width", "physics.beta"])
-def test_a_parameter_in_the_wrong_units_is_noticed(monkeypatch, key):
-    expected = step_by_step("reference", config_in((0, 0, 0, 0), BETA_PLANE), 4)
-    monkeypatch.setitem(PARAMETERS, key, (0, 0, 0, 0))
-    ours = step_by_step("reference", config_in(UNITS["all"], BETA_PLANE), 4)
-    assert not same_bits(unscaled(ours, UNITS["all"], "ab2"), expected)
+def test_each_unit_by_itself_on_a_beta_plane(unit):
+    for executor in ("native", "reference"):
+        assert same_bits(*in_both_units(BETA_PLANE | {"run__dtype": "float64"}, unit, executor))
 
 
 def test_diagnostics_and_derived_fields_in_other_units_have_the_same_bits():
-    units = UNITS["all"]
+    """Numbers of the whole domain and derived fields of the initial state."""
+    units, found = UNITS["all"], []
     options = BETA_PLANE | MORE | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
-    old, new = (in_units(units, options) for units in ((0, 0, 0, 0), units))
+    for each in ((0, 0, 0, 0), units):
+        simulation = swmodel.Simulation(config_in(each, options | {"run__executor": "reference"}))
+        fields = simulation.fields([name for name in WRITABLE if name not in POTENTIALS])
+        found.append((simulation.diagnostics(), fields))
+    old, new = found
     for name, powers in NUMBERS.items():
         assert new[0][name] / factor(powers, units) == old[0][name], name
     assert same_bits([field / factor(FIELDS[name], units) for name, field in new[1].items()], old[1].values())
 
 
-def in_units(units, options):
-    """Numbers of the whole domain and derived fields of the initial state in other units."""
-    simulation = swmodel.Simulation(config_in(units, options | {"run__executor": "reference"}))
-    return simulation.diagnostics(), simulation.fields([name for name in WRITABLE if name not in POTENTIALS])
-
-
-def test_the_largest_time_step_is_a_time():
-    (old, new), (cfl, cfl_new) = zip(*map(time_steps, ((0, 0, 0, 0), UNITS["all"])), strict=True)
-    assert new == pytest.approx(old * factor((0, 0, 1, 0), UNITS["all"]), rel=1e-12)
-    assert cfl_new == pytest.approx(cfl * factor((0, 0, 1, 0), UNITS["all"]), rel=1e-12)
-
-
-def time_steps(units):
-    """The largest stable time step and that of the CFL number."""
-    config = config_in(units, BETA_PLANE)
-    extremes = survey(setup_of(config))
-    return largest_dt(config, extremes)[0], dt_from_cfl(config, extremes)
+def test_the_largest_time_step_and_that_of_the_cfl_number_are_times():
+    found = []
+    for units in ((0, 0, 0, 0), UNITS["all"]):
+        config = config_in(units, BETA_PLANE)
+        extremes = survey(setup_of(config))
+        found.append((largest_dt(config, extremes)[0], dt_from_cfl(config, extremes)))
+    assert found[1] == pytest.approx(np.array(found[0]) * factor((0, 0, 1, 0), UNITS["all"]), rel=1e-12)
 
 
 def exponents_of(units: str):

@@ -12,8 +12,7 @@ from ...errors import ConfigError, UsageError, failure
 from ...ocean.flow import Flow
 from ...ocean.own_term import NUMBERS, place_of
 from ...ocean.patch import BeyondHalo
-from ...ocean.reach import CELLS, WIDEST, small_block
-from ...ocean.scheme import Scheme
+from ...ocean.scheme import CELLS, WIDEST, Scheme, small_block
 from ...ocean.table import COEFFICIENTS
 from ...ocean.terms import Term
 from ...setup.setup import Setup

@@ -15,8 +15,7 @@ from .neighbours import c, difference
 
 def wind(T):
     """du/dt = wind_x / (rho h^x), dv/dt = wind_y / (rho h^y)."""
-    ring = T.ring
-    stress = ring.in_time("wind_x", ring.to_u), ring.in_time("wind_y", ring.to_v)
+    stress = T.ring.in_time("wind_x", T.ring.to_u), T.ring.in_time("wind_y", T.ring.to_v)
 
     def add(x, F):
         add_stress(T, x[0], [tau(T.begin, T.time) / T.physics.density for tau in stress], F)

@@ -1,7 +1,8 @@
-"""The reference as an object: start, advance, tendency."""
+"""The reference as an object, and as the executor `reference`, on one process."""
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from ...ocean.state import Carry, State
@@ -54,3 +55,29 @@ class Reference:
         F = np.zeros_like(x)
         self._tendency(x, F, time)
         return self.ring.extract(F)
+
+
+class NumpyReference:
+    """The executor `reference`."""
+
+    name = "reference"
+
+    def __init__(self, setup, transport, grid, params):
+        self.model = Reference(setup)
+        self.dt = setup.dt
+
+    def start(self, state: State) -> Carry:
+        """The carry before the first step."""
+        return self.model.start(jax.tree.map(np.asarray, state))
+
+    def resume(self, carry: Carry) -> Carry:
+        """The carry of a restart file."""
+        return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
+
+    def exchange(self, params: dict, of) -> None:
+        """Do nothing: the reference reads coefficients that vary in time by itself."""
+
+    def advance(self, carry: Carry, n: int) -> Carry:
+        """The carry n steps later. NumPy does not warn of a blow-up: the check of health reports it, once."""
+        with np.errstate(all="ignore"):
+            return self.model.advance(carry, n, self.dt)

@@ -5,41 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 
-# A padded array [..., R+2, C+2] at its own points, or one place to the east, north-west, ... of them: [..., R, C].
-def c(a):
-    return a[..., 1:-1, 1:-1]
+def place(north, east):
+    """The function of a padded array [..., R+2, C+2] to its values so many cells to the north and east: [..., R, C]."""
+    rows, columns = (slice(1 + cells, cells - 1 or None) for cells in (north, east))
+    return lambda a: a[..., rows, columns]
 
 
-def e(a):
-    return a[..., 1:-1, 2:]
-
-
-def w(a):
-    return a[..., 1:-1, :-2]
-
-
-def n(a):
-    return a[..., 2:, 1:-1]
-
-
-def s(a):
-    return a[..., :-2, 1:-1]
-
-
-def ne(a):
-    return a[..., 2:, 2:]
-
-
-def nw(a):
-    return a[..., 2:, :-2]
-
-
-def se(a):
-    return a[..., :-2, 2:]
-
-
-def sw(a):
-    return a[..., :-2, :-2]
+#: At the array's own points, and at their neighbours in the east, west, north, south, north-east, ...
+c = place(0, 0)
+e, w, n, s = place(0, 1), place(0, -1), place(1, 0), place(-1, 0)
+ne, nw, se, sw = place(1, 1), place(1, -1), place(-1, 1), place(-1, -1)
 
 
 def wrap(*arrays):
@@ -63,3 +38,17 @@ def difference(a, b, scale, out):
     np.subtract(a, b, out=out)
     out *= scale
     return out
+
+
+def on_u(a, out):
+    """a^x on u faces."""
+    return mean(e(a), c(a), out=out)
+
+
+def on_v(a, out):
+    """a^y on v faces."""
+    return mean(n(a), c(a), out=out)
+
+
+#: Thickness on u and on v faces: functions of the padded one at centres.
+FACE_THICKNESS = {"centred": (on_u, on_v)}

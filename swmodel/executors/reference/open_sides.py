@@ -14,11 +14,9 @@ NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 class OpenSides:
     """The faces between the water outside and the first cells inside.
 
-    All places are flat indices into padded fields; faces of x are looked up in u, those of y in v.
-
-    Attributes:
-        faces: for x and y, if there are any, [6, faces]: the faces, the cells outside, inside, and beyond these, the
-            inward direction, +1 or -1, and the weight of the cell beyond, 1/2, or 0 if it is land.
+    All places are flat indices into padded fields; faces of x are looked up in u, those of y in v. `faces` are for x
+    and y, if there are any, [6, faces]: the faces, the cells outside, inside, and beyond these, the inward direction,
+    +1 or -1, and the weight of the cell beyond, 1/2, or 0 if it is land.
     """
 
     def __init__(self, ring, wet, water):
@@ -58,10 +56,6 @@ class OpenSides:
                     found[axis].append((face, outside, inside, beyond, inward, 0.5 * is_wet[beyond]))
         self.faces = {axis: np.array(faces).T for axis, faces in found.items() if faces}
 
-    def closed(self):
-        """The faces in u, and those in v."""
-        return [self.faces[axis][0].astype(int) if axis in self.faces else [] for axis in ("x", "y")]
-
     def padded(self, values):
         """Values [R, C] or fewer on the whole padded ring, flat, float64."""
         whole = np.broadcast_to(values, tuple(n - 2 for n in self.ring.shape)).astype(np.float64)
@@ -72,13 +66,13 @@ class OpenSides:
         config = self.config
         return self.padded((values - config.open_sides.pressure) / config.physics.density / self.gravity)
 
-    def level(self, begin, time):
-        """Sea level outside at `time`, s, in a step that began at `begin`, padded and flat."""
-        return self.without_air(begin, time) - self.air(begin, time)
-
     def without_air(self, begin, time):
-        """The same under the air pressure for which the level is given."""
+        """Sea level at `time`, s, in a step that began at `begin`, under the air pressure for which it is given."""
         return self.given["level"](begin, time) + self.tide("level", time)
+
+    def level(self, begin, time):
+        """The same under the air pressure outside; padded and flat."""
+        return self.without_air(begin, time) - self.air(begin, time)
 
     def tide(self, wanted, time):
         """The tide of sea level, or of the transport, for "level", "transport_x" or "transport_y", padded and flat."""

@@ -7,6 +7,8 @@ knows of walls.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ...ocean.coordinates import points
@@ -26,32 +28,13 @@ def north(a):
     return np.roll(a, -1, axis=0)
 
 
-class TimeField:
-    """A field that is linear in time between the two records between which a step begins."""
-
-    def __init__(self, ring, name, place):
-        self.ring, self.name, self.place = ring, name, place
-        self.series, self.pair = field_of(ring.config, name), None
-
-    def __call__(self, begin, time):
-        dt = self.ring.config.time.dt
-        number, places = self.series.at(round(begin / dt))
-        if self.pair is None or self.pair[0] != number:
-            where = self.ring.config, self.name
-            read = (record(*where, number + k, self.ring.rows, self.ring.columns) for k in (0, 1))
-            self.pair = number, *(self.place(values.astype(self.ring.dtype)) for values in read)
-        _, before, after = self.pair
-        return before + (after - before) * np.clip((time / dt - places[0]) / (places[1] - places[0]), 0, 1)
-
-
 class Ring:
     """The static fields of the domain: masks as lists of exceptional points, depth, Coriolis parameter, coefficients.
 
     Masks are flat indices into padded arrays, so that a domain without coasts pays nothing for them.
 
     Attributes:
-        shape: shape of a padded field, (R+2, C+2), with R = ny, or ny + 1 with walls in the south and north; likewise
-            C.
+        shape: shape of a padded field, (R+2, C+2); R = ny, or ny + 1 with walls in the south and north, and so C.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
         land: the first of them, flat indices into a padded field.
@@ -74,7 +57,10 @@ class Ring:
         self.depth = self.field("depth")
         self.state = setup.scheme.state
         water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
-        wet = water & ~self._beyond_open_sides()
+        sides = setup.config.open_sides.sides
+        outermost_rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
+        outermost = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
+        wet = water & ~(outermost_rows[:, None] | outermost)
         self._find_closed(wet)
         self._find_boundary_corners(wet, water)
         self.open_sides = OpenSides(self, wet, water)
@@ -82,13 +68,6 @@ class Ring:
     def field(self, name):
         """Values of a field of the case or of a file, broadcast to [R, C]; irrelevant on the land of walls."""
         return evaluate(self.config, name, self.rows, self.columns).astype(self.dtype)
-
-    def _beyond_open_sides(self):
-        """The outermost cells along open sides."""
-        sides, grid = self.config.open_sides.sides, self.config.grid
-        rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
-        columns = (self.columns == 0) & ("west" in sides) | (self.columns == grid.nx - 1) & ("east" in sides)
-        return rows[:, None] | columns
 
     def _find_closed(self, wet):
         is_open = np.stack([wet, wet & east(wet), wet & north(wet)])
@@ -117,9 +96,7 @@ class Ring:
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
             north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
             sine = np.sin(north)
-            if (
-                grid.pole
-            ):  # the side from the Earth's pole to the point in the triangle of these and the pole of the grid
+            if grid.pole:  # the side from the Earth's pole in the triangle of point, this pole and that of the grid
                 away, east = np.radians(grid.pole[1]), np.radians(grid.west + (self.columns + 1) * grid.dlon)
                 sine = np.sin(away) * sine + np.cos(away) * np.cos(north) * np.cos(east)
             return (2 * grid.rotation * sine).astype(self.dtype)
@@ -143,10 +120,22 @@ class Ring:
 
     def in_time(self, name, place=lambda values: values):
         """place(values) of a field, as a function of the time at which a step begins and a time in the step, s."""
-        if varies(self.config, name):
-            return TimeField(self, name, place)
-        values = place(self.field(name))
-        return lambda begin, time: values
+        if not varies(self.config, name):
+            values = place(self.field(name))
+            return lambda begin, time: values
+        series, dt = field_of(self.config, name), self.config.time.dt
+
+        @lru_cache(maxsize=1)
+        def records(number):
+            found = (record(self.config, name, number + k, self.rows, self.columns) for k in (0, 1))
+            return [place(values.astype(self.dtype)) for values in found]
+
+        def at(begin, time):
+            number, places = series.at(round(begin / dt))
+            before, after = records(number)
+            return before + (after - before) * np.clip((time / dt - places[0]) / (places[1] - places[0]), 0, 1)
+
+        return at
 
     def at_corners(self, name):
         """A field at centres averaged over the wet cells around each corner; a number if it is constant."""

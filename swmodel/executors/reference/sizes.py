@@ -37,10 +37,6 @@ class Sizes:
             self.flat, self.steep = dx / dy, dy / dx
             self.friction_u = self.friction_v = 1 / dx**2, 1 / dy**2
             return
-        self.on_sphere(grid, ring)
-
-    def on_sphere(self, grid, ring):
-        """The sizes of rows between parallels of latitude."""
         rows = ring.rows[:, None]
         south = np.clip(grid.south + rows * grid.dlat, -90, 90)
         middle, north, beyond = (np.clip(south + part * grid.dlat, -90, 90) for part in (0.5, 1.0, 1.5))

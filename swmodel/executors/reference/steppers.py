@@ -23,13 +23,13 @@ def adams_bashforth(tendency, x, memory, steps, dt, weights):
 
 def ab2(tendency, x, memory, steps, dt, options):
     """Adams-Bashforth of order 2, with its weights moved by epsilon; the first step is Euler's."""
-    epsilon = options.ab2_epsilon
-    return adams_bashforth(tendency, x, memory, steps, dt, [(1.0,), (1.5 + epsilon, -0.5 - epsilon)])
+    weights = (1.0,), (1.5 + options.ab2_epsilon, -0.5 - options.ab2_epsilon)
+    return adams_bashforth(tendency, x, memory, steps, dt, weights)
 
 
 def ab3(tendency, x, memory, steps, dt, options):
     """Adams-Bashforth of order 3; the first step is Euler's, the second of order 2."""
-    return adams_bashforth(tendency, x, memory, steps, dt, [(1.0,), (1.5, -0.5), (23 / 12, -16 / 12, 5 / 12)])
+    return adams_bashforth(tendency, x, memory, steps, dt, ((1.0,), (1.5, -0.5), (23 / 12, -16 / 12, 5 / 12)))
 
 
 def rk3(tendency, x, memory, steps, dt, options):

@@ -9,22 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import UsageError
-from . import forces, friction, vorticity_flux
-from .neighbours import c, difference, e, mean, n, ne, s, w, wrap
+from . import forces, friction
+from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
 from .sizes import Sizes
-from .sponge import sponge
 from .tracer import tracer
-
-FLUXES = {
-    "energy": vorticity_flux.energy,
-    "enstrophy": vorticity_flux.enstrophy,
-    "arakawa_lamb": vorticity_flux.arakawa_lamb,
-}
-
-#: Thickness on u and on v faces [R, C]: functions of padded h.
-FACE_THICKNESS = {
-    "centred": (lambda h, out: mean(e(h), c(h), out=out), lambda h, out: mean(n(h), c(h), out=out)),
-}
+from .vorticity_flux import FLUXES
 
 #: Optional terms: functions of the Tendency that prepare a term. They return the function (x, F) that adds the term to
 #: F, or, for a head, the function of x to the head.
@@ -40,7 +29,7 @@ TERMS = {
     "manning": friction.manning,
     "viscosity": friction.viscosity,
     "biharmonic_viscosity": friction.biharmonic_viscosity,
-    "sponge": sponge,
+    "sponge": friction.sponge,
 }
 
 
@@ -51,9 +40,9 @@ class Tendency:
 
     Attributes:
         begin, time: when the step began, and the time of this tendency, s.
+        face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
         slip: factor of the stress at each boundary corner: 0 free slip, 2 no slip, 0 beside outside water.
-        face_thickness: functions of padded h to the thickness on u and on v faces, of FACE_THICKNESS.
         padded, work: for intermediate results, [R+2, C+2] and [R, C].
     """
 
@@ -89,8 +78,9 @@ class Tendency:
         for term in self.terms:
             term(x, F)
         F.reshape(-1)[self.ring.closed] = 0
-        for velocity, faces in zip(x[1:3], self.ring.open_sides.closed(), strict=True):
-            velocity.reshape(-1)[faces] = 0
+        velocities = {"x": x[1], "y": x[2]}
+        for axis, faces in self.ring.open_sides.faces.items():
+            velocities[axis].reshape(-1)[faces[0].astype(int)] = 0
         for dissolved in F[3:]:
             dissolved.reshape(-1)[self.ring.land] = 0
 
@@ -98,10 +88,8 @@ class Tendency:
         """U = h^x u, V = h^y v cos; cos is 1 on a plane."""
         h, u, v = x[:3]
         U, V, sizes = self.U, self.V, self.sizes
-        for flux, thickness in zip((U, V), self.face_thickness, strict=True):
-            thickness(h, out=c(flux))
-        np.multiply(c(U), c(u), out=c(U))
-        np.multiply(c(V), c(v), out=c(V))
+        for flux, velocity, thickness in zip((U, V), (u, v), self.face_thickness, strict=True):
+            np.multiply(thickness(h, out=c(flux)), c(velocity), out=c(flux))
         if sizes.cos_v is not None:
             V *= sizes.cos_v
         wrap(U, V)

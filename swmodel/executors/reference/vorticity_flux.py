@@ -68,3 +68,6 @@ def arakawa_lamb(T, F):
     c(phi)[...] = (q_w + q_sw - q - q_s) * T.sizes.flat
     wrap(phi)
     Fv += c(phi) * s(V) - n(phi) * n(V)
+
+
+FLUXES = {"energy": energy, "enstrophy": enstrophy, "arakawa_lamb": arakawa_lamb}

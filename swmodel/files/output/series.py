@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...ocean.diagnostics import quantities
-from ...ocean.squares import square_of, squares_of
-from ...ocean.wavenumbers import ALONG, axes_of
+from ...ocean.squares import ALONG, axes_of, square_of, squares_of
 from ...setup.setup import setup_of
 from .metadata import define_variable
 from .record_file import RecordFile

@@ -11,9 +11,8 @@ import numpy as np
 
 from ...executors.registry import COMPILED
 from ...ocean.elliptic import Equation
-from ...ocean.evaluation import derive
+from ...ocean.evaluation import derive, flow_through, seen
 from ...ocean.grid import Grid, as_patches
-from ...ocean.inflow import flow_through, seen
 from ...ocean.patch import Patch
 from ...ocean.state import State
 from ...parallel.transport.halo import make_pad

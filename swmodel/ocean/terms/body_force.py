@@ -28,17 +28,9 @@ class BodyForce(Section):
     period: Duration = option(86400.0, "s", 'period of the oscillations, as seconds or "12.42 h"')
 
 
-def active(options) -> bool:
-    """Whether there is a force."""
-    return any((options.x, options.y, options.x_amplitude, options.y_amplitude))
-
-
 def problems(config):
-    """Lines about an oscillation too fast for the time step, and about a phase without an amplitude."""
+    """A line about an oscillation too fast for the time step."""
     options, dt = config.body_force, config.time.dt
-    for axis in COMPONENTS:
-        if getattr(options, f"{axis}_phase") and not getattr(options, f"{axis}_amplitude"):
-            yield f"body_force.{axis}_phase: has no effect where body_force.{axis}_amplitude is 0 m s-2"
     if dt is not None and options.period <= 2 * dt and (options.x_amplitude or options.y_amplitude):
         yield f"body_force.period: must be above two time steps, 2 x {dt:g} s, not {options.period:g} s"
 
@@ -79,7 +71,7 @@ BODY_FORCE = Term(
     "body_force",
     tendency,
     options=BodyForce,
-    active=active,
+    active=lambda options: any((options.x, options.y, options.x_amplitude, options.y_amplitude)),
     problems=problems,
     fields=FIELDS,
     build=build,

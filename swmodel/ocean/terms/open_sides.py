@@ -23,29 +23,8 @@ from ..constituents import Constituent, constituents
 from ..instant import PhaseIncrement, angle, turns_of
 from ..operators import mx_f, my_f
 from ..patch import Patch, east, north, south, west
-from .outside import (
-    ARRAYS,
-    FLOWS,
-    LEVEL,
-    MEAN,
-    NAMES,
-    NO_DATE,
-    NUMBERS,
-    PARTS,
-    PRESSURE,
-    RAMP,
-    TIDES,
-    OpenSides,
-    active,
-    are_given,
-    flows_of,
-    names,
-    numbers_of,
-    parts_of,
-    problems,
-    unused_coefficients,
-    uses_air_pressure,
-)
+from . import outside
+from .outside import ARRAYS, FLOWS, LEVEL, PRESSURE, RAMP, OpenSides, are_given, flows_of, names, numbers_of
 from .term import Term
 from .tide import grown, ramp_of
 
@@ -63,10 +42,10 @@ def build(config, rows, columns):
 
     Also the air pressure under which the level is as given, if there is air pressure.
     """
-    built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if uses_air_pressure(config) else {}
+    built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if outside.uses_air_pressure(config) else {}
     built |= ramp_of(config, RAMP) if names(config) else {}
     for each in tides(names(config), config.time.start, config.open_sides.nodal):
-        start = (np.full((1, 1), each.factor * function(each.phase)) for function in PARTS.values())
+        start = (np.full((1, 1), each.factor * function(each.phase)) for function in outside.PARTS.values())
         values = *turns_of(config.time.dt, each.period), *start
         built |= dict(zip(numbers_of(each.name), values, strict=True))
         built |= {flows_of(each.name): np.ones((1, 1))} if are_given(config, each.name, *FLOWS) else {}
@@ -77,7 +56,7 @@ def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
     """The constituents called `names` at the date of the start; without a date with f = 1 and V + u = 0."""
     if start:
         return constituents(names, start, nodal)
-    return [each._replace(phase=0.0, factor=1.0) for each in constituents(names, NO_DATE)]
+    return [each._replace(phase=0.0, factor=1.0) for each in constituents(names, outside.NO_DATE)]
 
 
 def given_outside(flow, params, now) -> Outside:
@@ -86,16 +65,16 @@ def given_outside(flow, params, now) -> Outside:
     Tides grow as `tide.ramp` says. The level is the one under the air pressure outside. Transports are those given,
     plus currents times the sum of depth and sea level.
     """
-    *means, u, v = (params[row.name] for row in MEAN)
+    *means, u, v = (params[row.name] for row in outside.MEAN)
     found = dict(zip(ARRAYS, means, strict=True))
     ramp = grown(RAMP, params, now, flow.h.values.dtype)
-    for name in (name for name in NAMES if numbers_of(name)[0] in params):
+    for name in (name for name in outside.NAMES if numbers_of(name)[0] in params):
         high, low, cosine, sine = (params[word] for word in numbers_of(name))
         passed = angle(PhaseIncrement(high.values, low.values), now, flow.h.values.dtype)
         xp = passed.__array_namespace__()
         c, s = ramp * xp.cos(passed), ramp * xp.sin(passed)
         for array in ARRAYS if flows_of(name) in params else (LEVEL,):
-            cosines, sines = (params[part] for part in parts_of(name, array))
+            cosines, sines = (params[part] for part in outside.parts_of(name, array))
             found[array] = found[array] + cosines * (cosine * c - sine * s)
             found[array] = found[array] + sines * (cosine * s + sine * c)
     level, x, y = found.values()
@@ -144,12 +123,12 @@ def radiated(level: Patch, inward: Patch, depth: Patch, g, outside: Patch, trans
 
 OPEN_SIDES = Term(
     "open_sides",
-    coefficients=(*MEAN, *TIDES),
+    coefficients=(*outside.MEAN, *outside.TIDES),
     options=OpenSides,
-    active=active,
-    problems=problems,
-    fields=NUMBERS,
+    active=lambda options: bool(options.sides),
+    problems=outside.problems,
+    fields=outside.NUMBERS,
     build=build,
     boundary_flux=boundary_flux,
-    unused_coefficients=unused_coefficients,
+    unused_coefficients=outside.unused_coefficients,
 )

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from ..elements import array_of, element, index_of
 from ..option import Section, option
 from ..variable import Variable
-from .tide import known, ramp_fields, too_fast, undated
+from .tide import known, ramp_fields, repeated, too_fast, undated
 
 #: The axis of each side.
 SIDES = {"west": "x", "east": "x", "south": "y", "north": "y"}
@@ -26,11 +26,10 @@ NO_DATE = "2000-01-01"
 
 
 def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the water outside, or its number in the section; a tide has its own (`number`)."""
-    key = "" if index_of(name) else name.replace("outside_", "open_sides.")
-    return Variable(
-        name, location, units, "", long_name, key, control="field", dimension=dimension, signed=True, small=1e-3
-    )
+    """A field of the water outside; of a mean, which may vary in time, the section has a number, too."""
+    of_mean = not index_of(name)
+    more = {"key": name.replace("outside_", "open_sides.") if of_mean else "", "varies": of_mean, "control": "field"}
+    return Variable(name, location, units, "", long_name, **more, dimension=dimension, signed=True, small=1e-3)
 
 
 def parts_of(constituent: str, array: str) -> list[str]:
@@ -49,15 +48,12 @@ def flows_of(constituent: str) -> str:
 
 
 METRES, TRANSPORT, SPEED = (0, 1, 0, 0), (1, 1, -1, 0), (1, 0, -1, 0)
-MEAN = tuple(
-    row._replace(varies=True)
-    for row in (
-        given("outside_level", "centre", "m", "sea level of the outside water, except for tides", METRES),
-        given("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
-        given("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
-        given("outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED),
-        given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
-    )
+MEAN = (
+    given("outside_level", "centre", "m", "sea level of the outside water, except for tides", METRES),
+    given("outside_transport_x", "u", "m2 s-1", "transport of the outside water in x", TRANSPORT),
+    given("outside_transport_y", "v", "m2 s-1", "transport of the outside water in y", TRANSPORT),
+    given("outside_current_x", "u", "m s-1", "current of the outside water in x, added to its transport", SPEED),
+    given("outside_current_y", "v", "m s-1", "current of the outside water in y, added to its transport", SPEED),
 )
 #: The arrays [constituent, part, y, x] of the tide outside; `open_sides.constituents` are their first axis.
 ARRAYS = {
@@ -119,15 +115,10 @@ class OpenSides(Section):
     nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
 
 
-def active(options) -> bool:
-    """Whether a side is open."""
-    return bool(options.sides)
-
-
 def problems(config):
     """Lines about an open side of a ring, values given without an open side, a stepper and tides that do not fit."""
-    options, grid = config.open_sides, config.grid
-    if options.sides and config.time.stepper == "leapfrog":
+    options, grid, time, there = config.open_sides, config.grid, config.time, names(config)
+    if options.sides and time.stepper == "leapfrog":
         yield (
             "time.stepper: leapfrog amplifies what leaves through open sides unless the time step is about a tenth of "
             "the stable one elsewhere; take ab2, ab3, rk3 or rk4"
@@ -135,50 +126,31 @@ def problems(config):
     for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
         for side in (side for side in options.sides if ring and SIDES[side] == axis):
             yield f"open_sides.sides: there is no {side} side where grid.periodic_{axis} is true; set it to false"
-    if len(set(options.sides)) < len(options.sides):
-        yield f"open_sides.sides: {', '.join(options.sides)}: each is named once"
-    keys = [
-        f"open_sides.{key}"
-        for key in type(options).model_fields
-        if key not in ("sides", "nodal", "pressure") and getattr(options, key)
-    ]
-    keys += [f"input.{name}" for name in (*(row.name for row in MEAN), *ARRAYS) if getattr(config.input, name)]
-    if keys and not options.sides:
-        yield f"{keys[0]}: has no effect without open_sides.sides"
-    yield from problems_of_lists(config)
-    if config.tide.ramp and not (config.tide.constituents or names(config)):
-        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
-    yield from problems_of_dates(config)
-
-
-def problems_of_lists(config):
-    """Lines about constituents that are named twice or not given, and lists of another length than theirs."""
-    options, there = config.open_sides, config.open_sides.constituents
-    for name in dict.fromkeys(there):
-        if there.count(name) > 1:
-            yield f'open_sides.constituents: "{name}" is listed {there.count(name)} times'
+    keys = [key for key in type(options).model_fields if key not in ("sides", "nodal", "pressure")]
+    used = [f"open_sides.{key}" for key in keys if getattr(options, key)]
+    used += [f"input.{name}" for name in (*(row.name for row in MEAN), *ARRAYS) if getattr(config.input, name)]
+    if used and not options.sides:
+        yield f"{used[0]}: has no effect without open_sides.sides"
+    yield from repeated("open_sides.sides", options.sides)
+    yield from repeated("open_sides.constituents", options.constituents)
     lists = {f"open_sides.{key}": getattr(options, key) for key in ("amplitude", "phase")}
     lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
     for key, values in lists.items():
-        if values and len(values) != len(there):
-            yield f"{key}: has {len(values)} elements, and open_sides.constituents has {len(there)}; give one of each"
-    if options.phase and not options.amplitude:
-        yield "open_sides.phase: has no effect without open_sides.amplitude"
+        if values and len(values) != len(options.constituents):
+            wanted = f"open_sides.constituents has {len(options.constituents)}; give one of each"
+            yield f"{key}: has {len(values)} elements, and {wanted}"
     for name in there:
         if not any(options.amplitude) and not are_given(config, name, *ARRAYS):
             arrays = ", ".join(f"input.{array}" for array in ARRAYS)
             yield f"open_sides.constituents: nothing is known of {name}; give open_sides.amplitude, or {arrays}"
-
-
-def problems_of_dates(config):
-    """Lines about tides at an impossible date, that differ from those inside, or too fast for the time step."""
-    given, time = names(config), config.time
-    if given and time.start and config.tide.constituents and config.tide.nodal != config.open_sides.nodal:
+    if config.tide.ramp and not (config.tide.constituents or there):
+        yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
+    if there and time.start and config.tide.constituents and config.tide.nodal != options.nodal:
         yield "open_sides.nodal: the tides outside and inside have the same Moon; set it and tide.nodal alike"
-    if wrong := undated(time) if given and time.start else "":
+    if wrong := undated(time) if there and time.start else "":
         yield wrong
     elif time.dt is not None:
-        yield from too_fast("open_sides", given, time.model_copy(update={"start": time.start or NO_DATE}))
+        yield from too_fast("open_sides", there, time.model_copy(update={"start": time.start or NO_DATE}))
 
 
 def number(section: OpenSides, name: str) -> float:
@@ -213,10 +185,8 @@ def in_case(config, name: str) -> bool:
 
 def file_of(config, name: str) -> str:
     """The entry of [input] for a field; a tide has one for each constituent; "": there is none."""
-    found = getattr(config.input, array_of(name), "")
-    if not (index := index_of(name)):
-        return found
-    return dict(zip(config.open_sides.constituents, found, strict=False)).get(index[0], "")
+    found, index = getattr(config.input, array_of(name), ""), index_of(name)
+    return dict(zip(config.open_sides.constituents, found, strict=False)).get(index[0], "") if index else found
 
 
 def uses_air_pressure(config) -> bool:

@@ -12,11 +12,6 @@ from ..variable import Variable
 PROCESSES = ("drag", "friction", "transport")
 
 
-def nothing(flow: Any, params: Any, now: Any) -> dict:
-    """The tendency of a term that acts otherwise."""
-    return {}
-
-
 @dataclass(frozen=True, eq=False)
 class Term:
     """One term, equal only to itself.
@@ -46,7 +41,7 @@ class Term:
     """
 
     name: str
-    tendency: Callable[..., Any] = nothing
+    tendency: Callable[..., Any] = lambda flow, params, now: {}
     coefficients: tuple[Variable, ...] = ()
     options: type | None = None
     active: Callable | None = None

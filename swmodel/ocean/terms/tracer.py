@@ -58,16 +58,8 @@ def concentration_of(name: str, state) -> Patch:
 
 @cache
 def tracer_term(name: str, diffuses: bool = False) -> Term:
-    """The Term of a tracer, always the same one.
-
-    Args:
-        diffuses: whether its diffusivity is not zero.
-    """
+    """The Term of a tracer, always the same one; it diffuses unless its diffusivity is zero."""
     diffusivity = Variable(name + DIFFUSIVITY, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0))
-
-    def start(values):
-        """C = c h."""
-        return {name + CONTENT: values[name] * values["h"]}
 
     def tendency(flow, params, now):
         """dC/dt = - (d_x (U c_upwind) + d_y (V c_upwind)) / area, and div(kappa h grad c)."""
@@ -76,7 +68,6 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
         return {name + CONTENT: rate + diffusion(flow, c, params[diffusivity.name]) if diffuses else rate}
 
     def build(config, rows, columns):
-        """The diffusivity, a number."""
         (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
         return {diffusivity.name: np.full((1, 1), value)}
 
@@ -92,7 +83,7 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
         build=build if diffuses else None,
         prognostic=(content(name),),
         initial=(concentration(name),),
-        start=start,
+        start=lambda values: {name + CONTENT: values[name] * values["h"]},
         derived={name: partial(concentration_of, name)},
         rate=rate,
         process="transport",

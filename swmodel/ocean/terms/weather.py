@@ -1,9 +1,12 @@
-"""Wind stress of the wind 10 m above the sea: tau = rho_a C |U| U, du/dt = tau_x / (rho h).
+"""Weather on the sea: wind stress, the stress of a wind 10 m above it, and air pressure at sea level.
+
+    stress     du/dt = tau_x / (rho h), with tau given, or tau = rho_a C |U| U of the wind U
+    pressure   du/dt = - d_x (p / rho): at rest 1 hPa more lowers sea level by 9.95 mm
+
+The drag coefficient C is min(most, max(least, rest + growth |U|)):
 
     large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3
     garratt      C = (0.75 + 0.067 |U|) 1e-3, at most 3.5e-3
-
-Both are min(most, max(least, rest + growth |U|)).
 
 Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Garratt, J. R. (1977), Mon. Wea. Rev. 105,
 915-929.
@@ -12,7 +15,7 @@ Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Gar
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,6 +23,18 @@ from ..operators import mx_f, my_f, root
 from ..option import Section, option
 from ..variable import Variable
 from .term import Term
+
+FORCING: dict[str, Any] = {"control": "field", "varies": True}
+STRESS = FORCING | {"dimension": (1, 1, -2, 1), "signed": True, "downward": True, "small": 1e-2}
+WIND_AT_10_M = FORCING | {"dimension": (1, 0, -1, 0), "signed": True, "small": 0.1}
+AIR = FORCING | {"dimension": (2, 0, -2, 1), "small": 100.0}
+WIND_X = Variable("wind_x", "centre", "Pa", "surface_downward_x_stress", "wind stress in x", **STRESS)
+WIND_Y = Variable("wind_y", "centre", "Pa", "surface_downward_y_stress", "wind stress in y", **STRESS)
+U10 = Variable("u10", "centre", "m s-1", "x_wind", "wind at 10 m in x", **WIND_AT_10_M)
+V10 = Variable("v10", "centre", "m s-1", "y_wind", "wind at 10 m in y", **WIND_AT_10_M)
+PRESSURE = Variable(
+    "air_pressure", "centre", "Pa", "air_pressure_at_mean_sea_level", "air pressure at sea level", **AIR
+)
 
 #: The numbers least, most, rest and growth, s m-1, of C.
 LAWS = {
@@ -34,9 +49,6 @@ NUMBERS = (
     Variable("wind_drag_growth", "", "s m-1", "", "growth of the drag coefficient with the wind", dimension=GROWTH),
     Variable("air_density", "", "kg m-3", "", "density of the air", dimension=(0, 0, 0, 1)),
 )
-WIND = {"units": "m s-1", "control": "field", "dimension": (1, 0, -1, 0), "signed": True, "small": 0.1, "varies": True}
-X = Variable("u10", "centre", standard_name="x_wind", long_name="wind at 10 m in x", **WIND)
-Y = Variable("v10", "centre", standard_name="y_wind", long_name="wind at 10 m in y", **WIND)
 
 
 class WindDrag(Section):
@@ -48,7 +60,20 @@ class WindDrag(Section):
     air_density: float = option(1.22, "kg m-3", "density of the air", gt=0)
 
 
-def build(config, rows, columns):
+def accelerations(tau_x, tau_y, flow, params):
+    """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y)."""
+    return {
+        "u": mx_f(tau_x) / (params["density"] * flow.h_u),
+        "v": my_f(tau_y) / (params["density"] * flow.h_v),
+    }
+
+
+def wind(flow, params, now):
+    """du/dt = wind_x^x / (rho h^x), dv/dt = wind_y^y / (rho h^y)."""
+    return accelerations(params["wind_x"], params["wind_y"], flow, params)
+
+
+def numbers_of_the_law(config, rows, columns):
     """The numbers of the drag law."""
     values = *LAWS[config.wind_drag.law], config.wind_drag.air_density
     return {row.name: np.full((1, 1), value) for row, value in zip(NUMBERS, values, strict=True)}
@@ -60,14 +85,24 @@ def per_wind(speed, values):
     return density * np.minimum(most, np.maximum(least, rest + growth * speed)) * speed
 
 
-def tendency(flow, params, now):
+def wind_drag(flow, params, now):
     """du/dt = tau_x^x / (rho h^x), dv/dt = tau_y^y / (rho h^y)."""
     u10, v10 = params["u10"], params["v10"]
     k = per_wind((u10 * u10 + v10 * v10).map(root), params)
-    return {
-        "u": mx_f(k * u10) / (params["density"] * flow.h_u),
-        "v": my_f(k * v10) / (params["density"] * flow.h_v),
-    }
+    return accelerations(k * u10, k * v10, flow, params)
 
 
-WIND_DRAG = Term("wind_drag", tendency, (X, Y), options=WindDrag, fields=NUMBERS, build=build)
+WIND = Term("wind", wind, (WIND_X, WIND_Y))
+WIND_DRAG = Term(
+    "wind_drag",
+    wind_drag,
+    (U10, V10),
+    options=WindDrag,
+    fields=NUMBERS,
+    build=numbers_of_the_law,
+)
+AIR_PRESSURE = Term(
+    "air_pressure",
+    coefficients=(PRESSURE,),
+    bernoulli_potential=lambda flow, params, now: params["air_pressure"] / params["density"],
+)
