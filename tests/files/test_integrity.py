@@ -171,7 +171,7 @@ SUSPENDED = """
 import sys, time, h5py
 sys.path[:0] = sys.argv[2:]
 from swmodel.parallel.decomposition import block
-from swmodel.files.output.background import _WRITER, BackgroundFile
+from swmodel.files.background import _WRITER, BackgroundFile
 from swmodel.parallel.transport.serial import Serial
 def define(dataset):
     dataset.createDimension("time")

@@ -167,17 +167,17 @@ def on_a_full_disk(act, kind, folder, start, last, monkeypatch, repaired):
 def test_the_records_that_wait_for_a_commit_are_committed_when_the_disk_seems_too_full_for_the_next(
     tmp_path, monkeypatch
 ):
-    from swmodel.files.output import background
+    from swmodel.files import background
 
     monkeypatch.setattr(background, "COMMIT_SECONDS", 1e9)
     free = [1 << 30]
-    monkeypatch.setattr(background.BackgroundFile, "_free", lambda self: free[0])
+    monkeypatch.setattr(background, "free", lambda path: free[0])
     path = tmp_path / "file.nc"
     with opened("output", path) as file:
-        file._file._begun = 10**9  # as if many records were waiting, so that none is committed by itself
+        file._begun = 10**9  # as if many records were waiting, so that none is committed by itself
         write(file, 0)
         write(file, 1)
-        file._file._finish()
+        file._finish()
         assert steps_in(path) == ()
         free[0] = 10
         with pytest.raises(FilesError, match="disk full, 10 bytes free"):
@@ -191,7 +191,7 @@ def test_a_record_that_was_begun_is_not_in_the_file_after_an_error_of_the_run(tm
     def fail():
         with opened("output", path) as file:
             write(file, 0)
-            file._file.begin()
+            file.begin()
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

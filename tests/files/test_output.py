@@ -284,11 +284,11 @@ config = resolve(load("rest", {"grid.nx": 8, "grid.ny": 6, "output.fields": ["h"
 output = Output(sys.argv[1], config, Serial(block(0, (1, 1), 6, 8)))
 for step in range(3):
     output.write(step, float(step), {"h": np.full((6, 8), step, np.float32)})
-output._file.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.argv[1]]))
-output._file.put(lambda file: file["h"].resize(4, axis=0))
-output._file.put(lambda file: file["h"].__setitem__(3, 3.0))
-output._file.put(lambda file: os.kill(os.getpid(), 9))
-output._file._finish()
+output.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.argv[1]]))
+output.put(lambda records: records.file["h"].resize(4, axis=0))
+output.put(lambda records: records.file["h"].__setitem__(3, 3.0))
+output.put(lambda file: os.kill(os.getpid(), 9))
+output._finish()
 """
 
 

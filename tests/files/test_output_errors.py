@@ -14,7 +14,8 @@ from support.ranks import run_ranks
 
 from swmodel.config import load
 from swmodel.errors import FilesError
-from swmodel.files.output import Diagnostics, Output, background
+from swmodel.files import background
+from swmodel.files.output import Diagnostics, Output
 from swmodel.model.resolve import resolve
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial

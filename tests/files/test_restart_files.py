@@ -17,7 +17,7 @@ from support.restarts import assert_same_data, config, data, flip, resumed, simu
 from swmodel.config import ConfigError, from_toml, load, to_toml
 from swmodel.config.loading import decisive
 from swmodel.errors import FilesError
-from swmodel.files import block_file
+from swmodel.files import background
 from swmodel.files.integrity import guard
 from swmodel.files.restart import folder, write
 from swmodel.files.restart.read import read
@@ -173,7 +173,7 @@ def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
     model.advance(1)
     with (
         Refusing(nbytes),
-        pytest.raises(FilesError, match=f"restart file {path} cannot be written: .*; \\d+ bytes free"),
+        pytest.raises(FilesError, match=f"{path} cannot be written: .*; \\d+ bytes free"),
     ):
         model.write_restart(path)
     assert path.read_bytes() == before
@@ -185,9 +185,9 @@ def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
 @pytest.mark.parametrize(
     ("owner", "name", "words"),
     [
-        (write.Path, "replace", "No space left on device"),
-        (block_file.JournaledFile, "commit", "No space left on device"),
-        (write, "image", "No space left on device"),
+        (Path, "replace", "No space left on device"),
+        (background.JournaledFile, "commit", "No space left on device"),
+        (background, "image", "No space left on device"),
     ],
 )
 def test_a_failure_at_any_moment_leaves_what_was_there(run_folder, monkeypatch, owner, name, words):
@@ -215,8 +215,8 @@ def test_a_file_that_reads_back_otherwise_is_not_put_in_place(run_folder, monkey
 
 def test_a_disk_too_full_is_noticed_before(run_folder, monkeypatch):
     model = simulation(folder.path_of(run_folder, 7))
-    monkeypatch.setattr("swmodel.files.draft.free", lambda path: 1000)
-    with pytest.raises(FilesError, match=r"cannot be written: disk full, it takes \d+ bytes; 1000 bytes free"):
+    monkeypatch.setattr("swmodel.files.background.free", lambda path: 1000)
+    with pytest.raises(FilesError, match=r"disk full, 1000 bytes free of the \d+ that"):
         model.write_restart(run_folder / "restart" / "other.nc")
 
 
@@ -224,8 +224,8 @@ def test_a_journal_of_a_killed_writer_does_not_enter_the_next_file(halfway, tmp_
     path = tmp_path / "restart.nc"
     model = simulation(folder.path_of(halfway, 7))
     program = (
-        "import os, swmodel.files.block_file as block_file, swmodel\n"
-        "block_file.JournaledFile.close = lambda self: os._exit(9)\n"
+        "import os, swmodel.files.background as background, swmodel\n"
+        "background.JournaledFile.close = lambda self: os._exit(9)\n"
         f"swmodel.Simulation.from_restart({str(folder.path_of(halfway, 5))!r}).write_restart({str(path)!r})"
     )
     killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60)
@@ -286,7 +286,7 @@ def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypa
 
 def test_a_failure_on_rank_0_is_one_on_all_ranks(halfway, tmp_path, monkeypatch):
     path, settings = folder.path_of(halfway, 7), config()
-    monkeypatch.setattr(write, "image", fail)
+    monkeypatch.setattr(background, "image", fail)
 
     def work(transport):
         loaded = read(path, setup_of(settings), transport)
@@ -305,7 +305,7 @@ def test_what_cannot_even_be_cleared_away_is_refused_with_its_first_cause(monkey
         raise PermissionError(13, "Permission denied")
 
     model = simulation()
-    monkeypatch.setattr(write, "image", refuse)
+    monkeypatch.setattr(background, "image", refuse)
     monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(FilesError, match=r"restart file \S+ cannot be written: Permission denied; \d+ bytes free"):
+    with pytest.raises(FilesError, match=r"restart.nc cannot be written: Permission denied; \d+ bytes free"):
         model.write_restart(tmp_path / "restart.nc")

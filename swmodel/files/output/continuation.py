@@ -10,7 +10,7 @@ from ...config.loading.older import today
 from ...errors import FilesError
 from ...ocean.elements import array_of
 from ...ocean.table import COEFFICIENTS
-from ...parallel.worker import NETCDF
+from ..background import image
 from ..integrity import checksums, guard
 from ..run_folder import CONFIG, holding
 from .metadata import history_line
@@ -81,13 +81,8 @@ def differences(file, config, define) -> list[str]:
 def layout_differences(file, define, tracers) -> list[str]:
     """Variables whose type, shape or storage differs from what `define` makes in a new netCDF4.Dataset, in words."""
     import h5py
-    import netCDF4
 
-    with NETCDF:
-        dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
-        define(dataset)
-        image = bytes(dataset.close())
-    with h5py.File(io.BytesIO(image), "r") as new:
+    with h5py.File(io.BytesIO(image(define)), "r") as new:
         found, wanted = ({name: storage(each[name]) for name in list(each)} for each in (file, new))
     # Earlier versions did not write these; without the content of a tracer there are fewer checksums.
     contents, sums = {each.name for each in tracers}, {checksums.VARIABLE, checksums.DIMENSION}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...ocean.diagnostics import quantities
 from ...ocean.squares import square_of, squares_of
 from ...ocean.wavenumbers import ALONG, axes_of
@@ -17,10 +19,9 @@ class Series(RecordFile):
 
     def write(self, step: int, seconds: float, values: dict) -> None:
         """Append the values at one time, by the names of their variables."""
-        self._file.begin()
-        self._file.put(put_series, values)
-        self._file.complete(step, seconds)
-        self._file.agree()
+        values = {"step": step, "time": seconds} | values
+        self.append({name: np.asarray(each)[None] for name, each in values.items()})
+        self.agree()
 
 
 class Diagnostics(Series):
@@ -37,13 +38,6 @@ class Spectra(Series):
     def define_contents(self, dataset, config) -> None:
         define_wavenumbers(dataset, config.grid)
         define_spectra(dataset, squares_of(setup_of(config).scheme.state._fields))
-
-
-def put_series(records, values: dict) -> None:
-    """Write variables without rows and columns in the last record; a file of an earlier version may lack some."""
-    for name, each in values.items():
-        if name in records.file:
-            records.put(name, each)
 
 
 def define_wavenumbers(dataset, grid) -> None:
