@@ -127,7 +127,12 @@ class BackgroundFile:
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
         remove(self._at)  # with the journal that a killed writer may have left
-        self._at.write_bytes(image(define) if define else b"")
+        self._at.touch()
+        if define:
+            import netCDF4
+
+            with NETCDF, netCDF4.Dataset(self._at, "w", format="NETCDF4") as dataset:
+                define(dataset)
         self._open("r+" if define else "w")
         self._ready = True
 
@@ -204,10 +209,7 @@ class BackgroundFile:
         sync_folder(self.path)
 
     def _fail(self, error: BaseException) -> None:
-        """Keep the first error, in words if it is one of HDF5 or the system.
-
-        The frames in its traceback are cleared, as one may hold an iteration with h5py's lock.
-        """
+        """Keep the first error, and no frames of its traceback: one may hold h5py's lock by an iteration."""
         traceback.clear_frames(error.__traceback__)
         if self._error is not None:
             return
@@ -225,13 +227,3 @@ class BackgroundFile:
     def _finish(self) -> None:
         while self._pending:
             self._wait_for_first()
-
-
-def image(define) -> bytes:
-    """The bytes of a new file with what `define` makes in a netCDF4.Dataset."""
-    import netCDF4
-
-    with NETCDF:
-        dataset = netCDF4.Dataset("new.nc", "w", format="NETCDF4", memory=1 << 16)
-        define(dataset)
-        return bytes(dataset.close())

@@ -14,12 +14,9 @@ from .gather import gathered_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays of shape ()) and a text; called by all processes together.
+    """Write fields, numbers (arrays of shape ()) and a text, whole or not at all; called by all processes together.
 
-    The new file appears whole or not at all. FilesError: it could not be written, on all processes.
-
-    Args:
-        shape: that of the whole fields; `transport.block` is the process's part of them.
+    `shape`: that of the whole fields. FilesError: it could not be written, on all processes.
     """
     with BackgroundFile(path, transport, draft=True) as file:
         file.put(create, "text", {"data": text.encode()})

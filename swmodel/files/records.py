@@ -43,13 +43,12 @@ class Records:
             self._sums[name] = [checksums.crc(each) for each in values]
 
     def put_rows(self, name: str, first: int, rows: np.ndarray, before: tuple[int, ...] = ()) -> None:
-        """Compress and write rows of the record begun from row `first` on, in rising order.
+        """Compress and write rows of the record begun, in rising order: whole chunks, or to the last row.
 
-        They are whole chunks, or reach to the last row.
-
-        Args:
-            before: indices of the axes between time and the rows, if there are any.
+        `before`: indices of axes between time and the rows. A file of an earlier version may lack the variable.
         """
+        if name not in self._variables:
+            return
         variable = self._variables[name]
         record, height = len(variable) - 1, variable.chunks[-2]
         self._sums[name] = [checksums.crc(rows, *self._sums.get(name, ()))]

@@ -47,14 +47,6 @@ def test_the_folder_and_the_files_of_a_run_hold_the_case(run):
             assert data.title.startswith("A bump of sea level in a closed basin, which runs out as a ring of waves")
 
 
-def test_it_goes_on_where_the_folder_was_moved_and_the_original_is_gone(run, tmp_path):
-    assert cli("resume", run, "--steps", 9).exit_code == 0
-    swmodel.Simulation(swmodel.load(write_bump(tmp_path / "once"), SHORT | {"run.steps": 9}, {})).run(
-        tmp_path / "whole"
-    )
-    assert_same_run(run, tmp_path / "whole", 9)
-
-
 def test_a_restart_file_alone_is_enough(run, tmp_path):
     alone = shutil.copy(run / "restart" / "step-0000000003.nc", tmp_path / "alone.nc")
     whole = swmodel.Simulation.from_restart(run)
@@ -64,13 +56,6 @@ def test_a_restart_file_alone_is_enough(run, tmp_path):
     other.advance(3)
     for ours, theirs in zip(other.state, whole.state, strict=True):
         assert ours.tobytes() == theirs.tobytes()
-
-
-def test_a_run_of_the_config_in_a_folder_has_the_same_case(run, tmp_path):
-    done = cli("run", str(run / "config.toml"), "--output", str(tmp_path / "again"), "--quiet")
-    assert (done.exit_code, (tmp_path / "again" / "case.py").read_text()) == (0, BUMP)
-    assert cli("run", str(run / "config.toml"), "--output", str(run), "--force", "--quiet").exit_code == 0
-    assert (run / "case.py").read_text() == BUMP
 
 
 def test_another_case_is_refused(run):

@@ -19,12 +19,8 @@ from .static import static_differences, write_static
 class RecordFile(BackgroundFile, ABC):
     """Base of the files with a record for each time that is due. All methods are called by all processes together.
 
-    FilesError: the file cannot be written, or belongs to another run; on all processes.
-
-    Args:
-        command_line: recorded in the file's history.
-        keep: continue an existing file after the records for whose number of steps this function is true; the others
-            are dropped. None: a new file.
+    `keep`: continue an existing file after the records for whose number of steps it is true; None: a new file.
+    FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
     #: Whether the file holds fields, and so also those that do not change; whether there are intervals of means; the
@@ -42,7 +38,7 @@ class RecordFile(BackgroundFile, ABC):
             define_checksums(dataset)
 
         def resume(records):
-            found = continuation.differences(records.file, config, define)
+            found = continuation.differences(records.file, config)
             if found := found or static_differences(records.file, config, static):
                 raise FilesError(f"{path} cannot be continued: {'; '.join(found)}")
             continuation.resume(records, keep, config, command_line)

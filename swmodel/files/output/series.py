@@ -52,13 +52,7 @@ def define_wavenumbers(dataset, grid) -> None:
 
 
 def define_spectra(dataset, names, parts=None, **about: str) -> None:
-    """Make the variables of spectra.
-
-    Args:
-        names: of the quantities, of `squares.squares_of`.
-        parts: {quantity: the parts of the tendency whose effect on it is also in the file}.
-        about: attributes of all variables.
-    """
+    """Make the variables of spectra; `parts`: of the tendency, by quantity, whose effect is in the file."""
     for name in names:
         square, of = square_of(name), (parts or {}).get(name, ())
         for along, words in ALONG.items():

@@ -27,14 +27,9 @@ class Output(RecordFile):
         super().__init__(path, config, transport, command_line, keep)
 
     def write(self, step: int, seconds: float, fields: dict, member: int = 0) -> None:
-        """Append a record.
+        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name; a time of NaN: none.
 
-        Args:
-            step: number of time steps done.
-            seconds: model time, s.
-            fields: those of `rows_of` on this rank's block, name -> NumPy array [y, x]; without means if there was no
-                step. NaN in a time: there was none.
-            member: the member of an ensemble to which the fields belong; they are empty if this process has none of it.
+        Without means if there was no step. Fields are empty if this process has none of the member.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize

@@ -67,8 +67,7 @@ def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents
 def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:
     """Write a restart file; called by all ranks. FilesError: it could not be written; an earlier file is unchanged.
 
-    Args:
-        get: function of a field that returns this process's part of it as a NumPy array; None: that of the transport.
+    `get`: function of a field that returns this process's part of it; None: that of the transport.
     """
     names = [*contents.fields, *python_fields.kept(config)]
     digests = {name: hashlib.sha256() for name in names}
