@@ -26,6 +26,9 @@ BUDGET = 64 << 20
 #: A record is committed at once, unless the next one is waiting already; then after so many seconds at most.
 COMMIT_SECONDS = 0.2
 
+#: An upper bound of the bytes in a new file before its fields: coordinates and metadata.
+METADATA_BYTES = 1 << 18
+
 #: Bytes for the metadata that a record adds to the file, and for the journal.
 RECORD_METADATA_BYTES = 1 << 16
 
@@ -127,7 +130,7 @@ class BackgroundFile:
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
         remove(self._at)  # with the journal that a killed writer may have left
-        self._at.touch()
+        self._at.write_bytes(bytes(METADATA_BYTES))  # where that fails, the system says why, as netCDF4 does not
         if define:
             import netCDF4
 

@@ -14,14 +14,12 @@ import pytest
 from click.testing import CliRunner
 from conftest import ROOT
 from support.damage import Truth
-from support.faults import obey_permissions
 from support.restarts import FILES, assert_same_data, change, resumed, simulation
 
 from swmodel.cli import main
 from swmodel.errors import FilesError
 from swmodel.files.integrity import guard
 from swmodel.files.integrity.checksums import crc
-from swmodel.files.integrity.examine import examine
 from swmodel.files.verify import verdicts
 from swmodel.plotting import animate, plot
 
@@ -187,22 +185,6 @@ def test_the_program_ends_with_what_started_it(halfway, tmp_path):
         os.close(child)
 
 
-def test_the_time_for_a_file_goes_by_the_unpacked_size_of_what_is_read(tmp_path):
-    """Zeros are packed a thousandfold."""
-    path = tmp_path / "zeros.nc"
-    with netCDF4.Dataset(path, "w") as file:
-        file.createDimension("time")
-        file.createDimension("y", 1000)
-        file.createVariable("h", "f8", ("time", "y", "y"), compression="zlib", chunksizes=(1, 500, 1000))
-        file["h"][0:2] = 0.0
-        file.createVariable("time", "f8", ("time",), chunksizes=(2,))[:] = 0.0
-    assert path.stat().st_size < 100_000
-    for full, nbytes in ((True, 16_000_016), (False, 16)):
-        found = []
-        examine(path, full=full, allow=found.append)
-        assert found == [nbytes]
-
-
 SUSPENDED = """
 import sys, time, h5py
 sys.path[:0] = sys.argv[2:]
@@ -274,15 +256,6 @@ def test_a_file_that_is_none_is_code_5_and_a_reason(run_folder, name, harm):
         assert name in done.output
         assert "None" not in done.output
         assert "--verify" in line or len(done.output.splitlines()) == 1
-
-
-def test_a_file_without_permission_is_said_to_be_one(run_folder):
-    path = run_folder / "output.nc"
-    path.chmod(0)
-    line = [sys.executable, ROOT / "cli.py", "info", "--verify", str(run_folder)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=100, preexec_fn=obey_permissions)
-    assert done.returncode == 5, done.stderr
-    assert re.search("output.nc: cannot be read: .*[Pp]ermission denied", done.stdout)
 
 
 def test_a_folder_of_broken_links_is_replaced_on_request_and_never_none(tmp_path):

@@ -7,7 +7,6 @@ import shutil
 from datetime import datetime
 from types import SimpleNamespace
 
-import netCDF4
 import numpy as np
 import pytest
 from support.journal_story import KINDS, STATES, Disk, begin, go_on, opened, steps_in, story, write
@@ -73,31 +72,6 @@ def reopened(kind, path):
         write(file, 9)
     assert steps_in(path) == (*found, 9)
     return found
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_between_commits_the_file_is_whole_without_its_journal(tmp_path, monkeypatch, kind):
-    """What other programs read during the run; the commit itself takes microseconds."""
-    path, copies, applying = tmp_path / "file.nc", [], [False]
-    real = journal.apply
-
-    def apply(*arguments):
-        applying[0] = True
-        try:
-            return real(*arguments)
-        finally:
-            applying[0] = False
-
-    def before(name, write_part):
-        if not applying[0]:
-            copies.append(shutil.copy(path, tmp_path / str(len(copies))))
-
-    monkeypatch.setattr(journal, "apply", apply)
-    monkeypatch.setattr(journal, "os", Disk(before))
-    story(kind, path, lambda number: None)
-    assert {steps_in(copy) for copy in copies} == set(STATES)
-    with netCDF4.Dataset(path) as data:
-        assert data["step"][:].tolist() == [0, 1, 5, 6]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -144,7 +144,7 @@ def limit(run):
 
 @pytest.mark.parametrize(
     ("refuse", "words"),
-    [(fill, "(disk full, it takes|No space left on device)"), (forbid, "Permission denied"), (limit, "File too large")],
+    [(fill, "(disk full|No space left on device)"), (forbid, "Permission denied"), (limit, "File too large")],
 )
 def test_a_restart_that_cannot_be_written_leaves_the_last(disk, refuse, words):
     """And the run goes on from there once there is room again."""
@@ -156,7 +156,7 @@ def test_a_restart_that_cannot_be_written_leaves_the_last(disk, refuse, words):
         code, err = long.end(within=30)
         newest = candidates(long.folder)[0]
         assert code == 5
-        assert re.match(rf"Error: restart file run/restart/\S+ cannot be written: {words}.* bytes free; ", err), err
+        assert re.match(rf"Error: run/restart/\S+ .*{words}.*; ", err), err
         assert err.endswith(f"; last restart: {newest.relative_to(disk)}, continue with `swmodel resume run`\n")
         assert err.count("\n") == 1
         assert all("problem" not in facts(path) for path in candidates(long.folder))
