@@ -100,9 +100,10 @@ class BackgroundFile:
         self.agree()
 
     def put(self, function, *arguments, nbytes: int = 0) -> None:
-        """Have `function(Records, *arguments)` called after what was put before; `nbytes` is the arguments' size."""
+        """Have `function(Records, *arguments)` called after what was put before; `nbytes`: of what is no array."""
         if self.transport.rank:
             return
+        nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
         while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
             self._wait_for_first()
         self._pending.append((_WRITER.submit(self._call, function, arguments), nbytes))
@@ -131,6 +132,7 @@ class BackgroundFile:
             raise FileNotFoundError(f"there is no folder {folder}")
         remove(self._at)  # with the journal that a killed writer may have left
         self._at.write_bytes(bytes(METADATA_BYTES))  # where that fails, the system says why, as netCDF4 does not
+        os.truncate(self._at, 0)
         if define:
             import netCDF4
 

@@ -41,7 +41,7 @@ class Output(RecordFile):
             for first, rows in gathered(self.transport, local, member):
                 if rows is not None:
                     rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
-                    self.put(Records.put_rows, name, first, rows, nbytes=rows.nbytes)
+                    self.put(Records.put_rows, name, first, rows)
         self.complete(step, seconds)
         self.agree()
 

@@ -151,7 +151,7 @@ class EnsembleFile(RecordFile):
 
     def _put(self, name: str, values: np.ndarray, before: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again
-        self.put(Records.put_rows, name, 0, values, before, nbytes=values.nbytes)
+        self.put(Records.put_rows, name, 0, values, before)
 
 
 class Results:
