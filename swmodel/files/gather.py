@@ -28,10 +28,7 @@ def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
 def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
     """The first row of each block of rows of a field, and on rank 0 these rows, in rising order.
 
-    All processes iterate together, to the end.
-
-    Args:
-        local: this process's part [y, x]; an empty array if it has no part of the member.
+    All processes iterate to the end; `local` [y, x] is empty where a process has no part of the member.
     """
     shape = transport.block.y.size, transport.block.x.size
     for first, last in row_blocks(shape, local.dtype.itemsize):
@@ -39,12 +36,9 @@ def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[in
 
 
 def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """The place of each piece of a field in the whole, and on rank 0 its values, in rising order; as `gathered`.
+    """As `gathered`, the place of each piece of a field [members, y, x] or [y, x] in the whole, and its values.
 
     Small fields of several members form one piece: 500 members of 64 x 64 cells are then written ten times faster.
-
-    Args:
-        field: this process's part of it, [members, y, x], or [y, x] of a run.
     """
     if field.ndim == 2:
         for first, rows in gathered(transport, field):

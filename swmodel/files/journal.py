@@ -15,7 +15,6 @@ is repaired from the journal (`recover`). The journal exists while the file is w
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import io
@@ -29,7 +28,7 @@ PAGE = 4096
 HEADER = struct.Struct("<8sqq32s")
 MARK = b"swmjrnl1"
 
-#: The head of each run of pages: its place in the file and its length.
+#: The head of each page: its place in the file and its length.
 RUN = struct.Struct("<qq")
 
 
@@ -60,7 +59,6 @@ class JournaledFile(io.RawIOBase):
             undo.callback(os.close, self._journal)
             apply(self._journal, self._file)
             self._committed = self._size = os.fstat(self._file).st_size
-            reserve(self._file, 0, self._size)
             sync_folder(self.path)
             undo.pop_all()
 
@@ -78,9 +76,10 @@ class JournaledFile(io.RawIOBase):
         if not self._pages and self._size == self._committed:
             return
         try:
-            reserve(self._file, self._committed, self._size)
             sync(self._file)
-            write_journal(self._journal, self._size, self._runs())
+            sizes = {number: min(PAGE, self._size - number * PAGE) for number in sorted(self._pages)}
+            pages = [(n * PAGE, self._pages[n][:size]) for n, size in sizes.items() if size > 0]
+            write_journal(self._journal, self._size, pages)
             apply(self._journal, self._file)
         except OSError as error:
             self.error = error
@@ -100,20 +99,8 @@ class JournaledFile(io.RawIOBase):
         os.close(self._file)
         os.close(self._journal)
 
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._position = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
-        return self._position
-
-    def tell(self) -> int:
         return self._position
 
     def readinto(self, buffer) -> int:
@@ -147,9 +134,6 @@ class JournaledFile(io.RawIOBase):
         self._size = self._position if size is None else size
         return self._size
 
-    def flush(self) -> None:
-        """Do nothing: see `commit`."""
-
     def _keep(self, begin: int, view: memoryview) -> None:
         """Put the bytes into pages: up to the committed end of the file, or, after an error, beyond it."""
         end, done = begin + len(view), begin
@@ -163,26 +147,12 @@ class JournaledFile(io.RawIOBase):
             page[done - start : until - start] = view[done - begin : until - begin]
             done = until
 
-    def _runs(self) -> list[tuple[int, bytes]]:
-        """The pages within the file, neighbours joined, as (place, bytes)."""
-        runs, following = [], None
-        for number in sorted(self._pages):
-            page = self._pages[number][: max(0, self._size - number * PAGE)]
-            if number != following:
-                runs.append((number * PAGE, bytearray()))
-            runs[-1][1].extend(page)
-            following = number + 1
-        return [run for run in runs if run[1]]
-
 
 def recover(path) -> bool:
-    """Repair a file whose writer was killed from the journal that it left, and remove the journal.
+    """Repair a file whose writer was killed from the journal that it left; whether there is no journal any more.
 
     Nothing is done while a process writes the file, or without permission: the file is then whole, unless its writer
     ended within the microseconds of step 3 of a commit.
-
-    Returns:
-        Whether there is no journal, or no journal any more.
     """
     path = Path(path)
     if not journal_of(path).exists():
@@ -211,18 +181,15 @@ def open_journal(path: Path, new: bool = False) -> int:
 
     BlockingIOError: another process has it.
     """
-    while True:
-        journal = os.open(journal_of(path), os.O_RDWR | (os.O_CREAT if new else 0), 0o666)
-        try:
-            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if isinstance(error, BlockingIOError) or not new:
-                os.close(journal)
-                raise
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.stat(journal_of(path)), os.fstat(journal)):
-                return journal
-        os.close(journal)  # its owner removed it between the two calls
+    journal = os.open(journal_of(path), os.O_RDWR | (os.O_CREAT if new else 0), 0o666)
+    try:
+        fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.stat(journal_of(path))  # its owner may have removed it between the two calls
+    except OSError as error:
+        if isinstance(error, (BlockingIOError, FileNotFoundError)) or not new:
+            os.close(journal)
+            raise
+    return journal
 
 
 def settle(path: Path, file: int) -> None:
@@ -231,9 +198,9 @@ def settle(path: Path, file: int) -> None:
     journal_of(path).unlink(missing_ok=True)
 
 
-def write_journal(journal: int, size: int, runs: list[tuple[int, bytes]]) -> None:
+def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> None:
     """Write and sync what a commit overwrites, and the size of the file after it."""
-    pages = b"".join(RUN.pack(place, len(data)) + data for place, data in runs)
+    pages = b"".join(RUN.pack(place, len(data)) + data for place, data in pages)
     write_at(journal, 0, HEADER.pack(MARK, len(pages), size, digest(len(pages), size, pages)) + pages)
     sync(journal)
 
@@ -257,16 +224,6 @@ def apply(journal: int, file: int) -> bool:
 
 def digest(length: int, size: int, pages: bytes) -> bytes:
     return hashlib.blake2b(RUN.pack(length, size) + pages, digest_size=32).digest()
-
-
-def reserve(file: int, begin: int, end: int) -> None:
-    """Reserve disk space for these bytes, so that writing them later cannot fail on a full disk."""
-    if end > begin and hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(file, begin, end - begin)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # the file system cannot reserve
-                raise
 
 
 def read_at(file: int, place: int, length: int) -> bytes:

@@ -27,11 +27,9 @@ def held(directory):
     path = Path(directory) / NAME
     with file_errors(directory, "written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = take(path)
-        while not still_there(file, path):  # another run has just ended, and removed the file that we have opened
-            file.close()
-            file = take(path)
+        file = path.open("a+")
     with file:
+        lock(file, path, fcntl.LOCK_EX)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
@@ -48,31 +46,15 @@ def check_free(directory):
         lock(file, path, fcntl.LOCK_SH)  # network file systems give no other lock on a file open for reading
 
 
-def take(path: Path):
-    """The lock file, open and locked."""
-    file = path.open("a+")
-    try:
-        lock(file, path, fcntl.LOCK_EX)
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
 def lock(file, path: Path, kind: int):
     """Lock an open file, LOCK_EX or LOCK_SH, without waiting; closing it, or the end of the process, frees it."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            raise FileNotFoundError
+    except (BlockingIOError, FileNotFoundError):  # a run has it, or has just ended and removed it
         file.seek(0)
         holder = file.read() or "another process"
         raise FilesError(
             f"{path.parent} is in use by a run, {holder}; wait for its end or take another folder"
         ) from None
-
-
-def still_there(file, path: Path) -> bool:
-    """Whether the open file is the one that has its name now."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    return False

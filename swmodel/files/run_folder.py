@@ -47,23 +47,13 @@ RESULTS = (
 )
 
 
-class Advice(NamedTuple):
-    """What the user can do if a folder is not empty: replace its contents, or continue the run in it, a format."""
-
-    replace: str
-    resume: str
-
-
-COMMAND_LINE = Advice("give --force to replace it or another folder with --output", "swmodel resume {}")
-PYTHON = Advice("give force=True to replace it or another folder", 'Simulation.resume("{0}").run("{0}")')
-
-
-def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, held: bool = False):
+def check_vacant(directory, force: bool = False, python: bool = False, held: bool = False):
     """Make sure that a run may be written into `directory`, which need not exist. Writes nothing.
 
     UsageError: it is not empty and `force` is not given. FilesError: it cannot be written, or a run is at work in it.
 
     Args:
+        python: whether the user calls it from Python, for the message.
         held: whether this process holds the folder's lock.
     """
     directory = Path(directory)
@@ -72,19 +62,16 @@ def check_vacant(directory, force: bool = False, advice: Advice = COMMAND_LINE, 
             raise FilesError(f"{directory} is a file, not a folder; give another")
         if not held:
             lock.check_free(directory)
-        refuse(directory, force, advice)
-
-
-def refuse(directory: Path, force: bool, advice: Advice):
-    """See `check_vacant`."""
-    if directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()) and not force:
-        state, found = read_status(directory).get("state"), holding(directory, advice)
-        what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
-        go_on = f", or go on with it by {found.command}" if found.command else ""
-        raise UsageError(f"{directory} {what}; {advice.replace}{go_on}")
-    parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise FilesError(f"{directory} cannot be written: no permission in {parent}")
+        if not force and directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()):
+            state, found = read_status(directory).get("state"), holding(directory, python)
+            what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
+            other = "give force=True" if python else "give --force"
+            other += " to replace it or another folder" + ("" if python else " with --output")
+            go_on = f", or go on with it by {found.command}" if found.command else ""
+            raise UsageError(f"{directory} {what}; {other}{go_on}")
+        parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise FilesError(f"{directory} cannot be written: no permission in {parent}")
 
 
 class Holding(NamedTuple):
@@ -95,7 +82,7 @@ class Holding(NamedTuple):
     command: str
 
 
-def holding(directory, advice: Advice = COMMAND_LINE) -> Holding:
+def holding(directory, python: bool = False) -> Holding:
     """What the folder, which need not exist, holds."""
     directory = Path(directory)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
@@ -104,18 +91,18 @@ def holding(directory, advice: Advice = COMMAND_LINE) -> Holding:
         return Holding("an assimilation", "assimilate", command)
     if names & {"check.json", "sensitivity.nc"}:
         return Holding("derivatives", "run", "")
-    if ENSEMBLE in names:
-        kind, task, advice = "an ensemble", "ensemble", COMMAND_LINE
-    else:
-        kind, task = "a run", "run"
-    return Holding(kind, task, f"`{advice.resume.format(directory)}`" if RESTARTS in names else "")
+    kind, task = ("an ensemble", "ensemble") if ENSEMBLE in names else ("a run", "run")
+    command = f"`swmodel resume {directory}`"
+    if python and task == "run":
+        command = f'`Simulation.resume("{directory}").run("{directory}")`'
+    return Holding(kind, task, command if RESTARTS in names else "")
 
 
 def prepare(directory):
     """Make the folder and remove the files of an earlier run; other files stay."""
     directory = Path(directory)
     restarts = directory / RESTARTS
-    try:
+    with file_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)
         for name in (*FILES, *RESULTS, BLOWUP):
             for left in ("", *LEFT_OVER):
@@ -124,8 +111,6 @@ def prepare(directory):
             shutil.rmtree(restarts)
         else:
             restarts.unlink(missing_ok=True)
-    except OSError as error:
-        raise FilesError(f"{error.filename or directory} cannot be written: {error.strerror or error}") from error
 
 
 def reopen(directory):

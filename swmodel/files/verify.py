@@ -26,20 +26,23 @@ def verdicts(path) -> dict[str, str]:
 
     UsageError: there is no file of a run. FilesError: the folder cannot be read.
     """
-    path = Path(path)
-    if not path.is_dir():
-        if not os.path.lexists(path):
-            raise UsageError(f"there is no file or folder {path}")
-        return {path.name: verdict(guard.facts([of(path)])[0])}
-    with file_errors(path, "read"):
-        names = sorted(each.name for each in path.iterdir())
-        jobs = [of(path / name) for name in names if Path(name).suffix in (".nc", ".h5")]
-        jobs += [job(each) for each in candidates(path)]
-    texts = {CONFIG: lambda: read_config(path), STATUS: lambda: read_status(path)}
-    found = {name: of_text(texts[name]) for name in texts if name in names}
-    if own_case(path).get("sha256"):
-        found[CASE] = of_case(path)
-    found |= {str(each.path.relative_to(path)): verdict(one) for each, one in zip(jobs, guard.facts(jobs), strict=True)}
+    path, found = Path(path), {}
+    if not os.path.lexists(path):
+        raise UsageError(f"there is no file or folder {path}")
+    if path.is_dir():
+        with file_errors(path, "read"):
+            names = sorted(each.name for each in path.iterdir())
+            jobs = [guard.Job(path / name) for name in names if name.endswith((".nc", ".h5"))]
+            jobs += [job(each) for each in candidates(path)]
+        texts = {CONFIG: read_config, STATUS: read_status, CASE: read_case if own_case(path).get("sha256") else None}
+        found = {name: of_text(read, path) for name, read in texts.items() if read and name in {*names, CASE}}
+    else:  # restart files are recognised by their names
+        restart = path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name)
+        jobs = [job(path) if restart else guard.Job(path)]
+        path = path.parent
+    for each, one in zip(jobs, guard.facts(jobs), strict=True):
+        verdict = INTACT if one.get("checksums", True) else READABLE
+        found[str(each.path.relative_to(path))] = one.get("problem", verdict)
     if not found:
         raise UsageError(f"{path} holds no file of a run")
     return found
@@ -52,42 +55,26 @@ def require_intact(path, found: dict[str, str]) -> None:
         raise FilesError(f"{path}: {len(bad)} of {len(found)} files cannot be relied on: {', '.join(bad)}")
 
 
-def read_config(directory: Path) -> None:
-    """Read the config.toml of a run. A user's own case is not executed, and its options are not checked."""
-    if not own_case(directory):
-        load(directory / CONFIG, environ={})
-        return
+def of_text(read, directory: Path) -> str:
+    """Whether a text file can be read, in words."""
     try:
-        from_toml((directory / CONFIG).read_text(encoding="utf-8"), Case)
-    except (AttributeError, KeyError, TypeError):
-        raise FilesError("it is not as the model wrote it") from None
-
-
-def of_case(directory: Path) -> str:
-    """Whether the file of a user's own case is still that of the run, in words."""
-    try:
-        found = hashlib.sha256((directory / CASE).read_bytes()).hexdigest()
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return INTACT if found == own_case(directory)["sha256"] else f"damaged: its SHA-256 is not the one in {CONFIG}"
-
-
-def of(path: Path) -> guard.Job:
-    """The examination of a file by its kind; restart files are recognised by their names."""
-    if path.parent.name == RESTARTS and LEFT_OVER.fullmatch(path.name):
-        return job(path)
-    return guard.Job(path, options={"netcdf": path.suffix == ".nc"})
-
-
-def verdict(found: dict) -> str:
-    """What was found in a file, in words."""
-    return found.get("problem") or (INTACT if found.get("checksums", True) else READABLE)
-
-
-def of_text(read) -> str:
-    """Whether a text file can be read."""
-    try:
-        read()
+        found = read(directory)
+        return found if isinstance(found, str) else READABLE
     except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return f"cannot be read: {' '.join(str(error).split())}"
-    return READABLE
+    except (AttributeError, KeyError, TypeError):
+        return "cannot be read: it is not as the model wrote it"
+
+
+def read_config(directory: Path) -> None:
+    """Read the config.toml of a run. A user's own case is not executed, and its options are not checked."""
+    if own_case(directory):
+        from_toml((directory / CONFIG).read_text(encoding="utf-8"), Case)
+    else:
+        load(directory / CONFIG, environ={})
+
+
+def read_case(directory: Path) -> str:
+    """Whether the file of a user's own case is still that of the run."""
+    same = hashlib.sha256((directory / CASE).read_bytes()).hexdigest() == own_case(directory)["sha256"]
+    return INTACT if same else f"damaged: its SHA-256 is not the one in {CONFIG}"

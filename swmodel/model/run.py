@@ -133,9 +133,9 @@ def take(stack, model, directory: Path, force: bool) -> bool:
         raise UsageError(
             f"{directory} holds the run that this Simulation goes on with; leave out force=True, or give another folder"
         )
-    run_folder.check_vacant(directory, force or resume, run_folder.PYTHON)
+    run_folder.check_vacant(directory, force or resume, python=True)
     stack.enter_context(lock.held(directory))
-    run_folder.check_vacant(directory, force or resume, run_folder.PYTHON, held=True)  # another run may just have ended
+    run_folder.check_vacant(directory, force or resume, python=True, held=True)  # another run may just have ended
     if resume:
         restart, _ = choose(directory, Path(model.restart.path).name)
         compare(model.config, restart)

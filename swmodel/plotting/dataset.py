@@ -75,7 +75,7 @@ def warn_of(path, found: dict) -> None:
 
 def look(path) -> guard.Job:
     """The examination by another process that comes before the file is `opened` here."""
-    return guard.Job(Path(path), options={"full": False, "netcdf": True})
+    return guard.Job(Path(path), "look")
 
 
 def opened(path) -> netCDF4.Dataset:

@@ -11,8 +11,6 @@ from support.restarts import assert_same_run
 import swmodel
 from swmodel import Case, ConfigError, operators
 from swmodel.cli import main
-from swmodel.config import from_toml
-from swmodel.errors import FilesError
 from swmodel.files.restart.folder import path_of
 from swmodel.setup.fields import evaluate
 
@@ -85,18 +83,6 @@ def test_eastward_and_northward_components_are_turned_again(given, tmp_path):
         ours, theirs = (evaluate(config, name, np.arange(8), np.arange(12)) for config in (kept, made))
         np.testing.assert_array_equal(ours, theirs)
         assert np.abs(ours).max() > 0.1
-
-
-def test_other_options_may_be_given_when_it_goes_on(run):
-    model = swmodel.Simulation.resume(run, {"run.steps": 9, "physics.viscosity": 10.0})
-    assert (model.config.run.steps, model.config.physics.viscosity, model.config.physics.depth) == (9, 10.0, 100.0)
-    assert model.grid.depth[2:-2, 2:-2].tobytes() == DEPTH.astype(np.float32).tobytes()
-
-
-def test_a_file_without_them_is_named(run, tmp_path):
-    simulation({"eta": 0.01}).run(tmp_path / "other")
-    with pytest.raises(FilesError, match="has no field depth, which was given in Python when the run began"):
-        swmodel.Simulation(from_toml((run / "config.toml").read_text()), restart=path_of(tmp_path / "other", 6))
 
 
 def test_a_damaged_field_is_found_and_the_older_file_taken(run):

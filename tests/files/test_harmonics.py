@@ -17,7 +17,7 @@ from swmodel.errors import UsageError
 from swmodel.files.restart.folder import path_of
 from swmodel.model.validate import check_config
 from swmodel.ocean.constituents import constituents
-from swmodel.ocean.harmonics import basis, constants, normal_matrix, too_close
+from swmodel.ocean.harmonics import basis, constants, normal_matrix
 from swmodel.ocean.terms.tide import EQUILIBRIUM
 from swmodel.setup.tidal_analysis import named
 
@@ -42,14 +42,6 @@ def test_the_constants_of_a_synthetic_series_are_found():
         assert mean == pytest.approx(0.7, abs=1e-10)
         np.testing.assert_allclose([h for h, _ in pairs], H, atol=1e-10)
         np.testing.assert_allclose([g for _, g in pairs], G, atol=1e-7 if first else 1e-8)
-
-
-def test_constituents_are_told_apart_after_a_synodic_period():
-    pair = constituents(("M2", "S2"), "2012-03-01")
-    days = 86400 * 14.765
-    assert [words[:2] for words in too_close(pair, days - 100)] == [("S2", "M2")]
-    assert too_close(pair, days + 100) == []
-    assert too_close(pair, 86400.0)[0][2] == pytest.approx(days, rel=1e-4)
 
 
 ANALYSIS = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output__harmonics_every_steps": 4}

@@ -56,9 +56,3 @@ def test_a_process_with_the_file_holds_the_folder_after_its_parent_is_killed(tmp
             lock.check_free(tmp_path)
     finally:
         os.kill(child, 9)
-
-
-def test_a_lock_that_cannot_be_written_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FilesError, match="cannot be written"), lock.held(tmp_path / "file" / "run"):
-        pass

@@ -85,14 +85,6 @@ def test_with_reduced_gravity_eta_is_the_interface_and_not_sea_level(tmp_path, r
         assert (data["depth"].long_name, "standard_name" in data["depth"].ncattrs()) == (depth, not reduced)
 
 
-def test_diagnostics_satisfy_the_cf_checker(tmp_path):
-    path = tmp_path / "diagnostics.nc"
-    write_diagnostics(path, config_of())
-    errors, text = checked(path)
-    assert "cf:1.11" in text
-    assert errors == []
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_fields_means_and_times_come_back(tmp_path, dtype):
     path = write(tmp_path / "output.nc", config_of(dtype))
@@ -127,18 +119,6 @@ def land_masks():
     return {location: number == 0 for location, number in near.items()}
 
 
-def test_land_is_fill_value_and_coordinates_have_none(tmp_path):
-    with netCDF4.Dataset(write(tmp_path / "output.nc", config_of())) as data:
-        data.set_auto_mask(False)
-        fill = np.float32(netCDF4.default_fillvals["f4"])
-        dry = land_masks()
-        for name in FIELDS:
-            assert data[name]._FillValue == fill
-            assert ((data[name][1] == fill) == dry[VARIABLES[name].location]).all()
-        for name in ("time", "step", "time_bounds", "x_c", "x_f", "y_c", "y_f", "grid"):
-            assert "_FillValue" not in data[name].ncattrs()
-
-
 def test_fields_that_do_not_change(tmp_path):
     config = config_of(physics__beta=2e-11)
     with xr.open_dataset(write(tmp_path / "output.nc", config)) as data:
@@ -152,14 +132,6 @@ def test_fields_that_do_not_change(tmp_path):
         assert (data.cell_area == 4e3 * 5e3).all()
         np.testing.assert_allclose(data.x_f - data.x_c.values, 2e3)
         np.testing.assert_allclose(data.y_f - data.y_c.values, 2.5e3)
-
-
-def test_a_resting_fluid_in_a_ring_has_neither_wind_nor_land(tmp_path):
-    config = config_of(case={}, output__means=(), grid__periodic_y=True)
-    with netCDF4.Dataset(write(tmp_path / "output.nc", config)) as data:
-        assert not {"wind_x", "wind_y", "time_bounds"} & set(data.variables)
-        assert (data["mask"][:] == 1).all()
-        assert all(not np.ma.is_masked(data[name][:]) for name in FIELDS)
 
 
 @pytest.mark.parametrize("layout", [(1, 2), (2, 1), (3, 2), (11, 1)])
@@ -192,24 +164,6 @@ def test_xgcm_finds_the_grid_and_its_divergence_is_ours(tmp_path):
         np.testing.assert_allclose(divergence, expected, rtol=1e-12, atol=1e-18)
 
 
-def test_the_grid_is_described_in_sgrid(tmp_path):
-    with netCDF4.Dataset(write(tmp_path / "output.nc", config_of())) as data:
-        grid = data["grid"]
-        assert (grid.cf_role, grid.topology_dimension) == ("grid_topology", 2)
-        assert grid.node_dimensions == "x_f y_f"
-        assert grid.face_dimensions == "x_c: x_f (padding: low) y_c: y_f (padding: low)"
-        assert grid.edge1_dimensions == "x_f y_c: y_f (padding: low)"
-        assert grid.edge2_dimensions == "x_c: x_f (padding: low) y_f"
-        locations = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
-        for name in (*FIELDS, "eta_mean", "u_mean", "depth", "mask", "f", "wind_x", "cell_area"):
-            entry = VARIABLES.get(name.removesuffix("_mean"))
-            assert data[name].grid == "grid"
-            assert data[name].location == (locations[entry.location] if entry else "face")
-        for name in ("x_f", "y_f"):
-            assert data[name].c_grid_axis_shift == 0.5
-            assert isinstance(data[name].c_grid_axis_shift, float)
-
-
 def test_a_file_says_how_it_came_about(tmp_path):
     config = config_of(output__institution="Institute of Waves")
     with netCDF4.Dataset(write(tmp_path / "output.nc", config, (2, 1))) as data:
@@ -222,28 +176,17 @@ def test_a_file_says_how_it_came_about(tmp_path):
         assert "numpy" in data.versions
 
 
-def test_fields_are_compressed_in_whole_rows(tmp_path):
-    with netCDF4.Dataset(write(tmp_path / "output.nc", config_of())) as data:
-        filters = data["h"].filters()
-        assert (filters["zlib"], filters["shuffle"], filters["complevel"]) == (True, True, 1)
-        assert data["h"].chunking() == [1, NY, NX]
-
-
-def write_diagnostics(path, config, layout=(1, 1)):
+def test_diagnostics_come_back(tmp_path):
+    path = tmp_path / "diagnostics.nc"
     numbers = {"mass": 1e18, "energy": 2.0, "potential_enstrophy": 3.0, "max_speed": 4.0, "min_h": 5.0, "cfl": 0.1}
 
     def rank(transport):
-        with Diagnostics(path, config, transport, command_line="swmodel run random") as series:
+        with Diagnostics(path, config_of(), transport, command_line="swmodel run random") as series:
             for step, seconds in TIMES.items():
                 series.write(step, seconds, {name: number + step for name, number in numbers.items()})
 
-    run_ranks(rank, layout, NY, NX)
-    return numbers
-
-
-def test_diagnostics_come_back(tmp_path):
-    path = tmp_path / "diagnostics.nc"
-    numbers = write_diagnostics(path, config_of(), (2, 2))
+    run_ranks(rank, (2, 2), NY, NX)
+    assert checked(path)[0] == []
     with xr.open_dataset(path) as data:
         assert data.step.values.tolist() == list(TIMES)
         assert {name: data[name].attrs["units"] for name in numbers} == {
@@ -251,21 +194,6 @@ def test_diagnostics_come_back(tmp_path):
         }  # fmt: skip
         for name, number in numbers.items():
             assert data[name].values.tolist() == [number + step for step in TIMES]
-
-
-def test_the_model_may_use_its_memory_again_at_once(tmp_path):
-    config = config_of(output__means=(), output__fields=("h",), output__institution="")
-
-    def rank(transport):
-        local = np.zeros((NY, NX), np.float32)
-        with Output(tmp_path / "output.nc", config, transport) as output:
-            for step in range(20):
-                local[:] = step
-                output.write(step, float(step), {"h": local})
-
-    run_ranks(rank, (1, 1), NY, NX)
-    with xr.open_dataset(tmp_path / "output.nc") as data:
-        assert data.h.max(("y_c", "x_c")).values.tolist() == list(range(20))
 
 
 READER = """
@@ -284,11 +212,11 @@ config = resolve(load("rest", {"grid.nx": 8, "grid.ny": 6, "output.fields": ["h"
 output = Output(sys.argv[1], config, Serial(block(0, (1, 1), 6, 8)))
 for step in range(3):
     output.write(step, float(step), {"h": np.full((6, 8), step, np.float32)})
-output._file.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.argv[1]]))
-output._file.put(lambda file: file["h"].resize(4, axis=0))
-output._file.put(lambda file: file["h"].__setitem__(3, 3.0))
-output._file.put(lambda file: os.kill(os.getpid(), 9))
-output._file._finish()
+output.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.argv[1]]))
+output.put(lambda records: records.file["h"].resize(4, axis=0))
+output.put(lambda records: records.file["h"].__setitem__(3, 3.0))
+output.put(lambda file: os.kill(os.getpid(), 9))
+output._finish()
 """
 
 

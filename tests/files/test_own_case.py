@@ -10,7 +10,6 @@ from support.own_case import BUMP, SHORT, write_bump
 from support.restarts import assert_same_run
 
 import swmodel
-from swmodel import operators as op
 from swmodel.cli import main
 from swmodel.config import ConfigError
 
@@ -47,14 +46,6 @@ def test_the_folder_and_the_files_of_a_run_hold_the_case(run):
             assert data.title.startswith("A bump of sea level in a closed basin, which runs out as a ring of waves")
 
 
-def test_it_goes_on_where_the_folder_was_moved_and_the_original_is_gone(run, tmp_path):
-    assert cli("resume", run, "--steps", 9).exit_code == 0
-    swmodel.Simulation(swmodel.load(write_bump(tmp_path / "once"), SHORT | {"run.steps": 9}, {})).run(
-        tmp_path / "whole"
-    )
-    assert_same_run(run, tmp_path / "whole", 9)
-
-
 def test_a_restart_file_alone_is_enough(run, tmp_path):
     alone = shutil.copy(run / "restart" / "step-0000000003.nc", tmp_path / "alone.nc")
     whole = swmodel.Simulation.from_restart(run)
@@ -64,13 +55,6 @@ def test_a_restart_file_alone_is_enough(run, tmp_path):
     other.advance(3)
     for ours, theirs in zip(other.state, whole.state, strict=True):
         assert ours.tobytes() == theirs.tobytes()
-
-
-def test_a_run_of_the_config_in_a_folder_has_the_same_case(run, tmp_path):
-    done = cli("run", str(run / "config.toml"), "--output", str(tmp_path / "again"), "--quiet")
-    assert (done.exit_code, (tmp_path / "again" / "case.py").read_text()) == (0, BUMP)
-    assert cli("run", str(run / "config.toml"), "--output", str(run), "--force", "--quiet").exit_code == 0
-    assert (run / "case.py").read_text() == BUMP
 
 
 def test_another_case_is_refused(run):
@@ -131,28 +115,6 @@ def test_a_class_from_python_goes_on_without_it_as_the_run_has_its_fields(tmp_pa
     swmodel.Simulation(longer, restart=tmp_path / "run" / "restart" / "step-0000000009.nc").run(tmp_path / "run")
     swmodel.Simulation(longer).run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 12)
-
-
-def test_a_class_with_a_term_and_what_that_asks_for_goes_on_with_the_class(tmp_path):
-    class Icy(swmodel.Case):
-        def eta(self, config, at):
-            return 0.2 * (at.i > 3)
-
-        def ice(self, config, at):
-            return 1e-4 * (at.i > 5)
-
-        def ice_drag(self, state, grid, t, ice):
-            return {"u": -op.mx_f(ice) * state.u}
-
-    options = SHORT | {"run.executor": "xla", "time.dt": 10.0}
-    swmodel.Simulation(Icy, options).run(tmp_path / "run")
-    with pytest.raises(
-        ConfigError, match=r"^python.terms: ice_drag was given in Python .*, or with case=CLASS where it has it$"
-    ):
-        swmodel.Simulation.resume(tmp_path / "run")
-    swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 9}, case=Icy).run(tmp_path / "run")
-    swmodel.Simulation(Icy, options | {"run.steps": 9}).run(tmp_path / "whole")
-    assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
 
 
 def test_of_a_class_that_has_changed_the_run_takes_nothing(tmp_path):

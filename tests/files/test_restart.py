@@ -5,10 +5,8 @@ import signal
 import time
 
 import jax
-import netCDF4
 import numpy as np
 import pytest
-import xarray
 from click.testing import CliRunner
 from support.restarts import assert_same_run, config, data, flip, resumed, simulation
 from support.unchecked import unchecked
@@ -56,16 +54,6 @@ def test_a_restart_is_invisible(tmp_path, stepper, dtype, executor):
         assert np.asarray(mine).tobytes() == np.asarray(truth).tobytes()
 
 
-def test_executors_read_each_others_files(tmp_path):
-    first = simulation(time__stepper="ab3")
-    first.advance(4)
-    first.write_restart(tmp_path / "four.nc")
-    for executor in ("xla", "native"):
-        other = simulation(tmp_path / "four.nc", time__stepper="ab3", run__executor=executor)
-        for mine, truth in zip(jax.tree.leaves(other.carry), jax.tree.leaves(first.carry), strict=True):
-            np.testing.assert_array_equal(mine, truth)
-
-
 @pytest.mark.parametrize("stops", [(4,), (6,), (7, 8, 10), (0, 11)])
 def test_a_run_in_pieces_leaves_the_files_of_an_undisturbed_one(undisturbed, tmp_path, stops):
     simulation(run__steps=stops[0]).run(tmp_path / "run")
@@ -88,10 +76,6 @@ def test_a_chain_of_jobs_whose_limit_is_too_short_ends_all_the_same(undisturbed,
     assert done.exit_code == 0, done.output
     assert steps == [3, 6, 8]  # pieces end at records, too
     assert_same_run(path, undisturbed)
-
-
-def test_an_older_restart_file_gives_the_same_run(undisturbed, run_folder):
-    assert_same_run(resumed(run_folder, path="step-0000000005.nc"), undisturbed)
 
 
 def test_a_run_asked_to_stop_leaves_a_restart_and_the_rest_follows(undisturbed, tmp_path, monkeypatch):
@@ -164,15 +148,6 @@ def test_a_blown_up_state_is_never_written(tmp_path):
     assert all(np.isfinite(data(newest)[name]).all() for name in "huv")
 
 
-def test_means_begin_anew_where_steps_were_taken_since_the_restart(halfway, tmp_path):
-    model = simulation(folder.path_of(halfway, 5))
-    model.advance(1)
-    before = model.time
-    model.run(tmp_path / "run")
-    bounds = data(tmp_path / "run" / "output.nc")["time_bounds"]
-    assert bounds[1].tolist() == [before, 8 * model.dt]
-
-
 def test_going_on_from_an_older_file_sets_newer_ones_aside(run_folder):
     older = simulation(folder.path_of(run_folder, 5), run__steps=9, restart__every_wall=None)
     seen = []
@@ -194,28 +169,8 @@ def test_python_users_go_on_from_a_folder_or_a_file(halfway, tmp_path):
         newest.run(tmp_path / "new")
 
 
-def test_files_open_in_xarray_with_units_and_history(halfway):
-    with xarray.open_dataset(folder.path_of(halfway, 7)) as file:
-        assert file.h.dims == ("y_c", "x_c")
-        assert file.u.units == "m s-1"
-        assert file.attrs["step"] == 7
-        assert file.h_memory1.long_name == "memory 1 of the time stepper ab2, for h"
-        assert file.eta_mean.long_name == "mean of eta over the last 3 steps"
-        assert "swmodel" in file.history
-
-
 def cli(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def test_resume_on_the_command_line(undisturbed, run_folder):
-    done = cli("resume", run_folder, "--steps", 11, "--quiet")
-    assert (done.exit_code, done.output) == (0, "")
-    assert_same_run(run_folder, undisturbed)
-    settings = from_toml((run_folder / "config.toml").read_text())
-    assert settings == config(restart__every_steps=5)
-    with netCDF4.Dataset(run_folder / "output.nc") as file:
-        assert len(file.history.splitlines()) == 2
 
 
 def test_a_run_that_has_arrived_is_left_alone(run_folder):

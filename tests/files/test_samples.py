@@ -10,7 +10,6 @@ from support.random_case import configuration, random_fields
 import swmodel
 from swmodel import ConfigError
 from swmodel.executors.reference import Reference
-from swmodel.gradients.quantities import parse
 from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.state import State
 from swmodel.setup.positions.crossings import open_faces
@@ -101,14 +100,6 @@ def test_within_the_loop_each_step_is_seen_as_when_taken_alone(tmp_path, executo
                 np.testing.assert_allclose(ours[key], truth[key], rtol=1e-11, atol=1e-11, err_msg=key)
 
 
-def test_every_few_steps_and_the_last(tmp_path, done):
-    found = run(tmp_path / "run", output__stations_every_steps=4, output__sections_every_steps=20)
-    series, each = opened(found, "stations.nc"), opened(done, "stations.nc")
-    assert series.step.values.tolist() == [0, 4, 8, STEPS]
-    np.testing.assert_allclose(series.eta, each.eta[[0, 4, 8, STEPS]], atol=1e-12)
-    assert opened(found, "sections.nc").step.values.tolist() == [0, STEPS]
-
-
 def test_a_run_that_was_stopped_and_goes_on_leaves_the_files_of_one_that_was_not(tmp_path):
     """It was stopped between two values, and began again from a file of before."""
     options = {"output__stations_every_steps": 3, "output__maxima": ("eta", "speed"), "output__arrival": 0.4}
@@ -119,13 +110,6 @@ def test_a_run_that_was_stopped_and_goes_on_leaves_the_files_of_one_that_was_not
         xarray.testing.assert_equal(opened(twice, name), opened(once, name))
     with pytest.raises(ConfigError, match="output.stations: "):
         swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
-
-
-def test_a_derivative_is_of_a_gauge_by_its_name(done):
-    config = swmodel.Simulation.from_restart(done).config
-    named, placed = (parse(f"eta:{place}", config).arguments["at"] for place in ("gauge 1", "19.9e3,27e3"))
-    np.testing.assert_array_equal(named.weights, placed.weights)
-    np.testing.assert_array_equal(named.rows * NX + named.columns, placed.rows * NX + placed.columns)
 
 
 def test_the_files_satisfy_the_cf_checker(done):

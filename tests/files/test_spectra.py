@@ -104,44 +104,27 @@ def test_what_cannot_be_computed_is_said_in_one_line(run, tmp_path):
     empty = tmp_path / "empty.nc"
     netCDF4.Dataset(empty, "w").close()
     without = shutil.copy(run / "output.nc", tmp_path / "without.nc")
-    refused = {
-        "no spectra of heat; there are those of kinetic_energy, potential_energy, enstrophy": (
-            run,
-            ["heat"],
-            PlotError,
-        ),
-        "kinetic_energy needs h and u and v": (thin, [], PlotError),
-        "seas without land": (land, [], UsageError),
-        "is no file of a run": (empty, [], PlotError),
-        "there is no file or folder": (tmp_path / "nowhere", [], PlotError),
-    }
-    for words, (path, names, kind) in refused.items():
-        with pytest.raises(kind, match=words) as caught:
-            spectra(path, names)
-        assert "\n" not in str(caught.value)
-    with pytest.raises(PlotError, match="no record 7"):
-        spectra(without, record=7)
-    with pytest.raises(PlotError, match="give a record or a time, not both"):
-        spectra(run, record=1, time=0.0)
-    for name in ("output.nc", "diagnostics.nc", "spectra.nc", "config.toml"):
-        before = (run / name).read_bytes()
-        shutil.copy(run / name, other := tmp_path / f"{name}.nc")
-        for target in (run / name, other) if name.endswith(".nc") else (other,):
-            with pytest.raises(PlotError, match="is another file, which is not replaced"):
-                spectra(run, output=target)
-        assert (run / name).read_bytes() == other.read_bytes() == before
-    with pytest.raises(PlotError, match="the file of spectra is a NetCDF file"):
-        spectra(run, output=tmp_path / "spectra.png")
     (tmp_path / "text.nc").write_text("nothing")
-    with pytest.raises(FilesError):
-        spectra(tmp_path / "text.nc")
-
-
-def test_of_a_flow_that_is_the_same_everywhere_there_is_a_file_and_no_picture(tmp_path, caplog):
-    uniform = make_run(tmp_path / "run", "inertial", output__means=[], run__steps=1)
-    (written,) = spectra(uniform, ["kinetic_energy", "kinetic_energy"], record=0)
-    assert np.all(values(written)["kinetic_energy"][:, 0] > 0)
-    assert "nothing beyond wavenumber 0 to draw" in caplog.text
+    other = shutil.copy(run / "diagnostics.nc", tmp_path / "other.nc")
+    refused = [
+        ("no spectra of heat", run, {"names": ["heat"]}),
+        ("kinetic_energy needs h and u and v", thin, {}),
+        ("seas without land", land, {}),
+        ("is no file of a run", empty, {}),
+        ("there is no file or folder", tmp_path / "nowhere", {}),
+        ("text.nc", tmp_path / "text.nc", {}),
+        ("no record 7", without, {"record": 7}),
+        ("a record or a time, not both", run, {"record": 1, "time": 0.0}),
+        ("is another file, which is not replaced", run, {"output": run / "output.nc"}),
+        ("is another file, which is not replaced", run, {"output": other}),
+        ("is a NetCDF file", run, {"output": tmp_path / "spectra.png"}),
+    ]
+    before = (run / "output.nc").read_bytes(), (run / "diagnostics.nc").read_bytes()
+    for words, path, options in refused:
+        with pytest.raises((PlotError, UsageError, FilesError), match=words) as caught:
+            spectra(path, **options)
+        assert "\n" not in str(caught.value)
+    assert ((run / "output.nc").read_bytes(), other.read_bytes()) == before
 
 
 def test_a_run_without_a_record_has_no_spectra(tmp_path):

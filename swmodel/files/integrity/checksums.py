@@ -46,17 +46,6 @@ def row(sums: list[int]) -> np.ndarray:
     return np.append(found, np.uint32(crc(found)))
 
 
-def rows(columns: list[np.ndarray]) -> np.ndarray:
-    """The rows of many records; each of `columns` has the values of a variable in all records, one after the other."""
-    from isal import isal_zlib
-
-    found = np.empty((len(columns[0]), len(columns) + 1), np.uint32)
-    for number, values in enumerate([*columns, found[:, :-1]]):
-        size, whole = values[:1].nbytes, memoryview(np.ascontiguousarray(values).tobytes())
-        found[:, number] = [isal_zlib.crc32(whole[at : at + size]) for at in range(0, len(whole), size)]
-    return found
-
-
 def columns(file) -> list[str]:
     """The names of the variables with a checksum in each record; empty for a file without checksums."""
     return text(file[VARIABLE].attrs[COLUMNS]).split() if VARIABLE in file else []
@@ -111,27 +100,6 @@ def of_values(variable, lead: tuple[int, ...] = ()) -> int:
         for first in range(0, shape[-2], height):
             total = crc(variable[(*where, slice(first, first + height))], total)
     return total
-
-
-def of_records(variable) -> Iterator[int | None]:
-    """The checksum of each record of a variable; None if a record cannot be read."""
-    count = block_of(int(np.prod(variable.shape[1:])) * variable.dtype.itemsize)
-    for first in range(0, len(variable), count):
-        try:
-            if count == 1:
-                yield of_values(variable, (first,))
-            else:
-                yield from map(crc, variable[first : first + count])
-        except (OSError, RuntimeError):
-            yield from (of_one(variable, record) for record in range(first, min(first + count, len(variable))))
-
-
-def of_one(variable, record: int) -> int | None:
-    """The checksum of one record; None if it cannot be read."""
-    try:
-        return of_values(variable, (record,))
-    except (OSError, RuntimeError):
-        return None
 
 
 def block_of(nbytes: int) -> int:

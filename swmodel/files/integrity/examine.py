@@ -1,23 +1,62 @@
-"""What a NetCDF file of a run holds, and which parts of it are damaged."""
+"""What a file of a run holds, and which parts of it are damaged; also the program that `guard` starts."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
+import os
+import resource
 
+from ...parallel.spawn import end_with_parent
+from ..restart.examine import examine as examine_restart
 from . import checksums
-from .guard import HEADER as IN_HEADER
+
+#: Processor time that examining a file may take, s, apart from reading values, and the least speed of that, bytes/s.
+SECONDS, SLOWEST = 10.0, 2e7
 
 #: The largest compression ratio of deflate.
 DEFLATED = 1032
 
+#: The damaged part, if names and attributes or their checksum have changed.
+HEADER = ["header", None]
 
-def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: None) -> dict:
-    """Facts about a file; if there is no "problem", this process can read the file safely afterwards.
+
+def main(jobs: str) -> None:
+    """Print what is found in each file of `jobs` (JSON, see `guard.Job`), as JSON, within limits of processor time."""
+    end_with_parent()
+    for path, kind in json.loads(jobs):
+        allow_time(0)
+        print(json.dumps(facts(path, kind, allow_time)), flush=True)
+
+
+def allow_time(nbytes: int) -> None:
+    """From now on allow this process the time to examine a file, and to read `nbytes` of values."""
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    with contextlib.suppress(ValueError, OSError):  # the system allows less, or has no limits
+        most = int(used + SECONDS + nbytes / SLOWEST) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def facts(path, kind: str, allow=lambda nbytes: None) -> dict:
+    """What is found in a file (`guard.Job`), or its "problem"; `allow` is called before values are read."""
+    try:
+        if not os.path.isfile(path):
+            return {"problem": "there is no such file"}
+        return examine_restart(path, allow) if kind == "restart" else examine(path, kind == "whole", allow)
+    except MemoryError:
+        return {"problem": "cannot be read: it takes too much memory"}
+    except Exception as error:
+        words = " ".join(str(getattr(error, "strerror", None) or error).split())
+        return {"problem": f"cannot be read: {words or type(error).__name__}"}
+
+
+def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
+    """Facts about a file of records or maps, which this process can read safely afterwards.
 
     Args:
-        full: verify all values; else all but fields [..., y, x], which take long.
-        netcdf: open it with netCDF4 as well, which has an HDF5 of its own.
-        allow: function called with the size of the values, uncompressed, before they are read.
+        full: verify all values; else all but fields [..., y, x], which take long, and open the file with netCDF4, which
+            has an HDF5 of its own.
 
     Returns:
         checksums: whether the file has any; steps: those of its records; damaged: pairs of the name of a variable, or
@@ -25,7 +64,7 @@ def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: 
     """
     import h5py
 
-    if netcdf and not h5py.is_hdf5(path):  # NetCDF in another format, or no NetCDF
+    if not h5py.is_hdf5(path):  # NetCDF in another format, or no NetCDF
         open_as_netcdf(path)
         return {"checksums": False, "steps": [], "damaged": []}
     with h5py.File(path, "r", locking=False) as file:
@@ -39,18 +78,16 @@ def examine(path, full: bool = True, netcdf: bool = False, allow=lambda nbytes: 
         elif checksums.HEADER in file.attrs:  # the header names the variables with checksums
             damaged = static_damage(file, looked_at)
         else:
-            damaged = unreadable(looked_at)
+            readable = {name: variable for name, variable in looked_at.items() if variable.shape is not None}
+            damaged = [[name, None] for name, variable in readable.items() if of_values(variable) is None]
         steps = variables["step"][:].tolist() if "step" in variables and variables["step"].ndim == 1 else []
-    if netcdf:
+    if not full:
         open_as_netcdf(path)
     return {"checksums": checksums.VARIABLE in variables, "steps": steps, "damaged": damaged}
 
 
 def require_within(name: str, variable, size: int) -> int:
-    """Walk through the index of a variable's chunks; returns the size of their values, uncompressed, bytes.
-
-    ValueError: the file does not hold all the chunks in its index.
-    """
+    """Size of a variable's values, uncompressed, bytes. ValueError: the file does not hold all chunks in its index."""
     ends, unpacked = [], 0
     if variable.chunks is not None:
         variable.id.chunk_iter(lambda chunk: ends.append(chunk.byte_offset + chunk.size))
@@ -68,46 +105,46 @@ def require_within(name: str, variable, size: int) -> int:
 def static_damage(file, variables: dict) -> list:
     """The damaged parts of what does not change. A file whose writer was killed before the first record has no seal."""
     if checksums.HEADER not in file.attrs:
-        return [IN_HEADER] if len(file["time"]) else []
-    found = [IN_HEADER] if checksums.number(file.attrs[checksums.HEADER]) != checksums.header(file) else []
-    for name, variable in variables.items():
-        if checksums.ATTRIBUTE in variable.attrs:
-            try:
-                intact = checksums.of_values(variable) == checksums.number(variable.attrs[checksums.ATTRIBUTE])
-            except (OSError, RuntimeError):
-                intact = False
-            found += [] if intact else [[name, None]]
-    return found
+        return [HEADER] if len(file["time"]) else []
+    found = [HEADER] if checksums.number(file.attrs[checksums.HEADER]) != checksums.header(file) else []
+    sealed = {name: each for name, each in variables.items() if checksums.ATTRIBUTE in each.attrs}
+    stored = {name: checksums.number(each.attrs[checksums.ATTRIBUTE]) for name, each in sealed.items()}
+    return found + [[name, None] for name, each in sealed.items() if of_values(each) != stored[name]]
 
 
 def record_damage(file, variables: dict) -> list:
     """The variables and records whose values have changed since they were written."""
     rows, names = file[checksums.VARIABLE], checksums.columns(file)
-    records, found = len(file["time"]), []
-    kept = rows[:]
-    good = [checksums.row(row[:-1]).tolist() == row.tolist() for row in kept]
+    records, kept = len(file["time"]), rows[:]
     if rows.shape != (records, len(names) + 1):
         return [[checksums.VARIABLE, None]]
-    found += [[checksums.VARIABLE, record] for record in range(records) if not good[record]]
-    for column, name in enumerate(names):
-        if name in variables:
-            if len(variables[name]) != records:
-                found.append([name, None])
-                continue
-            sums = zip(checksums.of_records(variables[name]), kept[:, column].tolist(), good, strict=True)
+    good = [checksums.row(row[:-1]).tolist() == row.tolist() for row in kept]
+    found = [[checksums.VARIABLE, record] for record in range(records) if not good[record]]
+    for name, column in zip(names, kept.T.tolist(), strict=False):
+        if name in variables and len(variables[name]) != records:
+            found.append([name, None])
+        elif name in variables:
+            sums = zip(of_records(variables[name]), column, good, strict=True)
             found += [[name, record] for record, (ours, theirs, ok) in enumerate(sums) if ok and ours != theirs]
     return found
 
 
-def unreadable(variables: dict) -> list:
-    """The variables of a file without checksums that cannot be read."""
-    found = []
-    for name, variable in variables.items():
-        try:
-            if variable.shape is not None:
-                checksums.of_values(variable)
-        except (OSError, RuntimeError):
-            found.append([name, None])
+def of_values(variable, lead: tuple[int, ...] = ()) -> int | None:
+    """The checksum of a variable, or of the part with these first indices; None if it cannot be read."""
+    try:
+        return checksums.of_values(variable, lead)
+    except (OSError, RuntimeError):
+        return None
+
+
+def of_records(variable) -> list[int | None]:
+    """The checksum of each record of a variable, small ones read many at a time; None if a record cannot be read."""
+    found, count = [], checksums.block_of(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
+    for first in range(0, len(variable), count):
+        records = range(first, min(first + count, len(variable)))
+        with contextlib.suppress(OSError, RuntimeError):
+            found += map(checksums.crc, variable[first : records.stop] if count > 1 else ())
+        found += [of_values(variable, (record,)) for record in records[len(found) - first :]]
     return found
 
 

@@ -122,9 +122,7 @@ def times_of(time) -> dict[str, str]:
 def define_variable(dataset, name: str, dimensions, about: dict, values=None, kind="f8", fill=False, **storage):
     """Make a variable of a netCDF4.Dataset with its attributes `about`, and its values where they are known.
 
-    Args:
-        fill: its fill value; False: none, as all of it is written.
-        storage: further options of createVariable.
+    `fill`: its fill value; False: none, as all of it is written.
     """
     variable = dataset.createVariable(name, kind, dimensions, fill_value=fill, **storage)
     variable.setncatts(about)
@@ -134,12 +132,9 @@ def define_variable(dataset, name: str, dimensions, about: dict, values=None, ki
 
 
 def define_field(dataset, row, config, before=(), name: str = "", kind=None, fill=FILL, **about) -> None:
-    """Make the compressed variable of a field on the grid, in chunks of rows.
+    """Make the compressed variable of a field on the grid from its row in the table, in chunks of rows.
 
-    Args:
-        row: of the table of variables; `name` and `about` replace its name and attributes.
-        before: the dimensions before those of the grid, with one index in a chunk.
-        kind: type of the values; None: the precision of the run.
+    `before`: the dimensions before those of the grid, with one index in a chunk.
     """
     name, dtype, columns = name or row.name, np.dtype(config.run.dtype), config.grid.nx
     chunk = *(1 for _ in before), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
@@ -150,9 +145,7 @@ def define_field(dataset, row, config, before=(), name: str = "", kind=None, fil
 def define_time(dataset, times: dict[str, str], bounds: bool = False, chunk: int | None = None) -> None:
     """Make the unlimited dimension time with its variable, the number of steps, and (with means) the bounds.
 
-    Args:
-        times: units and calendar: see `times_of`.
-        chunk: records of a chunk; None: netCDF's choice.
+    `chunk`: records of a chunk; None: netCDF's choice.
     """
     dataset.createDimension("time")
     storage = {"chunksizes": (chunk,)} if chunk else {}
@@ -184,11 +177,7 @@ def define_checksums(dataset) -> None:
 
 
 def define_grid(dataset, grid) -> None:
-    """Make the dimensions of the grid with their coordinates, and the variable that describes its topology.
-
-    On a sphere these are longitudes and latitudes with bounds, geographic or about the pole of the grid, and a grid
-    mapping is added.
-    """
+    """Make the dimensions of the grid and their coordinates, its topology, and on a sphere a grid mapping."""
     for name, values, about in along_axes(grid):
         dataset.createDimension(name, len(values))
         define_variable(dataset, name, (name,), about, values)
@@ -239,10 +228,7 @@ def positions(grid, axis: str, location: str) -> np.ndarray:
 
 
 def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field on a grid from its entry in VARIABLES; empty ones are left out.
-
-    UDUNITS has no fractional powers: units with one, as those of Manning's roughness, follow the long name.
-    """
+    """Attributes of a field; UDUNITS has no fractional powers: units with one follow the long name."""
     broken, variable = "/" in variable.units, on_grid(variable, grid)
     found = {
         "standard_name": variable.standard_name,

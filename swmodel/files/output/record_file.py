@@ -1,4 +1,4 @@
-"""What the files of records have in common: how they are made, continued, flushed and closed."""
+"""What the files of records have in common: how they are defined and continued."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import FilesError
+from ..background import BackgroundFile
 from ..gather import row_blocks
+from ..records import Records
 from . import continuation
-from .background import BackgroundFile
 from .metadata import define_checksums, define_provenance, define_time, times_of
-from .records import Records
 from .static import static_differences, write_static
 
 
-class RecordFile(ABC):
+class RecordFile(BackgroundFile, ABC):
     """Base of the files with a record for each time that is due. All methods are called by all processes together.
 
-    FilesError: the file cannot be written, or belongs to another run; on all processes.
-
-    Args:
-        command_line: recorded in the file's history.
-        keep: continue an existing file after the records for whose number of steps this function is true; the others
-            are dropped. None: a new file.
+    `keep`: continue an existing file after the records for whose number of steps it is true; None: a new file.
+    FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
     #: Whether the file holds fields, and so also those that do not change; whether there are intervals of means; the
@@ -32,46 +28,27 @@ class RecordFile(ABC):
     on_grid, bounds, chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
-        self.transport, self.dtype = transport, np.dtype(config.run.dtype)
-        self.shape = config.grid.ny, config.grid.nx
+        self.dtype, self.shape = np.dtype(config.run.dtype), (config.grid.ny, config.grid.nx)
         static = row_blocks(self.shape, self.dtype.itemsize) if self.on_grid else []
 
         def define(dataset):
-            self.define(dataset, config, transport, command_line)
+            define_provenance(dataset, config, transport, command_line)
+            define_time(dataset, times_of(config.time), self.bounds, self.chunk)
+            self.define_contents(dataset, config)
+            define_checksums(dataset)
 
         def resume(records):
-            found = continuation.differences(records.file, config, define)
+            found = continuation.differences(records.file, config)
             if found := found or static_differences(records.file, config, static):
                 raise FilesError(f"{path} cannot be continued: {'; '.join(found)}")
             continuation.resume(records, keep, config, command_line)
 
-        self._file = BackgroundFile(path, transport, define, resume if keep else None)
+        super().__init__(path, transport, define, resume if keep else None)
         if keep is None:
             for first, last in static:
-                self._file.put(write_static, config, first, last)
-            self._file.put(Records.seal)
-
-    def define(self, dataset, config, transport, command_line: str) -> None:
-        """Define everything in a new netCDF4.Dataset."""
-        define_provenance(dataset, config, transport, command_line)
-        define_time(dataset, times_of(config.time), self.bounds, self.chunk)
-        self.define_contents(dataset, config)
-        define_checksums(dataset)
+                self.put(write_static, config, first, last)
+            self.put(Records.seal)
 
     @abstractmethod
     def define_contents(self, dataset, config) -> None:
         """Define everything but times, checksums and global attributes."""
-
-    def flush(self) -> None:
-        """Make all records so far durable: they survive a kill and a power cut."""
-        self._file.flush()
-
-    def close(self) -> None:
-        """Finish writing and close the file."""
-        self._file.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        self._file.close(agree=kind is None)

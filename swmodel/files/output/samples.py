@@ -26,8 +26,8 @@ class Samples(RecordFile):
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
         """Append the values [k, places] at k times; called by all processes together."""
         if len(steps):
-            self._file.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
-        self._file.agree()
+            self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
+        self.agree()
 
     def define_names(self, dataset, names: list[str], **about: str) -> None:
         """Make the dimension of the places, and the variable of their names."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...ocean.diagnostics import quantities
 from ...ocean.squares import ALONG, axes_of, square_of, squares_of
 from ...setup.setup import setup_of
@@ -16,10 +18,9 @@ class Series(RecordFile):
 
     def write(self, step: int, seconds: float, values: dict) -> None:
         """Append the values at one time, by the names of their variables."""
-        self._file.begin()
-        self._file.put(put_series, values)
-        self._file.complete(step, seconds)
-        self._file.agree()
+        values = {"step": step, "time": seconds} | values
+        self.append({name: np.asarray(each)[None] for name, each in values.items()})
+        self.agree()
 
 
 class Diagnostics(Series):
@@ -38,13 +39,6 @@ class Spectra(Series):
         define_spectra(dataset, squares_of(setup_of(config).scheme.state._fields))
 
 
-def put_series(records, values: dict) -> None:
-    """Write variables without rows and columns in the last record; a file of an earlier version may lack some."""
-    for name, each in values.items():
-        if name in records.file:
-            records.put(name, each)
-
-
 def define_wavenumbers(dataset, grid) -> None:
     """Make the dimensions of spectra with their coordinates; `grid` is the section of the configuration."""
     for along, axis in axes_of(grid).items():
@@ -57,13 +51,7 @@ def define_wavenumbers(dataset, grid) -> None:
 
 
 def define_spectra(dataset, names, parts=None, **about: str) -> None:
-    """Make the variables of spectra.
-
-    Args:
-        names: of the quantities, of `squares.squares_of`.
-        parts: {quantity: the parts of the tendency whose effect on it is also in the file}.
-        about: attributes of all variables.
-    """
+    """Make the variables of spectra; `parts`: of the tendency, by quantity, whose effect is in the file."""
     for name in names:
         square, of = square_of(name), (parts or {}).get(name, ())
         for along, words in ALONG.items():

@@ -7,9 +7,9 @@ import numpy as np
 from ...ocean.table import MAXIMUM, MEAN, entry_of, maxima_of
 from ...ocean.variable import Variable
 from ..gather import gathered
+from ..records import Records
 from .metadata import define_field, define_grid
 from .record_file import RecordFile
-from .records import Records
 from .static import define_static, land, on_water
 
 
@@ -27,18 +27,13 @@ class Output(RecordFile):
         super().__init__(path, config, transport, command_line, keep)
 
     def write(self, step: int, seconds: float, fields: dict, member: int = 0) -> None:
-        """Append a record.
+        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name; a time of NaN: none.
 
-        Args:
-            step: number of time steps done.
-            seconds: model time, s.
-            fields: those of `rows_of` on this rank's block, name -> NumPy array [y, x]; without means if there was no
-                step. NaN in a time: there was none.
-            member: the member of an ensemble to which the fields belong; they are empty if this process has none of it.
+        Without means if there was no step. Fields are empty if this process has none of the member.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
-        self._file.begin(nbytes + nbytes // 100)
+        self.begin(nbytes + nbytes // 100)
         for name, (row, local) in named.items():
             local = np.asarray(local, self.dtype)
             local = on_water(local, np.isnan(local) if row.units == "s" else None)
@@ -46,9 +41,9 @@ class Output(RecordFile):
             for first, rows in gathered(self.transport, local, member):
                 if rows is not None:
                     rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
-                    self._file.put(Records.put_rows, name, first, rows, nbytes=rows.nbytes)
-        self._file.complete(step, seconds)
-        self._file.agree()
+                    self.put(Records.put_rows, name, first, rows)
+        self.complete(step, seconds)
+        self.agree()
 
     def define_contents(self, dataset, config) -> None:
         define_grid(dataset, config.grid)

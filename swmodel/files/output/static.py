@@ -53,7 +53,7 @@ TURNED = {
 
 
 def land(config, rows, columns, outside: bool = False) -> dict[str, np.ndarray | None]:
-    """For each location, the points without water of the model around, broadcasting to [rows, columns]; None: no such.
+    """For each location, the points without water of the model around, on [rows, columns]; None: there are none.
 
     Water outside open sides does not count, except for fields that have values `outside`, as depth has.
     """

@@ -22,11 +22,7 @@ COMMENT = (
 
 
 def write(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
-    """Write the file, which appears whole or not at all; called by all processes together.
-
-    Args:
-        constants: those of `model.accumulators.Harmonics`, on this process's block.
-    """
+    """Write the file, whole or not at all, by all processes; `constants`: those of `model.accumulators.Harmonics`."""
     made, maps = analysis(config), []
     for name, (mean, pairs) in constants.items():
         entry = entry_of(name, config.physics)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ocean.coordinates import CIRCLE, axes, turned
 from ...ocean.rotated import to_earth
-from .source import Line, Relief, ReliefError
+from .source import Relief, ReliefError
 
 #: Values of the relief, or places in cells of the grid, that are held at a time.
 MOST = 2**24
@@ -28,10 +28,7 @@ SAME = 1e-6
 
 
 def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
-    """Mean depth of the part that is sea, m, zero where none is, and share of sea, of all cells [ny, nx], float64.
-
-    ReliefError: the relief does not cover the grid.
-    """
+    """Mean depth of the part that is sea, m, zero where none is, and share of sea, of all cells [ny, nx], float64."""
     parts = sampled if turned(grid) or is_coarse(relief, grid) else overlapping
     volume, sea, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
     return np.divide(volume, sea, out=np.zeros_like(sea), where=sea > 0), sea / whole
@@ -39,16 +36,15 @@ def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
 
 def is_coarse(relief: Relief, grid) -> bool:
     """Whether the steps of the relief are longer than the cells of the grid."""
-    return any(
-        axis.spacing < (1 - SAME) * line.step for axis, line in zip(axes(grid), (relief.x, relief.y), strict=True)
-    )
+    x, y = axes(grid)
+    return x.spacing < (1 - SAME) * relief.x.step or y.spacing < (1 - SAME) * relief.y.step
 
 
 def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """For each band of rows: volume and area of the sea, and the whole area, of each cell, by areas that overlap."""
     along_x, along_y = axes(grid)
-    of_x, columns = overlaps(relief, "lon", cell_edges(along_x))
-    of_y, rows = overlaps(relief, "lat", cell_edges(along_y))
+    of_x, columns = overlaps(relief, "lon", np.linspace(*along_x.edges, along_x.cells + 1))
+    of_y, rows = overlaps(relief, "lat", np.linspace(*along_y.edges, along_y.cells + 1))
     each = max(1, int(MOST / len(columns) / (along_y.spacing / relief.y.step + 2)))
     for first in range(0, grid.ny, each):
         weights = of_y[first : first + each]
@@ -57,23 +53,11 @@ def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
         yield tuple(weights[:, used] @ values @ of_x.T for values in (depth * sea, sea, np.ones_like(sea)))
 
 
-def cell_edges(axis) -> np.ndarray:
-    """Edges of the cells along an axis of the grid, degrees."""
-    low, high = axis.edges
-    return np.linspace(low, high, axis.cells + 1)
-
-
 def overlaps(relief: Relief, name: str, wanted: np.ndarray):
-    """Which part of each cell of the grid overlaps with each of the relief, along one axis (lon or lat, by `name`).
+    """Which part of each cell overlaps with each point's of the relief along "lon" or "lat", and the points' numbers.
 
-    Along latitudes by the difference of their sines, to which areas on a sphere are proportional. ReliefError: cells
-    lie beyond the relief.
-
-    Args:
-        wanted: edges of the grid's cells, degrees, rising.
-
-    Returns:
-        (sparse matrix [cells, points], numbers of the points): those that any of the cells overlaps with.
+    A sparse matrix [cells, points]; along latitudes by the difference of their sines, to which areas on a sphere are
+    proportional. `wanted`: edges of the cells, degrees, rising. ReliefError: cells lie beyond the relief.
     """
     from scipy.sparse import coo_array
 
@@ -84,10 +68,8 @@ def overlaps(relief: Relief, name: str, wanted: np.ndarray):
     else:
         edges = edges + wanted[0] - (wanted[0] - edges[0]) % CIRCLE - edges[0]  # the first one before the grid
         if line.closed:
-            edges, numbers = (
-                np.concatenate([edges[:-1], edges[:-1] + CIRCLE, edges[:1] + 2 * CIRCLE]),
-                np.tile(numbers, 2),
-            )
+            edges = np.concatenate([edges[:-1], edges[:-1] + CIRCLE, edges[:1] + 2 * CIRCLE])
+            numbers = np.tile(numbers, 2)
     slack = SAME * line.step
     outside = wanted[(wanted < edges[0] - slack) | (wanted > edges[-1] + slack)]
     if outside.size:
@@ -113,7 +95,7 @@ def refuse(relief: Relief, name: str, position: float):
 
 
 def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For each band of rows: volume and area of the sea, and the whole area, of each cell, by places spread over it."""
+    """As `overlapping`, by places spread over the cells."""
     count = places_along(relief, grid)
     for cells, y, lon, lat in places(grid, count, max(1, MOST // (grid.nx * count[0] * count[1]))):
         depth, sea = at_places(relief, lon, lat)
@@ -123,10 +105,8 @@ def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
 
 def places_along(relief: Relief, grid) -> list[int]:
     """How many places are spread along x and y in a cell."""
-    return [
-        max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min()))
-        for axis, line in zip(axes(grid), (relief.x, relief.y), strict=True)
-    ]
+    pairs = zip(axes(grid), (relief.x, relief.y), strict=True)
+    return [max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min())) for axis, line in pairs]
 
 
 def places(grid, count, rows: int) -> Iterator[tuple]:
@@ -141,10 +121,7 @@ def places(grid, count, rows: int) -> Iterator[tuple]:
 
 
 def sea_places(relief: Relief, grid) -> np.ndarray:
-    """Whether places spread over the cells are sea, as the nearest point of the relief is, [ny, ky, nx, kx].
-
-    All together are no more than MOST, so that of a much finer relief some points are passed over.
-    """
+    """Whether places spread over the cells are sea, as the relief's nearest point is, [ny, ky, nx, kx]."""
     most = max(1, math.isqrt(MOST // (grid.nx * grid.ny)))
     count = [min(number, most) for number in places_along(relief, grid)]
     rows = max(1, MOST // int(len(relief.x.points) * (axes(grid).y.spacing / relief.y.step + 2)))
@@ -153,10 +130,8 @@ def sea_places(relief: Relief, grid) -> np.ndarray:
 
 def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
     """Whether the nearest points of the relief to true longitudes and latitudes [y, x] are sea, by half or more."""
-    j, i = (
-        np.where(part < 0.5, low, high)
-        for low, high, part in (between(relief, "lat", lat), between(relief, "lon", lon))
-    )
+    found = between(relief, "lat", lat), between(relief, "lon", lon)
+    j, i = (np.where(part < 0.5, low, high) for low, high, part in found)
     rows, columns = np.unique(j), np.unique(i)
     return relief.is_sea(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
 
@@ -176,21 +151,17 @@ def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndar
 
 
 def between(relief: Relief, name: str, wanted: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The numbers of the points of the relief on both sides of positions, and the part of the step after the first.
-
-    ReliefError: positions lie beyond the relief.
-    """
-    line: Line = relief.x if name == "lon" else relief.y
+    """The numbers of the relief's points on both sides of positions, and the part of the step after the first."""
+    line = relief.x if name == "lon" else relief.y
     points, edges, count = line.points, line.edges, len(line.points)
-    low, high = edges[0], edges[-1]
     if name == "lon":
-        wanted = low + (wanted - low) % CIRCLE
+        wanted = edges[0] + (wanted - edges[0]) % CIRCLE
+        beyond = wanted > edges[-1] + SAME * line.step
         if line.closed:
             points = np.concatenate([points[-1:] - CIRCLE, points, points[:1] + CIRCLE])
-            high = low + CIRCLE
-    beyond = wanted > high + SAME * line.step if name == "lon" else (wanted < low) | (wanted > high)
-    if name == "lat":
-        beyond &= np.abs(wanted) < 90.0 - line.step
+            beyond[...] = False
+    else:
+        beyond = ((wanted < edges[0]) | (wanted > edges[-1])) & (np.abs(wanted) < 90.0 - line.step)
     if beyond.any():
         refuse(relief, name, wanted[beyond][0])
     first = np.clip(np.searchsorted(points, wanted, side="right") - 1, 0, len(points) - 2)

@@ -22,13 +22,9 @@ class Changed(NamedTuple):
 def close(wet: np.ndarray, ring: bool, keep=()) -> tuple[np.ndarray, list[Changed]]:
     """The mask without seas that are cut off from the largest and without bays, and what became land.
 
-    Water is one sea where cells share a side. Where a region has two large seas, as Central America, both stay. A bay
-    is a cell with water on one side only; where it ends a narrow inlet, the next cell of that becomes one, and so on.
-
-    Args:
-        wet: whether cells are water, [ny, nx].
-        ring: whether the last column is a neighbour of the first.
-        keep: (row, column) of cells whose seas stay although they are smaller.
+    Where a region has two large seas, as Central America, both stay, and so do those of the cells `keep`. A bay is a
+    cell with water on one side only; where it ends a narrow inlet, the next cell of that becomes one, and so on.
+    `ring`: whether the last column is a neighbour of the first.
     """
     seas = label(wet, ring)
     sizes = np.bincount(seas.ravel())
@@ -63,10 +59,11 @@ def label(wet: np.ndarray, ring: bool) -> np.ndarray:
 
 def without_bays(wet: np.ndarray, ring: bool) -> np.ndarray:
     """The mask without cells that have water on one side, or none, again and again; beyond its edges water goes on."""
+    from scipy.ndimage import convolve1d
+
     while True:
-        around = np.pad(wet, ((1, 1), (0, 0)), mode="edge")
-        around = np.pad(around, ((0, 0), (1, 1)), mode="wrap" if ring else "edge").astype(int)
-        sides = around[2:, 1:-1] + around[:-2, 1:-1] + around[1:-1, 2:] + around[1:-1, :-2]
+        sides = convolve1d(wet.astype(int), [1, 0, 1], 0, mode="nearest")
+        sides += convolve1d(wet.astype(int), [1, 0, 1], 1, mode="wrap" if ring else "nearest")
         fewer = wet & (sides > 1)
         if (fewer == wet).all():
             return wet
@@ -75,20 +72,14 @@ def without_bays(wet: np.ndarray, ring: bool) -> np.ndarray:
 
 def smooth(depth: np.ndarray, wet: np.ndarray, ring: bool, times: int) -> np.ndarray:
     """Depths with weights 1, 2, 1 along x and along y, applied `times` times; land has no weight."""
+
+    def weighted(field, axis):
+        mode = "wrap" if ring and axis == 1 else "constant"
+        lines = np.pad(np.moveaxis(field, axis, 0), ((1, 1), (0, 0)), mode=mode)
+        return np.moveaxis(lines[:-2] + 2 * lines[1:-1] + lines[2:], 0, axis)
+
     for _ in range(times):
         for axis in (0, 1):
-            depth = smoothed(depth, wet, ring and axis == 1, axis)
+            total, weight = weighted(depth * wet, axis), weighted(wet * 1.0, axis)
+            depth = np.where(wet, total / np.where(weight > 0, weight, 1.0), depth)
     return depth
-
-
-def smoothed(depth: np.ndarray, wet: np.ndarray, ring: bool, axis: int) -> np.ndarray:
-    """Depths with weights 1, 2, 1 along an axis."""
-    pad = [(1, 1) if n == axis else (0, 0) for n in range(2)]
-    values, weight = (np.pad(each, pad, mode="wrap" if ring else "constant") for each in (depth * wet, wet * 1.0))
-    total, parts = (
-        np.take(each, range(0, each.shape[axis] - 2), axis)
-        + 2 * np.take(each, range(1, each.shape[axis] - 1), axis)
-        + np.take(each, range(2, each.shape[axis]), axis)
-        for each in (values, weight)
-    )
-    return np.where(wet, total / np.where(parts > 0, parts, 1.0), depth)

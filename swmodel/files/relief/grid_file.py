@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -76,33 +75,8 @@ class Made:
         return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)})"
 
 
-class Field(NamedTuple):
-    """A field of the file: its entry, its type, its values, and attributes of its own."""
-
-    row: Variable
-    kind: str
-    values: np.ndarray
-    flags: str = ""
-
-
-def fields_of(made: Made) -> Iterator[Field]:
-    """The fields of the file."""
-    yield Field(VARIABLES["depth"], "f8", np.ma.masked_array(made.depth, ~made.wet))
-    yield Field(VARIABLES["mask"], "i1", made.wet, "land sea")
-    yield Field(SHARE, "f4", made.share)
-    yield Field(CLOSED, "i1", made.lost, "as_in_the_relief closed")
-    if turned(made.grid):
-        rows, columns = np.arange(made.grid.ny), np.arange(made.grid.nx)
-        for name in ("lon", "lat"):
-            yield Field(TURNED[name], "f8", place(made.grid, name, rows, columns))
-
-
 def check_vacant(target, force: bool) -> None:
-    """Whether the file of a grid, and its picture beside it, may be written under this name; `force`: or be replaced.
-
-    UsageError: one is there, and `force` is not given; or the name is that of a picture. FilesError: there is no such
-    folder, or another file of that name, or it cannot be read.
-    """
+    """Raise an error unless the file of a grid, and its picture beside it, may be written, or with `force` replaced."""
     import netCDF4
 
     target = Path(target)
@@ -129,6 +103,15 @@ def write(target, made: Made, source: str, command_line: str) -> None:
     import netCDF4
 
     grid = made.grid
+    fields = [
+        (VARIABLES["depth"], "f8", np.ma.masked_array(made.depth, ~made.wet), ""),
+        (VARIABLES["mask"], "i1", made.wet, "land sea"),
+        (SHARE, "f4", made.share, ""),
+        (CLOSED, "i1", made.lost, "as_in_the_relief closed"),
+    ]
+    if turned(grid):
+        places = np.arange(grid.ny), np.arange(grid.nx)
+        fields += [(TURNED[name], "f8", place(grid, name, *places), "") for name in ("lon", "lat")]
     keys = {key: getattr(grid, key) for key in KEYS if getattr(grid, key) is not None}
     with replacing(target) as path, netCDF4.Dataset(path, "w") as data:
         data.setncatts(
@@ -141,7 +124,7 @@ def write(target, made: Made, source: str, command_line: str) -> None:
             }
         )
         define_grid(data, grid)
-        for row, kind, values, flags in fields_of(made):
+        for row, kind, values, flags in fields:
             bare = dict.fromkeys(("coordinates", "grid_mapping"), "") if row.name in TURNED else {}
             about: dict = attributes(row, grid, row.name, cell_measures="", **bare)
             about |= {"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags} if flags else {}

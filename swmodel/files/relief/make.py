@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -53,16 +52,10 @@ class Wish:
 
 
 def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bool = False) -> Made:
-    """Make the file of a grid from a relief.
+    """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; without it, that of the package.
 
-    ReliefError: the relief is none, or does not cover the region; or there is no water. UsageError: the region cannot
-    be a grid, or there is one in the file. FilesError: the file cannot be written.
-
-    Args:
-        target: NetCDF file to write.
-        relief: "FILE" or "FILE:NAME"; without it, that of the package.
-        command_line: recorded.
-        force: replace the file of a grid that is there.
+    `force`: replace the grid that is there. ReliefError: the relief is none, or does not cover the region; or there is
+    no water. UsageError: the region cannot be a grid, or there is one in the file. FilesError: it cannot be written.
     """
     check_vacant(target, force)
     grid = grid_of(wish)
@@ -70,14 +63,12 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
         opened = open_relief(relief, stack)
         depth, share = averages(opened, grid)
         taken = opened.taken_for()
-        for line in doubts(opened, grid, share >= WATER):
-            remark(line)
-        places = None if (finer := is_coarse(opened, grid)) else sea_places(opened, grid)
-        if finer:
+        doubt_sign(opened, grid, share >= WATER)
+        places = None if is_coarse(opened, grid) else sea_places(opened, grid)
+        if places is None:
             remark(
                 f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {opened.path}, which has points "
-                f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees: the grid shows no more of coast and floor "
-                "than that; --relief takes a finer one"
+                f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees; --relief takes a finer one"
             )
     source = ", ".join(filter(None, [os.path.basename(opened.path), opened.about]))
     grid, rows = without_poles(grid, share >= WATER)
@@ -95,10 +86,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
 
 
 def grid_of(wish: Wish) -> Grid:
-    """The section [grid]; an edge may still lie on a pole (`without_poles`).
-
-    UsageError: there is no such grid.
-    """
+    """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: there is no such grid."""
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
     nx, ny = (max(1, round((high - low) / wish.resolution)) for low, high in ((west, east), (south, north)))
@@ -120,40 +108,27 @@ def grid_of(wish: Wish) -> Grid:
 
 
 def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
-    """Whether there is a region, degrees, that cells of this size fit into.
-
-    UsageError: there is not.
-    """
+    """Raise UsageError unless there is a region, degrees, that cells of this size fit into, and memory for them."""
     if not 0 < resolution < math.inf:
         raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
     wide, high = east - west, north - south
-    if not (0 < wide < math.inf and 0 < high < math.inf):
+    if not (0 < wide < math.inf and 0 < high < math.inf and max(-south, north) <= POLE):
         raise UsageError(
-            "--region: write it as W,E,S,N with W below E, where longitudes go on beyond 180, and S below N; "
-            f"it is {west:g},{east:g},{south:g},{north:g}"
+            "--region: write it as W,E,S,N with W below E, where longitudes go on beyond 180, and S below N, from -90 "
+            f"to 90; it is {west:g},{east:g},{south:g},{north:g}"
         )
-    if max(-south, north) > POLE:
-        raise UsageError(f"--region: latitudes are -90 to 90, not {south:g} to {north:g}")
-    if resolution > min(wide, high) * (1 + ROUND_OFF):
+    along, present = max(wide, high) / resolution, total_memory()
+    need = wide * high / resolution**2 * CELL_BYTES
+    if resolution > min(wide, high) * (1 + ROUND_OFF) or along > MOST_CELLS or need > present:
         raise UsageError(
-            f"--resolution: cells of {resolution:g} degrees are larger than the region, {wide:g} by {high:g} degrees"
-        )
-    if max(wide, high) / resolution > MOST_CELLS:
-        raise UsageError(f"--resolution: cells of {resolution:g} degrees: at most {MOST_CELLS} fit along an axis")
-    cells, present = wide * high / resolution**2, total_memory()
-    if cells * CELL_BYTES > present:
-        raise UsageError(
-            f"--resolution: cells of {resolution:g} degrees: {wide / resolution:.3g} x {high / resolution:.3g} cells "
-            f"need {cells * CELL_BYTES / 1e9:.3g} GB, and this machine has {present / 1e9:.3g} GB; take larger cells "
-            "or a smaller region"
+            f"--resolution: cells of {resolution:g} degrees in a region of {wide:g} by {high:g} degrees: at least one "
+            f"and at most {MOST_CELLS} fit along an axis; they need {need / 1e9:.3g} GB, and this machine has "
+            f"{present / 1e9:.3g} GB"
         )
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
-    """The grid without the rows of land at a pole that it reaches, except one beside the water; and the rows that stay.
-
-    UsageError: the pole lies in water.
-    """
+    """The grid without rows of land at a pole, but one beside the water; and the rows that stay."""
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
         if abs(latitude) <= POLE - NEAREST:
@@ -171,10 +146,7 @@ def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
 
 
 def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
-    """Row and column of the cell of water around a longitude and latitude.
-
-    UsageError: there is none.
-    """
+    """Row and column of the cell of water around a longitude and latitude. UsageError: there is none."""
     along, (x, y) = axes(grid), along_axes(grid, *place)
     row, column = (int(np.rint(axis.index(axis.within(at)))) for axis, at in ((along.y, y), (along.x, x)))
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
@@ -182,11 +154,8 @@ def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[in
     return row, column
 
 
-def doubts(relief: Relief, grid, sea: np.ndarray) -> Iterator[str]:
-    """A line where sea and land [ny, nx] are more often those of the package exchanged than as they are there.
-
-    Nothing is said where a share of sea decides, and not the sign of heights.
-    """
+def doubt_sign(relief: Relief, grid, sea: np.ndarray) -> None:
+    """Say where sea and land [ny, nx] are more often those of the package exchanged than as they are there."""
     if relief.share is not None:
         return
     rows, columns = (np.arange(0, cells, -(-cells // MOST)) for cells in (grid.ny, grid.nx))
@@ -195,7 +164,7 @@ def doubts(relief: Relief, grid, sea: np.ndarray) -> Iterator[str]:
         _, share = at_places(open_relief(None, stack), lon, lat)
     other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
     if other > 0.5:
-        yield (
+        remark(
             f"{100 * other:.0f} % of the region is sea where the relief of the package has land, or land where that "
             f"has sea, by {relief.path}{relief.taken_for()}"
         )

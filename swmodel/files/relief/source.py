@@ -79,61 +79,45 @@ class Relief(NamedTuple):
         path: of its file.
         about: where it comes from, by the file; may be empty.
         height: the variable, a DataArray.
+        factor: metres upward in a unit of the height; below zero for depths.
         share: that of the share of sea or land; None where it has none: sea is then what lies below zero.
-        factor: metres upward in a unit of the height.
         parts: what the share is multiplied by, and what is added, to be the share of sea.
+        strait: that of points that connect seas of a finer relief, though less than half of them is sea; or None.
         x, y: where they are.
         exchanged: whether the last axis is that of y.
-        strait: the variable of points that connect seas of a finer relief, though less than half of them is sea; None
-            where it has none.
     """
 
     path: str
     about: str
     height: Any
-    share: Any
     factor: float
+    share: Any
     parts: tuple[float, float]
+    strait: Any
     x: Line
     y: Line
     exchanged: bool
-    strait: Any = None
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Depth below sea level, m, zero where there is none, and share of sea, of points [rows, columns].
-
-        A depth that is missing is land.
-
-        ReliefError: a height is missing, or a share is not between none and all.
-        """
+        """Depth, m, zero where there is none, and share of sea, of points [rows, columns]."""
         z = self.factor * self.read(self.height, rows, columns)
-        missing = ~np.isfinite(z)
-        if missing.any() and self.share is None and not self.downward:
-            self.refuse(f"{self.height.name} has no height", missing, rows, columns)
-        if self.share is None:
-            sea = np.where(missing, 0.0, z < 0)
-        else:
+        missing, sea = np.isnan(z), z < 0
+        wrong = missing
+        if self.share is not None:
             sea = self.parts[1] + self.parts[0] * self.read(self.share, rows, columns)
-            if (wrong := ~((sea >= 0) & (sea <= 1))).any():
-                self.refuse(f"{self.share.name} is no share of sea or land", wrong, rows, columns)
-            if (wrong := missing & (sea > 0)).any() and not self.downward:
-                self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
-            sea = np.where(missing, 0.0, sea)
-        return np.where(missing, 0.0, np.maximum(-z, 0.0)), sea
-
-    @property
-    def downward(self) -> bool:
-        """Whether the file holds depths."""
-        return self.factor < 0
+            self.refuse(f"{self.share.name} is no share of sea or land", ~((sea >= 0) & (sea <= 1)), rows, columns)
+            wrong = missing & (sea > 0)
+        if self.factor > 0:
+            self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
+        return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea)
 
     def taken_for(self) -> str:
-        """What its values are taken for, in words that follow others; nothing where a share says where the sea is."""
-        if self.share is not None:
-            return ""
-        taken, else_ = ("depths", "up") if self.downward else ("heights", "down")
-        return (
-            f', whose {self.height.name} is taken for {taken}; if wrongly, give it the attribute positive = "{else_}"'
+        """How the sign can be changed, in words that follow others; nothing where a share says where the sea is."""
+        taken, other = ("depths", "up") if self.factor < 0 else ("heights", "down")
+        words = (
+            f', whose {self.height.name} is taken for {taken}; if wrongly, give it the attribute positive = "{other}"'
         )
+        return words if self.share is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether points [rows, columns] are sea, by half or more, or straits."""
@@ -149,17 +133,14 @@ class Relief(NamedTuple):
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
     def refuse(self, what: str, where: np.ndarray, rows, columns):
-        """Raise ReliefError at the first place of a mask [rows, columns]."""
-        j, i = np.argwhere(where)[0]
-        lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
-        raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
+        """Raise ReliefError at the first place of a mask [rows, columns], if there is one."""
+        for j, i in np.argwhere(where)[:1]:
+            lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
+            raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
 
 
 def open_relief(text: str | os.PathLike | None, stack) -> Relief:
-    """The Relief of "FILE" or "FILE:NAME", without one that of the package; `stack` closes it.
-
-    ReliefError: there is no such file, or no relief in it.
-    """
+    """The Relief of "FILE" or "FILE:NAME", without one that of the package; `stack` closes it."""
     wanted = parse(str(text or SHIPPED))
     return relief_in(stack.enter_context(open_file(wanted.path, "--relief: ", ReliefError)), wanted)
 
@@ -167,30 +148,30 @@ def open_relief(text: str | os.PathLike | None, stack) -> Relief:
 def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
     """The Relief of an open file; `wanted` names it."""
     found = find(dataset, wanted)
-    place = f"{wanted.path}: {found.name}"
+    place, units = f"{wanted.path}: {found.name}", found.attrs.get("units", "")
     sign = sign_of(found)
     if sign is None:
         raise ReliefError(
             f'{place} does not say whether it is height or depth; give it the attribute positive, "up" or "down"'
         )
-    units = found.attrs.get("units")
     if units not in LENGTHS:
-        remedy = 'has no units; give it the attribute units, "m" or "km"'
-        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km' if units else f"{place} {remedy}")
-    x, y = (line_of(dataset, found, axis, place) for axis in "xy")
-    share, parts = share_in(dataset, found)
+        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: give it the attribute units, "m" or "km"')
     strait = dataset.data.get(STRAIT)
-    strait = None if strait is None or strait.dims != found.dims else strait
-    about = str(dataset.data.attrs.get("source", found.attrs.get("source", "")))
     exchanged = [dataset.kind(one) for one in dataset.along(found.dims[-1])][:1] == ["y"]
-    return Relief(wanted.path, about, found, share, sign * LENGTHS[units], parts, x, y, exchanged, strait)
+    return Relief(
+        wanted.path,
+        str(dataset.data.attrs.get("source", found.attrs.get("source", ""))),
+        found,
+        sign * LENGTHS[units],
+        *share_in(dataset, found),
+        None if strait is None or strait.dims != found.dims else strait,
+        *(line_of(dataset, found, axis, place) for axis in "xy"),
+        exchanged,
+    )
 
 
 def find(dataset: CFDataset, wanted: Source):
-    """The variable with the relief.
-
-    ReliefError: there is none, or there are several.
-    """
+    """The variable with the relief. ReliefError: there is none, or there are several."""
     fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and numeric(one)}
     if wanted.name:
         if wanted.name not in fields:
@@ -200,30 +181,25 @@ def find(dataset: CFDataset, wanted: Source):
     known = standard or [name for name in fields if name.lower() in NAMES]
     if len(known) == 1:
         return dataset.data[known[0]]
-    names = ", ".join(known or fields) or "no field"
     what = "several fields that may be the relief" if known else "no field that is known as height or depth"
+    names = ", ".join(known or fields)
     raise ReliefError(f"{wanted.path} has {what} ({names}); name it as {wanted.path}:NAME")
 
 
 def sign_of(found) -> float | None:
     """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: not known."""
-    standard = found.attrs.get("standard_name")
+    standard = dict.fromkeys(HEIGHTS, 1.0) | dict.fromkeys(DEPTHS, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(found.attrs.get("positive", "").lower())
-    by_standard = 1.0 if standard in HEIGHTS else -1.0 if standard in DEPTHS else None
-    return by_attribute or by_standard or NAMES.get(found.name.lower())
+    return by_attribute or standard.get(found.attrs.get("standard_name")) or NAMES.get(found.name.lower())
 
 
 def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
-    """Where the points of a field lie along an axis.
-
-    InputError: that is not said in degrees along one of the last two axes, or they do not run in one direction.
-    """
-    word = {"x": "longitudes", "y": "latitudes"}[axis]
+    """Where the points of a field lie along an axis. InputError: nowhere, or they do not run in one direction."""
     lines = [one for name in found.dims[-2:] for one in dataset.along(name) if dataset.kind(one) == axis]
     degrees = [one for one in lines if in_degrees(one)]
     if not degrees:
-        units = f'; {lines[0].name} is in "{lines[0].attrs.get("units", "")}"' if lines else ""
-        raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes{units}")
+        word = {"x": "longitudes", "y": "latitudes"}[axis]
+        raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes")
     values, order, *_ = sphere_line(dataset, degrees[0], *degrees[0].dims, axis, place)
     if axis == "y":
         return Line(values, order)

@@ -23,12 +23,7 @@ def connected(wet: np.ndarray, share: np.ndarray, places: np.ndarray, ring: bool
     Neighbouring cells of water whose bodies are not connected within one cell around both have land between them: that
     with less sea becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with
     it along the way through the fewest cells of land, unless that joins waters with land between them.
-
-    Args:
-        wet: whether cells are water.
-        share: of sea in them.
-        places: whether the places in the cells are water, [ny, ky, nx, kx].
-        ring: whether the last column is a neighbour of the first.
+    `places`: whether the places in the cells are water, [ny, ky, nx, kx]; `share`: of sea in cells.
     """
     bodies = Bodies(places, ring)
     wet = wet.copy()
@@ -127,10 +122,7 @@ class Bodies:
         return not all(self.near(body, int(other)) for other in others)
 
     def paths(self, wet: np.ndarray, isthmus: np.ndarray, barred: set[int]) -> set[int]:
-        """Bodies in cells of land through which seas that are cut off from the largest are connected with it.
-
-        No path goes through cells of an `isthmus`, or through `barred` bodies.
-        """
+        """Bodies in cells of land, no `isthmus` nor `barred`, that connect cut-off seas with the largest."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 

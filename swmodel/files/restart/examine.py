@@ -17,11 +17,6 @@ HEADER_CHECKSUM = "header_sha256"
 HEADER = ("step", "seconds", "mean_steps", "configuration_sha256")
 
 
-def digest():
-    """An empty checksum; `update` adds values."""
-    return hashlib.sha256()
-
-
 def seal(header: dict, checksums: dict[str, str]) -> str:
     """The checksum of a file's header: numbers of the HEADER, and the checksums of the fields by name."""
     numbers = [text(header[name]) for name in HEADER]
@@ -32,7 +27,7 @@ def seal(header: dict, checksums: dict[str, str]) -> str:
 
 def checksum(variable) -> str:
     """The checksum of a field, read in blocks of rows."""
-    total = digest()
+    total = hashlib.sha256()
     rows = max(1, READ_BYTES // (math.prod(variable.shape[1:]) * variable.dtype.itemsize))
     for first in range(0, variable.shape[0], rows):
         total.update(np.ascontiguousarray(variable[first : first + rows]))
@@ -40,22 +35,15 @@ def checksum(variable) -> str:
 
 
 def examine(path, allow=lambda nbytes: None) -> dict:
-    """Facts about a restart file, reliable if `damaged` is empty.
+    """Facts about a restart file, reliable if `damaged` (pairs of a field's name or "header", and None) is empty.
 
-    Args:
-        allow: function called with the size of the fields before they are read.
-
-    Returns:
-        step, seconds, mean_steps, written, configuration, case_file, records; fields (names); members, 1 for a run;
-        damaged (pairs of the name of a field whose values have changed, or "header", and None).
-
-    OSError, KeyError, ValueError, RuntimeError: the file cannot be read, or is no restart file.
+    Any error: the file cannot be read, or is no restart file. `allow`: called with its size before fields are read.
     """
     import h5py
 
     with h5py.File(path, "r", locking=False) as file:
         attributes = {name: text(value) for name, value in file.attrs.items()}
-        fields = [name for name in list(file) if CHECKSUM in file[name].attrs]
+        fields = sorted(name for name in list(file) if CHECKSUM in file[name].attrs)
         checksums = {name: text(file[name].attrs[CHECKSUM]) for name in fields}
         allow(file.id.get_filesize())  # values are not compressed
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)

@@ -20,9 +20,6 @@ NAME = re.compile(r"step-(\d+)\.nc")
 TEMPORARY, UNUSED = WRITING, ".unused"
 LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
-#: The module that examines a restart file.
-EXAMINE = "swmodel.files.restart.examine"
-
 
 class Restart(NamedTuple):
     """An intact restart file: steps done, TOML and members (1 for a run) of the run that wrote it; the text of the
@@ -62,16 +59,13 @@ def facts(path) -> dict:
 
 def job(path) -> guard.Job:
     """The examination of a restart file."""
-    return guard.Job(Path(path), EXAMINE)
+    return guard.Job(Path(path), "restart")
 
 
 def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
     """The restart file to continue from, and remarks for the user on newer ones that are damaged.
 
-    FilesError: none is intact; the message lists the files that exist.
-
-    Args:
-        name: a path, or the name of a file in the folder's restart/; None: the newest intact one.
+    `name`: a path, or the name of a file in the folder's restart/; None: the newest intact one. FilesError: none is.
     """
     if name is not None:
         named = Path(directory) / RESTARTS / name
@@ -82,8 +76,7 @@ def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
     for path in paths:
         found = facts(path)
         if "problem" not in found:
-            facts_of = ("step", "configuration", "members", "case_file", "records")
-            restart = Restart(path, *(found[name] for name in facts_of))
+            restart = Restart(path, *(found[name] for name in Restart._fields[1:]))
             return restart, [f"{problem}; going on from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
     if name is not None or not paths:

@@ -51,10 +51,9 @@ def with_stored(config, path):
 
 
 def keys_of(config, name: str, written: str = "") -> dict[str, str]:
-    """The names in the file of a field from Python, and the location of the values of each.
+    """The names in the file of a field from Python, called `written` there, and the location of the values of each.
 
-    On a turned grid a component of a vector is also needed at the location of the other one. `written`: the name that
-    the file has it by; "": its own.
+    On a turned grid a component of a vector is also needed at the location of the other one.
     """
     key = GIVEN + (written or name)
     own = location_of(name)

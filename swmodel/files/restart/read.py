@@ -34,12 +34,9 @@ class Loaded(NamedTuple):
 
 
 def read(path, setup: Setup, transport) -> Loaded:
-    """The fields of this rank, read block by block; called by all ranks together.
+    """The fields of this rank, read block by block; called by all ranks together; the path on rank 0 counts.
 
     FilesError: the file is damaged, or has other cells, precision or time stepping; on all ranks.
-
-    Args:
-        path: that of a file chosen by `folder.choose`, so that HDF5 can open it; only the one on rank 0 counts.
     """
     members = transport.block.members.size
     found, problem = transport.broadcast(_examined(path, setup, members) if transport.rank == 0 else None)

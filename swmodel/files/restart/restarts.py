@@ -14,10 +14,7 @@ from .write import contents_of, write
 class Restarts:
     """Writes restart/ in a run folder; `model.config.restart` says how often.
 
-    Args:
-        model: the `run.Model` of the time loop.
-        config: as the run records it.
-        written: step of the newest file that is already in the folder; -1: none.
+    `config`: as the run records it; `written`: step of the newest file in the folder, -1: none.
     """
 
     def __init__(self, model, config, directory, command_line: str = "", written: int = -1):
@@ -41,10 +38,9 @@ class Restarts:
         return every is not None and time.monotonic() - self._begun >= every
 
     def write(self, kept: dict) -> float:
-        """Write the file of the present step, unless it exists; returns the wall-clock seconds that it took.
+        """Write the file of the present step, unless it exists, by all ranks; returns the seconds that it took.
 
-        Called by all ranks. FilesError: it could not be written, on all. `kept`: what accumulators keep, by name in
-        the file.
+        `kept`: what accumulators keep, by name in the file.
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
@@ -58,9 +54,6 @@ class Restarts:
 
 
 def write_restart(path, model, config, kept: dict, command_line: str = "") -> None:
-    """Write a model as a restart file, with what its accumulators keep; by all processes.
-
-    `config`: as the run records it.
-    """
+    """Write a model as a restart file, with what its accumulators keep; `config` as the run records it."""
     contents = contents_of(model.carry, model.step, model.time, kept)._replace(records=model.noted())
     write(path, contents, config, model.transport, command_line, model.get)

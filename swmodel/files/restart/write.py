@@ -5,10 +5,10 @@ The file of an ensemble holds the carries of all members, along an axis before t
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,17 +16,12 @@ import numpy as np
 from ...ocean.state import Carry
 from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, entry_of
 from ...ocean.variable import Variable
-from ...parallel.worker import NETCDF
-from ..block_file import JournaledHDF5
-from ..draft import Draft
+from ..background import BackgroundFile
 from ..gather import gathered_members
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance, define_variable
 from . import python_fields
-from .examine import CHECKSUM, HEADER_CHECKSUM, digest, examine, seal
-
-#: An upper bound of the bytes in the file besides the fields: coordinates and metadata.
-METADATA_BYTES = 1 << 18
+from .examine import CHECKSUM, HEADER_CHECKSUM, examine, seal
 
 MEMORY = "_memory"
 
@@ -72,91 +67,69 @@ def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents
 def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:
     """Write a restart file; called by all ranks. FilesError: it could not be written; an earlier file is unchanged.
 
-    Args:
-        get: function of a field that returns this process's part of it as a NumPy array; None: that of the transport.
+    `get`: function of a field that returns this process's part of it; None: that of the transport.
     """
-    get = get or transport.get
-    writer = _Writer(contents, config, transport, command_line)
-    draft = Draft(path, transport, writer.close, "restart file")
-    draft.do(writer.begin, draft)
-    for name, field in contents.fields.items():
-        draft.fill(partial(writer.store, name), gathered_members(transport, get(field)))
-    for name, field in python_fields.fields_of(config, transport.block).items():
-        draft.fill(partial(writer.store, name), gathered_members(transport, field))
-    draft.do(writer.seal, draft.temporary)
-    draft.finish()
+    names = [*contents.fields, *python_fields.kept(config)]
+    digests = {name: hashlib.sha256() for name in names}
 
-
-class _Writer(JournaledHDF5):
-    """The file on rank 0."""
-
-    def __init__(self, contents: Contents, config, transport, command_line: str):
-        super().__init__()
-        self.contents, self.define = contents, (config, transport, command_line)
-        self.digests = {name: digest() for name in (*contents.fields, *python_fields.kept(config))}
-
-    def begin(self, draft: Draft) -> None:
-        """Make the file, without the values of its fields yet."""
-        draft.path.parent.mkdir(parents=True, exist_ok=True)
-        config, transport, _ = self.define
-        cells, members = config.grid.ny * config.grid.nx, transport.block.members.size
-        needed = cells * members * len(self.contents.fields) * np.dtype(config.run.dtype).itemsize + METADATA_BYTES
-        needed += cells * len(python_fields.kept(config)) * np.dtype(np.float64).itemsize
-        if needed > draft.free():
-            raise OSError(f"disk full, it takes {needed} bytes")
-        self.open(draft.temporary, image(self.contents, *self.define))
-
-    def store(self, name: str, where: tuple[slice, ...], values: np.ndarray) -> None:
+    def store(records, name: str, where: tuple[slice, ...], values: np.ndarray):
         """Write a piece of a field; pieces come in rising order."""
         values = np.ascontiguousarray(values)
-        self.digests[name].update(values)
-        super().store(name, where, values)
+        digests[name].update(values)
+        records.file[name][where] = values
 
-    def seal(self, path: Path) -> None:
-        """Add the checksums, commit the file to the disk, and read it back."""
-        checksums = {name: total.hexdigest() for name, total in self.digests.items()}
-        for name, checksum in checksums.items():
-            set_text(self.file[name], CHECKSUM, checksum)
-        set_text(self.file, HEADER_CHECKSUM, seal(self.file.attrs, checksums))
-        self.finish()
+    def write_checksums(records):
+        sums = {name: total.hexdigest() for name, total in digests.items()}
+        for name, checksum in sums.items():
+            set_text(records.file[name], CHECKSUM, checksum)
+        set_text(records.file, HEADER_CHECKSUM, seal(records.file.attrs, sums))
+
+    def verify(path):
         found = examine(path)
-        if found["damaged"] or found["fields"] != sorted(checksums):
+        if found["damaged"] or found["fields"] != sorted(names):
             places = ", ".join(name for name, _ in found["damaged"])
             raise OSError(f"what was read back is not what was written ({places or 'fields'})")
 
+    cells = config.grid.ny * config.grid.nx
+    needed = cells * transport.block.members.size * len(contents.fields) * np.dtype(config.run.dtype).itemsize
+    needed += cells * (len(names) - len(contents.fields)) * np.dtype(np.float64).itemsize
+    define = partial(define_contents, contents, config, transport, command_line)
+    with BackgroundFile(path, transport, define, draft=True, check=verify) as file:
+        file.require_room(needed)
+        for name, field in contents.fields.items():
+            for where, values in gathered_members(transport, (get or transport.get)(field)):
+                file.put(store, name, where, values)
+        for name, field in python_fields.fields_of(config, transport.block).items():
+            for where, values in gathered_members(transport, field):
+                file.put(store, name, where, values)
+        file.put(write_checksums)
 
-def image(contents: Contents, config, transport, command_line: str) -> bytes:
-    """The file without the values of its fields and without checksums."""
-    import netCDF4
 
-    with NETCDF:
-        dataset = netCDF4.Dataset("restart.nc", "w", format="NETCDF4", memory=METADATA_BYTES)
-        define_provenance(dataset, config, transport, command_line)
-        dataset.setncatts(
-            {
-                "title": f"{dataset.title.rstrip('.')}: restart file after {contents.step} steps",
-                "step": np.int64(contents.step),
-                "seconds": np.float64(contents.seconds),
-                "mean_steps": np.int64(contents.mean_steps),
-                **({"records": contents.records} if contents.records else {}),
-                "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            }
-        )
-        define_grid(dataset, config.grid)
-        members = transport.block.members.size
-        before = (MEMBERS,) if members > 1 else ()
-        for name in before:
-            dataset.createDimension(name, members)
-        for name, local in contents.fields.items():
-            row, about = described(name, contents.mean_steps, config)
-            define_variable(
-                dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True
-            )
-        for name in python_fields.kept(config):
-            row = python_fields.entry(config, name)
-            about = attributes(row, config.grid, coordinates="") | python_fields.attributes_of(config, name)
-            define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
-        return bytes(dataset.close())
+def define_contents(contents: Contents, config, transport, command_line: str, dataset) -> None:
+    """Define everything but the values of the fields and the checksums in a new netCDF4.Dataset."""
+    define_provenance(dataset, config, transport, command_line)
+    dataset.setncatts(
+        {
+            "title": f"{dataset.title.rstrip('.')}: restart file after {contents.step} steps",
+            "step": np.int64(contents.step),
+            "seconds": np.float64(contents.seconds),
+            "mean_steps": np.int64(contents.mean_steps),
+            **({"records": contents.records} if contents.records else {}),
+            "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+    )
+    define_grid(dataset, config.grid)
+    members = transport.block.members.size
+    before = (MEMBERS,) if members > 1 else ()
+    for name in before:
+        dataset.createDimension(name, members)
+    for name, local in contents.fields.items():
+        row, about = described(name, contents.mean_steps, config)
+        define_variable(dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True)
+    for name in python_fields.kept(config):
+        row = python_fields.entry(config, name)
+        about = attributes(row, config.grid, coordinates="") | python_fields.attributes_of(config, name)
+        define_variable(dataset, name, DIMENSIONS[row.location], about, contiguous=True)
 
 
 def described(name: str, mean_steps: int, config) -> tuple[Variable, dict]:

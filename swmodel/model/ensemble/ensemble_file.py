@@ -15,9 +15,8 @@ import numpy as np
 from ...files.output.continuation import require_intact
 from ...files.output.metadata import define_field, define_grid, define_variable
 from ...files.output.record_file import RecordFile
-from ...files.output.records import Records
-from ...files.output.series import put_series
 from ...files.output.static import define_static, land, on_water
+from ...files.records import Records
 from ...files.run_folder import ENSEMBLE, OUTPUT
 from ...ocean.diagnostics import Quantity, quantities
 from ...ocean.table import entry_of, on_grid, row_of
@@ -103,7 +102,7 @@ class EnsembleFile(RecordFile):
     def write(self, members) -> dict[str, np.ndarray]:
         """Append a record; returns its diagnostics, [all members] by name."""
         nbytes = len(self.names) * (len(self.written) + 2) * self.shape[0] * self.shape[1] * self.dtype.itemsize
-        self._file.begin(nbytes + nbytes // 100)
+        self.begin(nbytes + nbytes // 100)
         moments = {name: Moments(self.shape) for name in self.names}
         found = [self._member(members, member, moments) for member in range(members.here.size)]
         for name, moment in moments.items() if self.transport.rank == 0 else ():
@@ -111,12 +110,13 @@ class EnsembleFile(RecordFile):
             water = np.ones(self.shape, bool) if dry is None else ~np.broadcast_to(dry, self.shape)
             self._put(name + MEAN, on_water(moment.mean, dry))
             self._put(name + SPREAD, on_water(moment.spread, dry))
-            self._file.put(put_series, {name + RMS: np.sqrt(np.mean(moment.spread[water] ** 2))})
+            self.put(Records.put, name + RMS, [np.sqrt(np.mean(moment.spread[water] ** 2))])
         found = of_all_members(self.transport, np.array([list(one.values()) for one in found if one]))
         numbers = dict(zip(series(members.domain.scheme, members.config.open_sides.sides), found.T, strict=True))
-        self._file.put(put_series, numbers)
-        self._file.complete(members.step, members.time)
-        self._file.agree()
+        for name, values in numbers.items():
+            self.put(Records.put, name, [values])
+        self.complete(members.step, members.time)
+        self.agree()
         return numbers
 
     def _member(self, members, member: int, moments: dict) -> dict[str, float]:
@@ -138,7 +138,7 @@ class EnsembleFile(RecordFile):
 
     def _put(self, name: str, values: np.ndarray, before: tuple[int, ...] = ()) -> None:
         values = np.array(values, self.dtype)  # a copy: the model may use the memory again
-        self._file.put(Records.put_rows, name, 0, values, before, nbytes=values.nbytes)
+        self.put(Records.put_rows, name, 0, values, before)
 
 
 class ResultsOfMembers(Results):

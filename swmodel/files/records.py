@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from ..integrity import checksums
-
-#: Bytes for the metadata that a record adds to the file, and for the journal.
-RECORD_METADATA_BYTES = 1 << 16
+from .integrity import checksums
 
 
 class Records:
-    """The records of an open file.
-
-    Attributes:
-        file: h5py.File.
-    """
+    """The records of an open h5py.File, its attribute `file`. A file without any is one of fields alone."""
 
     def __init__(self, file):
         self.file = file
         # All names before any variable: an iteration that an error leaves suspended keeps h5py's lock for ever.
         self._variables = {name: file[name] for name in list(file)}
         self._variables = {name: v for name, v in self._variables.items() if v.maxshape and v.maxshape[0] is None}
-        self._columns, self._sums = checksums.columns(file), {}
+        self._columns, self._sums, self._static_sums = checksums.columns(file), {}, {}
+        self._complete = None  # number of complete records, while others are begun
 
     def __len__(self) -> int:
         return len(self.file["time"])
@@ -32,29 +28,30 @@ class Records:
         for variable in self._variables.values():
             variable.resize(records, axis=0)
 
-    def begin(self) -> None:
-        """Add a record of fill values."""
-        self.set_length(len(self) + 1)
+    def begin(self, records: int = 1) -> None:
+        """Add records of fill values."""
+        self._complete = len(self)
+        self.set_length(self._complete + records)
         self._sums.clear()
 
     def put(self, name: str, values) -> None:
-        """Write a variable in the last record."""
-        variable = self._variables[name]
-        values = np.asarray(values, variable.dtype)
-        variable[-1] = values
-        self._sums[name] = checksums.crc(values)
+        """Write a variable in the records begun, one after the other; a file of an earlier version may lack it."""
+        if name in self._variables:
+            variable = self._variables[name]
+            values = np.asarray(values, variable.dtype)
+            variable[self._complete :] = values
+            self._sums[name] = [checksums.crc(each) for each in values]
 
     def put_rows(self, name: str, first: int, rows: np.ndarray, before: tuple[int, ...] = ()) -> None:
-        """Compress and write rows of the last record from row `first` on, in rising order.
+        """Compress and write rows of the record begun, in rising order: whole chunks, or to the last row.
 
-        They are whole chunks, or reach to the last row.
-
-        Args:
-            before: indices of the axes between time and the rows, if there are any.
+        `before`: indices of axes between time and the rows. A file of an earlier version may lack the variable.
         """
+        if name not in self._variables:
+            return
         variable = self._variables[name]
         record, height = len(variable) - 1, variable.chunks[-2]
-        self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
+        self._sums[name] = [checksums.crc(rows, *self._sums.get(name, ()))]
         for start in range(0, len(rows), height):
             chunk = rows[start : start + height]
             if len(chunk) < height:
@@ -70,32 +67,27 @@ class Records:
         rows = np.asarray(rows, field.dtype)
         field[(*before, slice(first, first + len(rows)))] = rows
         if not before:
-            self._sums[name] = checksums.crc(rows, self._sums.get(name, 0))
+            self._static_sums[name] = checksums.crc(rows, self._static_sums.get(name, 0))
 
     def seal(self) -> None:
         """Write the checksums of variables that do not change, once all of them are in the file."""
-        checksums.seal(self.file, self._sums)
+        checksums.seal(self.file, self._static_sums)
 
-    def complete(self, step: int, seconds: float) -> None:
-        """Write step and time of the last record, the interval of its means, if there are any, and the checksums."""
-        last = len(self) - 1
-        self.put("step", step)
+    def complete(self) -> None:
+        """Write the intervals of the means, if there are any, and the checksums of the records begun."""
+        first, records = self._complete, len(self) - self._complete
         if "time_bounds" in self._variables:
-            self.put("time_bounds", (self.file["time"][last - 1] if last else 0.0, seconds))
-        self.put("time", seconds)
+            times = self.file["time"][max(first - 1, 0) :].tolist()
+            self.put("time_bounds", list(pairwise(times if first else [0.0, *times])))
         if self._columns:
-            sums = [self._sums[name] if name in self._sums else self._of_fill(name) for name in self._columns]
-            self.file[checksums.VARIABLE][last] = checksums.row(sums)
+            sums = [self._sums.get(name) or [self._of_fill(name)] * records for name in self._columns]
+            self.file[checksums.VARIABLE][first:] = [checksums.row(each) for each in zip(*sums, strict=True)]
+        self._complete = None
 
-    def append(self, values: dict) -> None:
-        """Add whole records: `values` of every variable with time, one record after the other."""
-        first, last = len(self), len(self) + len(values["step"])
-        self.set_length(last)
-        for name, each in values.items():
-            self._variables[name][first:last] = np.asarray(each, self._variables[name].dtype)
-        if self._columns:
-            found = [np.ascontiguousarray(values[name], self._variables[name].dtype) for name in self._columns]
-            self.file[checksums.VARIABLE][first:last] = checksums.rows(found)
+    def keep_complete(self) -> None:
+        """Drop records that were begun only."""
+        if self._complete is not None:
+            self.set_length(self._complete)
 
     def select(self, keep) -> None:
         """Keep the records for whose number of steps `keep` is true, in their order."""

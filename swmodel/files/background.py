@@ -1,0 +1,234 @@
+"""HDF5 and NetCDF files that rank 0 writes while the model goes on computing.
+
+One thread writes all files, one call after the other: two threads must not use netCDF4 at once. What a file holds is
+defined with netCDF4; values are added with h5py, which can store chunks that were compressed elsewhere, leave the file
+unlocked, so that other programs can read it during the run, and write through a JournaledFile, which keeps it intact.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import traceback
+from collections import deque
+from pathlib import Path
+
+from ..errors import FilesError
+from ..parallel.worker import NETCDF, Worker
+from .draft import WRITING, free
+from .journal import JournaledFile, remove, sync_folder
+from .records import Records
+
+#: Most bytes of arrays that wait to be written to one file; with more, the model waits.
+BUDGET = 64 << 20
+
+#: A record is committed at once, unless the next one is waiting already; then after so many seconds at most.
+COMMIT_SECONDS = 0.2
+
+#: An upper bound of the bytes in a new file before its fields: coordinates and metadata.
+METADATA_BYTES = 1 << 18
+
+#: Bytes for the metadata that a record adds to the file, and for the journal.
+RECORD_METADATA_BYTES = 1 << 16
+
+_WRITER = Worker("netcdf")
+
+
+class BackgroundFile:
+    """A file that all ranks make, use and close together; only rank 0 has it.
+
+    After a failure nothing more is written, and all ranks raise FilesError the next time they `agree`. The file keeps
+    the records that were complete before.
+
+    Args:
+        path: that of the file; without `resume` an existing file is replaced.
+        define: function of a netCDF4.Dataset that defines everything in a new file; None: an empty HDF5 file.
+        resume: function of the Records that prepares an existing file for further records.
+        draft: whether the file appears whole when it is closed, or not at all; an earlier one then stays.
+        check: function of the path of a draft that raises an error if the file must not be put in place.
+    """
+
+    def __init__(self, path, transport, define=None, resume=None, draft: bool = False, check=None):
+        self.path, self.transport, self.draft, self.check = Path(path), transport, draft, check
+        self._at = self.path.with_name(self.path.name + WRITING) if draft else self.path
+        self._records = self._journal = self._error = None
+        self._told = self._ready = False
+        self._pending, self._waiting, self._begun, self._done, self._committed = deque(), 0, 0, 0, 0.0
+        self.put(self._continue if resume else self._create, resume or define)
+        self._finish()
+        try:
+            self.agree()
+        except FilesError:
+            self.close(agree=False)
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if self.draft and kind:
+            self._error = self._error or error
+        self.close(agree=kind is None)
+
+    def begin(self, nbytes: int = 0) -> None:
+        """Begin a record of up to `nbytes`, without metadata."""
+        self._begun += 1
+        self.require_room(nbytes + RECORD_METADATA_BYTES)
+        self.put(Records.begin)
+
+    def complete(self, step: int, seconds: float) -> None:
+        """Complete the record with its number of steps and its time, s."""
+        self.put(self._complete, {"step": [step], "time": [seconds]})
+
+    def append(self, values: dict) -> None:
+        """Add whole records: {variable with time: its values, one record after the other}."""
+        self._begun += 1
+        nbytes = sum(each.nbytes for each in values.values())
+        self.require_room(2 * nbytes + RECORD_METADATA_BYTES)
+        self.put(Records.begin, len(values["step"]))
+        self.put(self._complete, values, nbytes=nbytes)
+
+    def require_room(self, nbytes: int) -> None:
+        """Write no more unless the disk has as many bytes free."""
+        self.put(self._require_room, nbytes)
+
+    def flush(self) -> None:
+        """Make all records so far durable: they survive a kill and a power cut."""
+        self.put(self._commit)
+        self._finish()
+        self.agree()
+
+    def put(self, function, *arguments, nbytes: int = 0) -> None:
+        """Have `function(Records, *arguments)` called after what was put before; `nbytes`: of what is no array."""
+        if self.transport.rank:
+            return
+        nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
+        while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
+            self._wait_for_first()
+        self._pending.append((_WRITER.submit(self._call, function, arguments), nbytes))
+        self._waiting += nbytes
+
+    def agree(self) -> None:
+        """Raise on all ranks, once, the error of writing so far, if there was one."""
+        error = self.transport.broadcast(self._error)
+        if error is not None and not self._told:
+            self._told = True
+            raise error
+
+    def close(self, agree: bool = True) -> None:
+        """Write what is waiting and close the file; `agree=False` if the ranks may no longer act together."""
+        if self.transport.rank == 0:
+            self._pending.append((_WRITER.submit(self._close), 0))
+        self._finish()
+        if agree:
+            self.agree()
+
+    def _create(self, _, define) -> None:
+        folder = self.path.parent
+        if self.draft:
+            folder.mkdir(parents=True, exist_ok=True)
+        elif not folder.is_dir():
+            raise FileNotFoundError(f"there is no folder {folder}")
+        remove(self._at)  # with the journal that a killed writer may have left
+        self._at.write_bytes(bytes(METADATA_BYTES))  # where that fails, the system says why, as netCDF4 does not
+        os.truncate(self._at, 0)
+        if define:
+            import netCDF4
+
+            with NETCDF, netCDF4.Dataset(self._at, "w", format="NETCDF4") as dataset:
+                define(dataset)
+        self._open("r+" if define else "w")
+        self._ready = True
+
+    def _continue(self, _, resume) -> None:
+        if not self.path.is_file():
+            raise FilesError(f"{self.path} cannot be continued: there is no such file")
+        try:
+            self._open("r+")
+            resume(self._records)
+        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # of an odd file
+            raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
+        self._ready = True
+        self._commit(self._records)
+
+    def _open(self, mode: str) -> None:
+        import h5py
+
+        try:
+            self._journal = JournaledFile(self._at)
+        except BlockingIOError:
+            raise FilesError(f"{self.path} is being written by another process") from None
+        self._records = Records(h5py.File(self._journal, mode))
+
+    def _require_room(self, records, nbytes: int) -> None:
+        if nbytes > (present := free(self.path)):
+            self._commit(records)
+            raise FilesError(f"{self.path}: disk full, {present} bytes free of the {nbytes} that may be needed")
+
+    def _complete(self, records, values: dict) -> None:
+        for name, each in values.items():
+            records.put(name, each)
+        records.complete()
+        self._done += 1
+        if self._begun == self._done or time.monotonic() > self._committed + COMMIT_SECONDS:
+            self._commit(records)
+
+    def _commit(self, records) -> None:
+        records.file.flush()
+        self._journal.commit()
+        self._committed = time.monotonic()
+
+    def _call(self, function, arguments) -> None:
+        try:
+            if self._error is None:
+                function(self._records, *arguments)
+                if self._journal is not None:
+                    self._journal.check()
+        except BaseException as error:
+            self._fail(error)
+
+    def _close(self) -> None:
+        """Close the file with its complete records, even after an error; put a draft in place, unless there was one."""
+        if self._journal is not None:
+            try:
+                if self._ready and not (self.draft and self._error):
+                    self._records.keep_complete()
+                    self._records.file.close()
+                    self._journal.commit()
+            except BaseException as error:
+                self._fail(error)
+            finally:
+                if self._records is not None:
+                    self._records.file.close()
+                self._journal.close()
+        if self.draft:
+            self._call(self._put_in_place, ())
+            with contextlib.suppress(OSError):
+                remove(self._at)
+
+    def _put_in_place(self, _) -> None:
+        if self.check:
+            self.check(self._at)
+        self._at.replace(self.path)
+        sync_folder(self.path)
+
+    def _fail(self, error: BaseException) -> None:
+        """Keep the first error, and no frames of its traceback: one may hold h5py's lock by an iteration."""
+        traceback.clear_frames(error.__traceback__)
+        if self._error is not None:
+            return
+        if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
+            number = getattr(error, "errno", None) or 0
+            reason = os.strerror(number) if number > 0 else error
+            error = FilesError(f"{self.path} cannot be written: {reason}; {free(self.path)} bytes free")
+        self._error = error
+
+    def _wait_for_first(self) -> None:
+        future, nbytes = self._pending.popleft()
+        future.result()
+        self._waiting -= nbytes
+
+    def _finish(self) -> None:
+        while self._pending:
+            self._wait_for_first()
