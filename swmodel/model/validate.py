@@ -19,8 +19,9 @@ from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from ..setup import tidal_analysis
 from ..setup.checks import outside
-from ..setup.checks.extremes import CELLS, Extremes, survey
+from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
+from ..setup.fields import bands
 from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
 from ..setup.fields.netcdf_input import InputError
@@ -193,8 +194,8 @@ def check_records(setup: Setup, values: bool = True) -> Iterator[str]:
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
             for number in some if values else ():
-                for row in range(0, ny, max(1, CELLS // nx)):
-                    record(config, name, number, np.arange(row, min(ny, row + max(1, CELLS // nx))), np.arange(nx), of)
+                for rows in bands(config.grid):
+                    record(config, name, number, rows, np.arange(nx), of)
         except InputError as error:
             yield str(error)
 

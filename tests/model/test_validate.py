@@ -131,7 +131,7 @@ def at(row, column, value, otherwise):
 )
 @pytest.mark.parametrize("cells", [12, 10**6], ids=["band by band", "at once"])
 def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, field, value, otherwise, words, cells):
-    monkeypatch.setattr("swmodel.setup.checks.extremes.CELLS", cells)
+    monkeypatch.setattr("swmodel.setup.fields.CELLS", cells)
     case = changed(Jet, **{field: at(7, 3, value, otherwise)})
     (line,) = problems({}, case)
     assert line.endswith(f"{words} at row 7, column 3")
@@ -162,7 +162,7 @@ def test_bands_of_rows_and_the_whole_grid_have_the_same_extremes(monkeypatch):
     config = load(case, {**SMALL, "physics.quadratic_drag": 1e-3}, {})
     found = []
     for cells in (1, 25, 10**6):
-        monkeypatch.setattr("swmodel.setup.checks.extremes.CELLS", cells)
+        monkeypatch.setattr("swmodel.setup.fields.CELLS", cells)
         found.append(survey(setup_of(config)))
     assert found[0] == found[1] == found[2]
     # The corners (0, 0) and (8, 11) are land: what is left lies between rows 1 and 7 of their columns.

@@ -25,7 +25,7 @@ from ...ocean.terms import Term
 from ...ocean.terms.outside import PARTS, file_of, in_case
 from ...ocean.variable import Variable
 from ...setup.fields.case_functions import in_time
-from ...setup.fields.digest import IN_TIME, digest
+from ...setup.fields.noted import IN_TIME, digest
 from ...setup.fields.field import Local, python_field
 from ...setup.fields.kinds import PythonField, absent, place_in
 from ...setup.fields.python_section import case_terms, fields_of, rows_asked_for, with_python

@@ -16,22 +16,18 @@ def radiation(config) -> float:
     closed, and d the length of the cell across the side. The level at the face weighs the cell with 3/2 and the next
     one with -1/2; the next one follows the cell if waves between them are as fast as those through the face.
     """
-    cells, rates = [], []
-    for name in config.open_sides.sides:
-        side = side_of(config, name)
-        inside, last = (side.rows, config.grid.ny) if side.in_rows else (side.columns, config.grid.nx)
+    grid, total = config.grid, {}
+    for side in (side_of(config, name) for name in config.open_sides.sides):
+        inside, last = (side.rows, grid.ny) if side.in_rows else (side.columns, grid.nx)
         next_one = np.clip(2 * inside[1:] - inside[:1], 0, last - 1)
         further = side._replace(**{"rows" if side.in_rows else "columns": np.append(inside, next_one)})
         outer, inner, beyond = further.both(config, "depth")
         wet = further.as_rows(fields.wet(config, further.rows, further.columns))[2] > 0
         H, H_2 = (outer + inner) / 2, np.where(wet, inner + beyond, 0.0) / 2
-        d = further.as_rows(metrics(config.grid, further.rows)["dy" if side.in_rows else "dx"].centre)[1]
+        d = further.as_rows(metrics(grid, further.rows)["dy" if side.in_rows else "dx"].centre)[1]
         with np.errstate(invalid="ignore", divide="ignore"):
-            rate = np.sqrt(config.physics.gravity * H) * (1.5 - 0.5 * np.minimum(1, H_2 / H)) / d
-        number = side.rows[:, None] * config.grid.nx + side.columns[None, :]
-        cells.append(side.as_rows(number)[1][side.open])
-        rates.append(rate[side.open])
-    if not sum(map(len, cells)):
-        return 0.0
-    _, number = np.unique(np.concatenate(cells), return_inverse=True)
-    return float(np.bincount(number, np.concatenate(rates)).max())
+            rates = np.sqrt(config.physics.gravity * H) * (1.5 - 0.5 * np.minimum(1, H_2 / H)) / d
+        cells = side.as_rows(side.rows[:, None] * grid.nx + side.columns[None, :])[1]
+        for cell, rate in zip(cells[side.open], rates[side.open], strict=True):
+            total[cell] = total.get(cell, 0.0) + rate
+    return float(max(total.values(), default=0.0))

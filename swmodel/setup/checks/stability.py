@@ -61,13 +61,9 @@ def amplification(z, time) -> np.ndarray:
     return np.abs(np.linalg.eigvals(companion)).max(axis=-1)
 
 
-def limit(direction: complex, time) -> float:
-    """Largest r such that z = s direction/|direction| is stable for all 0 < s <= r."""
-    return _limit(complex(direction) / abs(direction), time)
-
-
 @lru_cache
-def _limit(direction: complex, time) -> float:
+def limit(direction: complex, time) -> float:
+    """Largest r such that z = s direction is stable for all 0 < s <= r; the modulus of the direction is 1."""
     low, high = 0.0, 4.0
     for _ in range(5):
         radii = np.linspace(low, high, 201)[1:]
@@ -92,18 +88,12 @@ class Rates(NamedTuple):
 
 def rates(config, extremes) -> Rates:
     """The fastest rates of a configuration with the given Extremes of its initial state."""
-    return Rates(
-        waves=extremes.largest("wave_rate"),
-        inertial=fastest_turn(config),
-        **{process: extremes.largest(f"{process}_rate") for process in (*PROCESSES, "radiation")},
-    )
-
-
-def fastest_turn(config) -> float:
-    """The largest |f|, s-1: at the southern or northern edge; on a grid with a pole of its own that of the sphere."""
     if turned(config.grid) and not (config.physics.f0 or config.physics.beta):
-        return 2 * config.grid.rotation
-    return float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
+        inertial = 2 * config.grid.rotation
+    else:  # |f| is largest at the southern or the northern edge
+        inertial = float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
+    local = {process: extremes.largest(f"{process}_rate") for process in (*PROCESSES, "radiation")}
+    return Rates(waves=extremes.largest("wave_rate"), inertial=inertial, **local)
 
 
 def largest_dt(config, extremes) -> tuple[float, str]:
@@ -182,4 +172,5 @@ def stable_dt(time, *eigenvalues: complex) -> float:
     """
     if not np.isfinite(eigenvalues).all():
         return 0.0
-    return min((limit(value, time) / abs(value) for value in eigenvalues if value != 0), default=math.inf)
+    moving = [value for value in eigenvalues if value != 0]
+    return min((limit(complex(value) / abs(value), time) / abs(value) for value in moving), default=math.inf)

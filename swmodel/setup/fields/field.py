@@ -20,9 +20,6 @@ from .vectors import VECTORS
 if TYPE_CHECKING:
     from xarray import DataArray
 
-#: Parameters that a function need not be given.
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
 
 @dataclass(frozen=True, eq=False)
 class Local:
@@ -69,40 +66,40 @@ def python_field(value: Any, row: Variable, grid: Any) -> PythonField | Local:
     if isinstance(value, Local):
         if hasattr(value.values, "dims"):
             raise ConfigError([f"{place}: local takes an array, its rows from south to north: DataArray.values is one"])
-        return Local(numbers(value.values, place, "local(array)"))
+        return Local(numbers(value.values, place))
     if callable(value):
         if (in_time := of_time(value)) and not row.varies:
             raise ConfigError([f"{place}: does not vary in time; must be a function of (at)"])
         return PythonField(value, in_time)
-    if hasattr(value, "data_vars"):
-        raise ConfigError([f"{place}: a Dataset holds several fields; give one of them, dataset[NAME]"])
-    if hasattr(value, "dims") and hasattr(value, "coords"):
+    if hasattr(value, "dims") and hasattr(value, "coords") and not hasattr(value, "data_vars"):
         try:
-            timed = times_of(value, place) if row.varies else None
-            one = value.isel({timed[0]: 0}) if timed else value
-            if row.name in VECTORS and field_in(one, row, grid, place).pole != grid.pole:
-                raise InputError(
-                    f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
-                    f"write it into a file for input.{row.name}, or give a function of the points"
-                )
-            values = np.ascontiguousarray(field_in(one, row, grid, place).read(range(grid.ny), range(grid.nx)))
-            if not timed:
-                return table(frozen(values))
-            return PythonField(value, in_time=True, tabulated=True)
+            return labelled(value, row, grid, place)
         except InputError as error:
             raise ConfigError([str(error)]) from None
-    values = numbers(value, place, "function of the points, a number, an array")
-    if values.ndim == 0:
-        return table(values.reshape(1, 1))
-    whole = grid.ny, grid.nx
+    values, whole = numbers(value, place), (grid.ny, grid.nx)
+    values = values.reshape(1, 1) if values.ndim == 0 else values
     if values.ndim != 2 or any(length not in (1, wanted) for length, wanted in zip(values.shape, whole, strict=True)):
         swapped = "; its axes are swapped" if values.shape == whole[::-1] else ""
         raise ConfigError([f"{place} has shape {values.shape}, the grid needs {whole} (ny, nx){swapped}"])
     return table(values)
 
 
+def labelled(array: DataArray, row: Variable, grid: Any, place: str) -> PythonField:
+    """The field of a DataArray, of which a table is kept unless it has records in time."""
+    timed = times_of(array, place) if row.varies else None
+    field = field_in(array.isel({timed[0]: 0}) if timed else array, row, grid, place)
+    if row.name in VECTORS and field.pole != grid.pole:
+        raise InputError(
+            f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
+            f"write it into a file for input.{row.name}, or give a function of the points"
+        )
+    values = np.ascontiguousarray(field.read(range(grid.ny), range(grid.nx)))
+    return PythonField(array, in_time=True, tabulated=True) if timed else table(values)
+
+
 def table(values: np.ndarray) -> PythonField:
-    """The field of a table of values [ny, nx] or less."""
+    """The field of a table of values [ny, nx] or less, which is read-only from here on."""
+    values.flags.writeable = False
     return PythonField({"": values}, tabulated=True)
 
 
@@ -112,29 +109,23 @@ def of_time(function: Callable) -> bool:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # not written in Python
         return False
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIADIC]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
     return len(needed) == 2 and needed[1] == "t"
 
 
-def numbers(value: Any, place: str, wanted: str) -> np.ndarray:
-    """A new array, float64, NaN where values are masked.
-
-    Raises:
-        ConfigError: these are no numbers.
-    """
-    if isinstance(value, str):
-        raise ConfigError([f'{place}: "{value:.60}" is a text; a file is named by input.{place.split()[-1]}'])
+def numbers(value: Any, place: str) -> np.ndarray:
+    """A new array, float64, NaN where values are masked. ConfigError: these are no numbers."""
     try:
         found = np.ma.asarray(value)
-    except ValueError:  # lists of unequal lengths
+    except (ValueError, TypeError):  # lists of unequal lengths, a Dataset
         found = np.ma.asarray(None)
     if found.dtype.kind not in "biuf":
-        what = f"values of type {found.dtype}" if found.ndim else f"{value!r:.60}"
-        raise ConfigError([f"{place}: {what} cannot be used; needs a {wanted} or a DataArray"])
-    return frozen(np.ma.filled(found.astype(np.float64), np.nan))
-
-
-def frozen(values: np.ndarray) -> np.ndarray:
-    """The array, now read-only."""
-    values.flags.writeable = False
-    return values
+        what = f"values of type {found.dtype}" if found.ndim else f"{value!r:.60}".partition("\n")[0]
+        raise ConfigError(
+            [
+                f"{place}: {what} cannot be used; needs a function of the points, a number, an array or a DataArray "
+                f"(input.{place.split()[-1]} names a file)"
+            ]
+        )
+    return np.ma.filled(found.astype(np.float64), np.nan)

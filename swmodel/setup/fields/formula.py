@@ -33,18 +33,15 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None,
         raise
     except Exception as error:
         raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
-    place = f"{start}: {what}"
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
-        raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
-    shape = at.j.size, at.i.size
+        raise ConfigError([f"{start}: {what}: returns {returned}; must be numbers, at the points of at.x and at.y"])
+    rows, columns = at.j.size, at.i.size
     try:
-        fits = np.broadcast_shapes(found.shape, shape) == shape
+        np.broadcast_to(found, (rows, columns))
     except ValueError:
-        fits = False
-    if not fits:
-        wanted = f"{shape[0]} rows and {shape[1]} columns of points"
-        raise ConfigError([f"{place}: returns an array of shape {found.shape} for {wanted}"])
+        points = f"{rows} rows and {columns} columns of points"
+        raise ConfigError([f"{start}: {what}: returns an array of shape {found.shape} for {points}"]) from None
     return np.atleast_2d(found.astype(np.float64, copy=False))
 
 

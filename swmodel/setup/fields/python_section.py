@@ -45,8 +45,8 @@ def case_terms(config) -> list[Term]:
 def python_terms(config) -> tuple[Term, ...]:
     """The terms of the user's own: of the case, and those given in Python."""
     found = (*case_terms(config), *config.python._terms)
-    there = {term.name for term in found}
-    if missing := [text.split()[0] for text in config.python.terms if text.split()[0] not in there]:
+    recorded, there = [text.split()[0] for text in config.python.terms], {term.name for term in found}
+    if missing := [name for name in recorded if name not in there]:
         raise ConfigError(
             [
                 f"python.terms: {', '.join(missing)} was given in Python and lies in no file: only there the run "
@@ -58,8 +58,6 @@ def python_terms(config) -> tuple[Term, ...]:
 
 def formulas(config) -> list[Formula]:
     """The functions of the points that give fields, of the case or given in Python."""
-    names = dict.fromkeys((*fields_of(config), *rows_asked_for(case_terms(config)), *config.python._sources))
-    found = (
-        field_of(config, name) for name in names if name in config.python._sources or name not in config.python.names
-    )
-    return [field for field in found if isinstance(field, Formula)]
+    python, of_case = config.python, [*fields_of(config), *rows_asked_for(case_terms(config))]
+    names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
+    return [field for field in (field_of(config, name) for name in names) if isinstance(field, Formula)]

@@ -49,11 +49,6 @@ class Window(NamedTuple):
         return values[y : y + len(other.rows), x : x + len(other.columns)]
 
 
-def window_of(rows, columns) -> Window:
-    """The Window of numbers of neighbours."""
-    return Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
-
-
 class Records:
     """The records of the coefficients `names` that vary, as a run goes through them: each is read once.
 
@@ -64,7 +59,7 @@ class Records:
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
         self.config, self.dtype = config, np.dtype(dtype)
         self.series = {name: field_of(config, name) for name in names}
-        self._kept: dict[tuple[str, int], dict[Window, np.ndarray]] = {}
+        self._kept: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.series}
 
     def until(self, step: int) -> int | None:
         """The step until which `params` at a step hold; None: for ever."""
@@ -73,12 +68,11 @@ class Records:
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
         """The params of these coefficients that hold from a step on; row and column numbers go on round the rings."""
-        found, window = {}, window_of(rows, columns)
+        found = {}
         for name, of in self.series.items():
             number, span = of.at(step)
-            for key in [key for key in self._kept if key[0] == name and key[1] - number not in (0, 1)]:
-                del self._kept[key]
-            before, after = (self._values(name, number + more, window) for more in (0, 1))
+            self._kept[name] = {key: kept for key, kept in self._kept[name].items() if key - number in (0, 1)}
+            before, after = (self.values(name, number + more, rows, columns) for more in (0, 1))
             found |= {names_of(name).before: before, names_of(name).after: after} | numbers_of(name, span)
         return found
 
@@ -86,23 +80,18 @@ class Records:
         """Read what `params` at a step need and is not there, in the Windows that have been asked for."""
         for name, of in self.series.items():
             number, _ = of.at(step)
-            for window in self._windows(name):
+            for window in [window for kept in self._kept[name].values() for window in kept]:
                 for more in (0, 1):
-                    self._values(name, number + more, window)
+                    self.values(name, number + more, *window)
 
     def values(self, name: str, number: int, rows, columns) -> np.ndarray:
         """Values of a record, which is not read anew if it is kept; see `params`."""
-        return self._values(name, number, window_of(rows, columns))
-
-    def _windows(self, name: str) -> list[Window]:
-        """The Windows in which a coefficient is kept."""
-        return [window for key, kept in self._kept.items() if key[0] == name for window in kept]
-
-    def _values(self, name: str, number: int, window: Window) -> np.ndarray:
-        kept = self._kept.get((name, number), {})
-        wide = next((wider for wider in [*kept, *self._windows(name)] if wider.holds(window)), window)
+        window = Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
+        every, kept = self._kept[name], self._kept[name].get(number, {})
+        known = [*kept, *(each for of_record in every.values() for each in of_record)]
+        wide = next((wider for wider in known if wider.holds(window)), window)
         if wide not in kept:
             values = record(self.config, name, number, *wide, self.series[name]).astype(self.dtype)
             kept = {each: there for each, there in kept.items() if not wide.holds(each)} | {wide: values}
-            self._kept[name, number] = kept
+            every[number] = kept
         return wide.part(kept[wide], window)

@@ -13,7 +13,7 @@ from ...ocean.rotated import turn
 from ...ocean.table import row_of
 from .. import fields
 from ..setup import Setup
-from .places import all_on_water, on_water, twice
+from .places import on_water, twice
 from .stencils import QUANTITIES, cells_around, neighbourhoods, stencils
 
 
@@ -29,7 +29,10 @@ class Station(NamedTuple):
 
 def station(config, place: tuple[float, float], what: str = "the station") -> Station:
     """The Station, for sea level, at a place in m, or at a longitude and latitude."""
-    x, y = on_water(config, place, what)
+    along, problems = on_water(config, [place], [what])
+    if problems:
+        raise UsageError(problems[0])
+    (x, y), *_ = along
     return Station(x, y, *(part[0] for part in stencils(config, [QUANTITIES.index("eta")], [x], [y])))
 
 
@@ -100,7 +103,7 @@ def gauges(setup: Setup) -> Gauges | None:
         return None
     grid, stations = config.grid, config.output.stations
     given = np.array([place_of(config, at) for at in stations]).T
-    x, y = np.array([require(at) for at in located(config, stations)]).T
+    x, y = on_water(config, given.T, [each.name for each in stations])[0].T
     state = setup.scheme.state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
     of |= {row_of(name).content: (name, "h") for name in state if row_of(name).content}
@@ -115,8 +118,8 @@ def gauges(setup: Setup) -> Gauges | None:
         *(np.concatenate([getattr(found[name], part).ravel() for name, _ in numbers]) for part in ("rows", "columns")),
         at_sides,
     )
-    at = found["eta"]
-    depth = neighbourhoods(config, at.rows[:, 0], at.columns[:, 0], depths)[:, :2, :2].reshape(-1, 4)
+    at, resting = found["eta"], lambda config, *cells: fields.evaluate(config, "depth", *cells)
+    depth = neighbourhoods(config, at.rows[:, 0], at.columns[:, 0], resting)[:, :2, :2].reshape(-1, 4)
     return Gauges(
         [station.name for station in stations],
         given,
@@ -128,11 +131,6 @@ def gauges(setup: Setup) -> Gauges | None:
         depth.astype(config.run.dtype).astype(np.float64),
         turn(grid.pole, x, y) if turned(grid) else None,
     )
-
-
-def depths(config, rows, columns) -> np.ndarray:
-    """Resting depths of cells, m."""
-    return fields.evaluate(config, "depth", rows, columns)
 
 
 def distance_of_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -154,30 +152,14 @@ def place_of(config, station) -> tuple[float, float]:
     return tuple(getattr(station, key) for key in keys)
 
 
-def located(config, stations) -> list[list[float] | UsageError]:
-    """The same along the axes of the grid, on water, or why they are not: not given, outside, or on land."""
-    found: list[list[float] | UsageError | None] = []
-    for station in stations:
-        try:
-            place_of(config, station)
-            found.append(None)
-        except UsageError as error:
-            found.append(error)
-    there = [station for station, at in zip(stations, found, strict=True) if at is None]
-    names = [f'the station "{station.name}"' for station in there]
-    rest = iter(all_on_water(config, [place_of(config, station) for station in there], names))
-    return [next(rest) if at is None else at for at in found]
-
-
-def require(found: list[float] | UsageError) -> list[float]:
-    """What was found."""
-    if isinstance(found, UsageError):
-        raise found
-    return found
-
-
 def problems(config) -> Iterator[str]:
     """What is wrong with the gauges of a configuration, one line each."""
     yield from twice(config, "stations")
-    wrong = (at for at in located(config, config.output.stations) if isinstance(at, UsageError))
-    yield from (f"output.stations: {error}" for error in wrong)
+    given, names = [], []
+    for station in config.output.stations:
+        try:
+            given.append(place_of(config, station))
+            names.append(f'the station "{station.name}"')
+        except UsageError as error:
+            yield f"output.stations: {error}"
+    yield from (f"output.stations: {line}" for line in on_water(config, given, names)[1])

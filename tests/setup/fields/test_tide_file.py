@@ -56,12 +56,6 @@ def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path, names):
     path = tmp_path / "harmonics.nc"
     if names is not None:
         constants_of(path, *names)
-    words = "no file" if names is None else "has no amplitude and phase of eta"
+    words = "there is no file" if names is None else "has no amplitude and phase of eta"
     with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
         load("rest", {"open_sides.tide": str(path), "open_sides.sides": ["west"]}, environ={})
-
-
-def test_the_tide_of_a_run_without_an_open_side_is_refused_by_its_own_key(tmp_path):
-    path = constants_of(tmp_path / "harmonics.nc", "eta_M2")
-    with pytest.raises(ConfigError, match=r"open_sides.tide: has no effect without open_sides.sides"):
-        load("rest", {"open_sides.tide": str(path)}, environ={})
