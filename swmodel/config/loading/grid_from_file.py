@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...setup.fields.netcdf_input import InputError
-from ...setup.fields.netcdf_input.grid_file import keys_in
+from ...setup.fields.netcdf_input.made_files import keys_in
 from ..messages import show
 from .sources import Given, Layer
 

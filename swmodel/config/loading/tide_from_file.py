@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...setup.fields.netcdf_input import InputError
-from ...setup.fields.netcdf_input.tide_file import constants_in
+from ...setup.fields.netcdf_input.made_files import constants_in
 from .sources import Given, Layer
 
 KEY, SIDES = ("open_sides", "tide"), ("open_sides", "sides")

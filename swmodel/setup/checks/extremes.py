@@ -14,7 +14,7 @@ from ...ocean.terms import PROCESSES
 from ...ocean.variable import Variable
 from .. import fields
 from ..setup import Setup
-from .radiation import radiation
+from .outside import radiation
 
 
 class Cell(NamedTuple):

@@ -11,28 +11,15 @@ import numpy as np
 
 from ...ocean.coordinates import on_sphere
 from ...ocean.table import location_of
-from .kinds import Constant, File, constant, field_of, file_of, has_source, in_case, varies
+from .kinds import Constant, File, field_of, varies
+from .kinds import constant as constant
+from .kinds import file_of as file_of
+from .kinds import has_source as has_source
+from .kinds import in_case as in_case
 from .netcdf_input import InputError
-from .vectors import VECTORS, along_axes, given
-
-__all__ = [
-    "VECTORS",
-    "bands",
-    "constant",
-    "evaluate",
-    "field_of",
-    "file_of",
-    "given",
-    "has_source",
-    "how_far",
-    "in_case",
-    "outside",
-    "unfilled",
-    "varies",
-    "water",
-    "wet",
-    "within",
-]
+from .vectors import VECTORS as VECTORS
+from .vectors import along_axes
+from .vectors import given as given
 
 #: Most cells that are looked at together where the whole grid is.
 CELLS = 2**17

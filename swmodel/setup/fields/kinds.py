@@ -19,8 +19,7 @@ from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.outside import PARTS, file_of, in_case, number
-from . import case_functions
-from .formula import evaluated
+from .formula import evaluated, in_time
 from .netcdf_input import InputError, opened, series
 from .netcdf_input.source import parse
 
@@ -252,8 +251,8 @@ def field_in_python(config, name: str, given: PythonField | None) -> FieldSource
 def field_of_case(config, name: str) -> Formula:
     """The function of the case for a field."""
     case, function = config.case, partial(getattr(config.case, array_of(name)), config)
-    in_time = case_functions.in_time(getattr(type(case), array_of(name)))
-    return Formula(config, name, function, f"{name} of the case {case.name}", in_time)
+    varies = in_time(getattr(type(case), array_of(name)))
+    return Formula(config, name, function, f"{name} of the case {case.name}", varies)
 
 
 def absent(name: str, at=None) -> Any:

@@ -11,7 +11,7 @@ from ...ocean.own_term import term_of_case
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import Term
 from ...ocean.variable import Variable
-from .case_functions import terms_in
+from .formula import terms_in
 from .kinds import Formula, PythonField, field_of
 
 

@@ -2,8 +2,7 @@
 
 from . import series
 from .errors import InputError
-from .labelled import field_in, times_of
-from .read import opened, read_field
+from .read import field_in, opened, read_field, times_of
 from .units import DEGREES, LENGTHS, SYNONYMS
 
 __all__ = [

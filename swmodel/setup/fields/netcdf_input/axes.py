@@ -158,7 +158,8 @@ def agreed(dataset: CFDataset, coordinates, dimension: str, place: str) -> np.nd
         if extents[dimension] < max(extents.values()):
             changes = " and ".join(f"by {extent:g} along {name}" for name, extent in extents.items())
             raise InputError(f"{place}: {first.name} changes {changes}: these are not the axes of y and x")
-        return of_dims[dimension]  # without land, where it may be missing
+        # Degrees may be missing on land.
+        return of_dims[dimension] if in_degrees(first) else dataset.values_along(first, dimension)
     values = [dataset.values_along(one, dimension) for one in coordinates]
     ends = np.array([(each[0], each[-1]) for each in values])
     if {1.0, -1.0} <= {*np.sign(ends[:, 1] - ends[:, 0])}:

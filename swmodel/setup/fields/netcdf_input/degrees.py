@@ -22,11 +22,9 @@ REACH = 2.0
 
 
 class Between(NamedTuple):
-    """For points of the grid the two positions of the file that each lies between, and how far it is from the first.
+    """For points of the grid the numbers of the two positions that each lies between, and its part of the way.
 
-    Attributes:
-        first, second: numbers in the file.
-        part: of the step between them; beyond the first and the last position 0 or 1.
+    Beyond the first and the last position the part is 0 or 1.
     """
 
     first: np.ndarray
@@ -45,9 +43,29 @@ class Line(NamedTuple):
     turns: bool
     place: str
 
+    def located(self, wanted: np.ndarray) -> tuple[Between, np.ndarray]:
+        """The Between of positions among the values, and whether these cover each: to half a step beyond both ends.
+
+        Where positions turn round a circle the last value is a neighbour of the first if they are no more than a step
+        and a half apart.
+        """
+        values, count, step = self.values, len(self.values), np.diff(self.values).max()
+        if self.turns:
+            wanted = values[0] + (wanted - values[0] + SNAP * step) % CIRCLE - SNAP * step
+            closed = values[0] + CIRCLE - values[-1] <= 1.5 * step
+            wanted = wanted if closed else np.where(wanted > values[-1] + 0.5 * step, wanted - CIRCLE, wanted)
+            if closed:
+                values = np.append(values, values[0] + CIRCLE)
+        covered = (wanted >= values[0] - (0.5 + SNAP) * step) & (wanted <= values[-1] + (0.5 + SNAP) * step)
+        first = np.clip(np.searchsorted(values, wanted, side="right") - 1, 0, len(values) - 2)
+        part = np.clip((wanted - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
+        nearest = np.rint(part)
+        part = np.where(np.abs(part - nearest) < SNAP, nearest, part)
+        return Between(first % count, (first + 1) % count, part), covered
+
     def between(self, wanted: np.ndarray) -> Between:
-        """Where positions lie among those of the file."""
-        found, covered = located(self.values, wanted, self.turns)
+        """The Between of positions, with the numbers in the file."""
+        found, covered = self.located(wanted)
         if not covered.all():
             away, name = wanted[~covered].flat[0], "lon" if self.turns else "lat"
             raise InputError(
@@ -56,11 +74,18 @@ class Line(NamedTuple):
             )
         return Between(self.order[found.first], self.order[found.second], found.part)
 
-    def away(self, wanted: np.ndarray) -> np.ndarray:
-        """How far the nearest one in the file is from positions, degrees along the axis."""
-        one = located(self.values, wanted, self.turns)[0]
+    def has(self, wanted: np.ndarray) -> bool:
+        """Whether all positions are among the values."""
+        one = self.located(wanted)[0]
         nearest = self.values[np.where(one.part > 0.5, one.second, one.first)]
-        return np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2)
+        away = np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2)
+        return bool(away.max() < SNAP * np.diff(self.values).mean())
+
+    def around(self, wanted: np.ndarray, far: float) -> np.ndarray:
+        """Numbers [near, positions] among the values so far to both sides of some positions, and one more."""
+        count, ways = len(self.values), int(np.ceil(far / np.diff(self.values).min())) + 1
+        numbers = self.located(wanted)[0].first + np.arange(-ways, ways + 1)[: 2 * count + 1, None]
+        return numbers % count if self.turns else np.clip(numbers, 0, count - 1)
 
 
 class Places(NamedTuple):
@@ -97,9 +122,9 @@ class Places(NamedTuple):
         wanted = self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if own else (None, None)
         how = "of which the nearest is taken" if self.nearest else "between which values are interpolated"
         for line, positions in zip((self.y, self.x), reversed(wanted), strict=True):
-            step = np.diff(line.values).mean()
-            if not own or line.away(positions).max() >= SNAP * step:
-                found.append(f"{line.place.rpartition(' ')[2]} has steps of {step:.4g} degrees, {how}")
+            if not own or not line.has(positions):
+                name, step = line.place.rpartition(" ")[2], np.diff(line.values).mean()
+                found.append(f"{name} has steps of {step:.4g} degrees, {how}")
         return found
 
 
@@ -122,27 +147,6 @@ def line_of(dataset: CFDataset, coordinate, axis: str, place: str) -> Line:
         raise InputError(f"{place} has missing values, or does not run in one direction")
     order = np.argsort(values)
     return Line(values[order], order, axis == "x", place)
-
-
-def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Between, np.ndarray]:
-    """The Between of positions among values that rise, and whether these cover each: to half a step beyond both ends.
-
-    Where positions turn round a circle the last value is a neighbour of the first if they are no more than a step and
-    a half apart.
-    """
-    count, step = len(values), np.diff(values).max()
-    if turns:
-        wanted = values[0] + (wanted - values[0] + SNAP * step) % CIRCLE - SNAP * step
-        closed = values[0] + CIRCLE - values[-1] <= 1.5 * step
-        wanted = wanted if closed else np.where(wanted > values[-1] + 0.5 * step, wanted - CIRCLE, wanted)
-        if closed:
-            values = np.append(values, values[0] + CIRCLE)
-    covered = (wanted >= values[0] - (0.5 + SNAP) * step) & (wanted <= values[-1] + (0.5 + SNAP) * step)
-    first = np.clip(np.searchsorted(values, wanted, side="right") - 1, 0, len(values) - 2)
-    part = np.clip((wanted - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
-    nearest = np.rint(part)
-    part = np.where(np.abs(part - nearest) < SNAP, nearest, part)
-    return Between(first % count, (first + 1) % count, part), covered
 
 
 def places(dataset: CFDataset, y, x, field, grid, row, place: str) -> Places:
@@ -187,21 +191,16 @@ def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fi
     return found
 
 
-def reach_of(places: Places) -> float:
-    """How far the nearest value may be, degrees of arc."""
-    grid, steps = places.grid, [np.diff(line.values).max() for line in (places.y, places.x)]
-    return REACH * max(*steps, grid.dlon, grid.dlat)
-
-
 def nearest(read, places: Places, rows: np.ndarray, columns: np.ndarray, wanted: np.ndarray):
-    """The nearest values of the file that are there, for the points `wanted`, and how far they are, degrees of arc.
+    """The nearest values of the file that are there, for the points `wanted`, how far they are, and may be, degrees.
 
-    Two arrays [points]: NaN and infinity where there is no value within `reach_of`.
+    Two arrays [points]: NaN and infinity where there is no value near enough.
     """
-    shape, most = (len(rows), len(columns)), reach_of(places)
+    grid, shape = places.grid, (len(rows), len(columns))
+    most = REACH * max(*(np.diff(line.values).max() for line in (places.y, places.x)), grid.dlon, grid.dlat)
     x, y = (np.broadcast_to(each, shape)[wanted] for each in places.positions(rows, columns))
     narrow = max(np.cos(np.radians(np.abs(y).max())), 0.1)  # degrees of longitude are shorter there
-    near = around(places.y, y, most), around(places.x, x, most / narrow)
+    near = places.y.around(y, most), places.x.around(x, most / narrow)
     needed = [np.unique(line.order[numbers]) for line, numbers in zip((places.y, places.x), near, strict=True)]
     window, points_of = read(*needed), directions(x, y)
     best, values = np.full(len(x), np.inf), np.full(len(x), np.nan)
@@ -212,12 +211,4 @@ def nearest(read, places: Places, rows: np.ndarray, columns: np.ndarray, wanted:
             away = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
             closer = np.isfinite(window[j, i]) & (away < np.minimum(best, most * (1 + SNAP)))
             best, values = np.where(closer, away, best), np.where(closer, window[j, i], values)
-    return values, best
-
-
-def around(line: Line, wanted: np.ndarray, far: float) -> np.ndarray:
-    """Numbers [near, positions] among the values of a Line, so far to both sides of some positions, and one more."""
-    count, ways = len(line.values), int(np.ceil(far / np.diff(line.values).min())) + 1
-    at = located(line.values, wanted, line.turns)[0]
-    numbers = at.first + np.arange(-ways, ways + 1)[: 2 * count + 1, None]
-    return numbers % count if line.turns else np.clip(numbers, 0, count - 1)
+    return values, best, most

@@ -1,4 +1,4 @@
-"""A field is found in its file, checked, and read in part, as it lies on the grid."""
+"""A field is found in its file, or is a DataArray of xarray: checked, and read in part, as it lies on the grid."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import times
 from .axes import Axes, arrange
-from .dataset import numeric, open_file
-from .degrees import interpolated, nearest, reach_of
+from .dataset import CFDataset, cf_dataset, numeric, open_file, values_of
+from .degrees import interpolated, nearest
 from .errors import InputError, remark
 from .source import find, parse
+from .times import Times, choose
 from .units import FACTORS, SYNONYMS
 
 #: Gaps of at most so many rows or columns of a file are read rather than skipped, where it is finer than the grid.
@@ -62,8 +62,7 @@ class GridVariable(NamedTuple):
 
     def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """How far the values are that stand for missing ones at points `wanted` of the grid, and may be, degrees."""
-        along = self.axes.along
-        return nearest(partial(self.cells, over=READ_OVER), along, rows, columns, wanted)[1], reach_of(along)
+        return nearest(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, wanted)[1:]
 
     def cells(self, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
         """Values in rows and columns of the file; those that are at most `over` apart are read with those between."""
@@ -106,7 +105,7 @@ def opened(text: str, row, grid) -> Iterator[GridVariable]:
             raise InputError(f"{place} has no records")
         axes = arrange(dataset, found, row, grid, place)
         others = {name: size for name, size in found.sizes.items() if name not in (axes.y, axes.x)}
-        chosen = times.choose(dataset, others, source.record, place)
+        chosen = choose(dataset, others, source.record, place)
         yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid)
 
 
@@ -128,3 +127,37 @@ def factor_of(found, row, place: str, required: bool = True) -> float:
         return sign * FACTORS[row.units][units]
     raise InputError(f'{place} is in "{units}"; convert it to "{row.units}"' if units else
                      f'{place} has no units; it needs "{row.units}"')  # fmt: skip
+
+
+def field_in(array, row, grid, place: str) -> GridVariable:
+    """The GridVariable that a DataArray is, at the location and in the units of `row`.
+
+    Units are compared where it has any: arithmetic of xarray leaves them out.
+    """
+    dataset = dataset_of(array, place)
+    found = dataset.data[place]
+    if not numeric(found):
+        raise InputError(f"{place}: values of type {found.dtype} cannot be used; must be numbers")
+    axes = arrange(dataset, found, row, grid, place)
+    others = {name: 0 for name in found.dims if name not in (axes.y, axes.x)}
+    if several := [name for name in others if found.sizes[name] != 1]:
+        raise InputError(f"{place} has {' and '.join(several)} besides y and x; choose one, as .isel({several[0]}=0)")
+    factor = factor_of(found, row, place, required=False) if row.units else 1.0
+    return GridVariable(partial(values_of, found), others, axes, factor, grid)
+
+
+def times_of(array, place: str) -> tuple[str, Times] | None:
+    """Of a DataArray with several records in time their dimension and their Times; None of any other."""
+    dataset = dataset_of(array, place)
+    found = ((name, Times(dataset, name, size)) for name, size in dataset.data[place].sizes.items() if size > 1)
+    return next((pair for pair in found if pair[1].dated), None)
+
+
+def dataset_of(array, place: str) -> CFDataset:
+    """A DataArray under the name `place` and its coordinates, whose dates are numbers as in a file."""
+    from xarray.conventions import encode_cf_variable
+
+    texts = {name: str(name) for name in {*array.dims, *array.coords} if not isinstance(name, str)}
+    data = (array.rename(texts) if texts else array).to_dataset(name=place)
+    dates = {name: one.variable.drop_encoding() for name, one in data.coords.items() if one.dtype.kind in "MO"}
+    return cf_dataset(data.assign_coords({name: encode_cf_variable(one) for name, one in dates.items()}), place)

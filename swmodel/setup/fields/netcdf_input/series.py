@@ -13,8 +13,7 @@ import numpy as np
 from ....ocean.dates import SAME, alike, units_of
 from .dataset import CFDataset, open_file
 from .errors import InputError, remark
-from .labelled import field_in, times_of
-from .read import opened
+from .read import field_in, opened, times_of
 from .source import Source, find, parse
 from .times import Times
 
