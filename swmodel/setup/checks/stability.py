@@ -38,22 +38,16 @@ TICK = 1e-6
 TOLERANCE = 1e-6
 
 
-def polynomial(z, time) -> list:
-    """Coefficients, highest power first, of the polynomial whose roots amplify solutions in one step; z = lambda dt."""
-    e, a = time.ab2_epsilon, time.robert_asselin
-    return {
+def amplification(z, time) -> np.ndarray:
+    """Largest modulus of the roots of the polynomial that amplify solutions in one step, for an array of z."""
+    z, e, a = np.asarray(z, dtype=complex), time.ab2_epsilon, time.robert_asselin
+    _, *coefficients = {  # highest power first
         "ab2": [1, -1 - (1.5 + e) * z, (0.5 + e) * z],
         "ab3": [1, -1 - 23 / 12 * z, 16 / 12 * z, -5 / 12 * z],
         "rk3": [1, -(1 + z + z**2 / 2 + z**3 / 6)],
         "rk4": [1, -(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24)],
         "leapfrog": [1, -2 * (a + z), 2 * a * (1 + z) - 1],
     }[time.stepper]
-
-
-def amplification(z, time) -> np.ndarray:
-    """Largest modulus of the roots of the amplification polynomial, for an array of z."""
-    z = np.asarray(z, dtype=complex)
-    coefficients = polynomial(z, time)[1:]
     companion = np.zeros((*z.shape, len(coefficients), len(coefficients)), dtype=complex)
     for k, coefficient in enumerate(coefficients):
         companion[..., 0, k] = -coefficient

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...ocean.coordinates import points
+from ...ocean.dates import units_of
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of, location_of
@@ -98,7 +99,6 @@ class Formula(FieldSource):
         return evaluated(self.function, at, self.what, t, place_in(self.config, self.name))
 
     def at(self, step: int) -> tuple[int, Span]:
-        """See FieldSource."""
         apart = self.config.forcing.every / step_of(self.config)
         near = math.floor(step / apart) + np.arange(-1, 3)  # a quotient may be rounded to the next number
         places = whole(near * apart)
@@ -106,7 +106,6 @@ class Formula(FieldSource):
         return int(near[at]), Span(*places[at : at + 2])
 
     def date(self, record: int) -> str:
-        """See FieldSource."""
         return f"t = {record * self.config.forcing.every:g} s"
 
 
@@ -139,7 +138,6 @@ class File(FieldSource):
 
     @property
     def what(self):
-        """See FieldSource."""
         return f"input.{self.name}: {self.text}"
 
     def opened(self, record: int = 0, location: str = ""):
@@ -147,7 +145,6 @@ class File(FieldSource):
         return opened(self.text, self.row(location), self.config.grid)
 
     def check(self) -> None:
-        """See `opened`."""
         with self.opened():
             pass
 
@@ -188,21 +185,22 @@ class InTime(File):
         return self.records.fields[record](self.row(location), self.config.grid)
 
     def at(self, step: int) -> tuple[int, Span]:
-        """See FieldSource."""
         places, dates = whole(self.records.seconds / step_of(self.config)), self.records.dates
         number = int(np.searchsorted(places, step, side="right")) - 1
         if number == len(places) - 1 and step - places[-1] < 1 and number:
             number -= 1
         if not 0 <= number < len(places) - 1:
-            needed = series.date_after(self.config.time, step * step_of(self.config))
+            import cftime
+
+            time = self.config.time
+            needed = cftime.num2date(step * step_of(self.config), units_of(time), time.calendar)
             raise InputError(
                 f"{self.what}: its records begin at {dates[0]} and end at {dates[-1]}, and the run needs them at "
-                f"{needed}; give more of them, another time.start or a shorter run"
+                f"{needed:%Y-%m-%dT%H:%M:%S}; give more of them, another time.start or a shorter run"
             )
         return number, Span(*places[number : number + 2])
 
     def date(self, record: int) -> str:
-        """See FieldSource."""
         return self.records.dates[record]
 
 

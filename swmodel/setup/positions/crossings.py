@@ -12,8 +12,7 @@ from ...ocean.coordinates import along_axes, axes, metrics, places, turned
 from ...ocean.state import State
 from .. import fields
 from ..setup import Setup
-from .gauges import Points
-from .places import inside, twice
+from .gauges import Points, inside, twice
 
 
 class Faces(NamedTuple):

@@ -40,8 +40,11 @@ def constants_in(path: str) -> dict[str, tuple[str, ...]]:
     names, left_out = [name for name in NAMES if name in known], [name for name in known if name not in NAMES]
     found: dict[str, tuple[str, ...]] = {}
     for array, field in FIELDS.items():
-        pairs = [pair_of(field, name, known.index(name), bool(older)) for name in names]
-        entries = [f"{path}:{pair}" if there.issuperset(pair.partition("@")[0].split(",")) else "" for pair in pairs]
+        entries = []
+        for name in names:
+            start, end = (f"{field}_{name}", "") if older else (field, f"@{known.index(name)}")
+            pair = f"{start}_amplitude", f"{start}_phase"
+            entries.append(f"{path}:{','.join(pair)}{end}" if there.issuperset(pair) else "")
         found |= {array: tuple(entries)} if any(entries) else {}
     if LEVEL not in found:
         raise InputError(
@@ -51,9 +54,3 @@ def constants_in(path: str) -> dict[str, tuple[str, ...]]:
     if left_out:
         remark(f"open_sides.tide: {', '.join(left_out)} of {path} do not come in; these may: {', '.join(NAMES)}")
     return {"constituents": tuple(names)} | found
-
-
-def pair_of(field: str, name: str, number: int, older: bool) -> str:
-    """Amplitude and phase of a constituent, as `[input]` names them behind the file."""
-    first, last = (f"{field}_{name}", "") if older else (field, f"@{number}")
-    return f"{first}_amplitude,{first}_phase{last}"

@@ -14,7 +14,7 @@ from .dataset import CFDataset, cf_dataset, numeric, open_file, values_of
 from .degrees import interpolated, nearest
 from .errors import InputError, remark
 from .source import find, parse
-from .times import Times, choose
+from .times import Times, choose, times_in
 from .units import FACTORS, SYNONYMS
 
 #: Gaps of at most so many rows or columns of a file are read rather than skipped, where it is finer than the grid.
@@ -149,8 +149,8 @@ def field_in(array, row, grid, place: str) -> GridVariable:
 def times_of(array, place: str) -> tuple[str, Times] | None:
     """Of a DataArray with several records in time their dimension and their Times; None of any other."""
     dataset = dataset_of(array, place)
-    found = ((name, Times(dataset, name, size)) for name, size in dataset.data[place].sizes.items() if size > 1)
-    return next((pair for pair in found if pair[1].dated), None)
+    found = times_in(dataset, dataset.data[place])
+    return found if found and found[1].count > 1 else None
 
 
 def dataset_of(array, place: str) -> CFDataset:

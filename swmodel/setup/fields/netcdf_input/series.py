@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ocean.dates import SAME, alike, units_of
-from .dataset import CFDataset, open_file
+from .dataset import open_file
 from .errors import InputError, remark
 from .read import field_in, opened, times_of
 from .source import Source, find, parse
-from .times import Times
+from .times import Times, times_in
 
 #: A step between two records longer than this many usual ones is reported: a file may be missing.
 LONG = 1.5
@@ -63,16 +63,10 @@ def has_times(source: Source, row, stamps) -> bool:
     """Whether the variable of a file has several records with times; False also where it cannot be read."""
     try:
         with open_file(source.path) as dataset:
-            times = times_in(dataset, find(dataset, source, row).variable)
-            return times is not None and times.count > 1
+            found = times_in(dataset, find(dataset, source, row).variable)
+            return found is not None and found[1].count > 1
     except InputError:
         return False
-
-
-def times_in(dataset: CFDataset, found) -> Times | None:
-    """The times of the records of a variable of a file; None without."""
-    every = (Times(dataset, name, size) for name, size in found.sizes.items())
-    return next((times for times in every if times.dated), None)
 
 
 @lru_cache(maxsize=64)
@@ -85,12 +79,12 @@ def records_of(text: str, row, grid, time, stamps) -> Records:
     for path, _ in stamps:
         with open_file(path, f"{place}: ") as dataset:
             found = find(dataset, source._replace(path=path), row).variable
-            times = times_in(dataset, found)
-            where = f"{place}: {found.name} in {path}"
-            if times is None:
+            where, dated = f"{place}: {found.name} in {path}", times_in(dataset, found)
+            if dated is None:
                 raise InputError(
                     f'{where} has no times; a coordinate along its records needs units as "hours since ..."'
                 )
+            _, times = dated
             seconds, dates = moments(times, time, where)
             name = f"{path}:{source.name or found.name}"  # which may say that its sign is changed
             fields = [partial(opened, f"{name}@{number}") for number in range(times.count)]
@@ -127,10 +121,3 @@ def moments(times: Times, time, place: str) -> tuple[np.ndarray, tuple[str, ...]
         raise InputError(f"{place}: its times have missing values")
     seconds = np.asarray(cftime.date2num(times.dates(times.values), units_of(time), times.calendar), np.float64)
     return seconds, tuple(map(times.text, range(times.count)))
-
-
-def date_after(time, seconds: float) -> str:
-    """The date so long after the start of a run, in words; `time` is the section."""
-    import cftime
-
-    return cftime.num2date(seconds, units_of(time), time.calendar).strftime("%Y-%m-%dT%H:%M:%S")

@@ -98,3 +98,9 @@ class Times:
         except (ValueError, OverflowError):  # no such date
             return None
         return number if abs((self.dates(self.values[number]) - date).total_seconds()) <= NEAR else None
+
+
+def times_in(dataset: CFDataset, found) -> tuple[str, Times] | None:
+    """The dimension of a variable whose records have times, and these; None without."""
+    every = ((name, Times(dataset, name, size)) for name, size in found.sizes.items())
+    return next((pair for pair in every if pair[1].dated), None)
