@@ -78,6 +78,7 @@ class Constant(FieldSource):
     """A number, as nothing else gives the field."""
 
     value: float
+    what = "a number of the configuration"
 
     def read(self, rows, columns, record=0, location="", fill=None):
         return np.full((1, 1), self.value)

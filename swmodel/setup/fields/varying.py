@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,20 +32,13 @@ def record_where_there(config, name: str, number: int, rows, columns, of=None) -
     return fill_land(config, name, np.broadcast_to(values, (len(rows), len(columns))), rows, columns)
 
 
-class Window(NamedTuple):
-    """Numbers of neighbouring rows and columns, which go on round the rings."""
+#: Numbers of neighbouring rows and columns, which go on round the rings.
+Window = tuple[range, range]
 
-    rows: range
-    columns: range
 
-    def holds(self, other: Window) -> bool:
-        """Whether all rows and columns of another one are among its own."""
-        return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(self, other, strict=True))
-
-    def part(self, values: np.ndarray, other: Window) -> np.ndarray:
-        """The part of values in this Window that lies in another one, which it holds."""
-        y, x = (its.start - mine.start for mine, its in zip(self, other, strict=True))
-        return values[y : y + len(other.rows), x : x + len(other.columns)]
+def holds(wide: Window, window: Window) -> bool:
+    """Whether all rows and columns of a Window are among those of another one."""
+    return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(wide, window, strict=True))
 
 
 class Records:
@@ -86,12 +78,13 @@ class Records:
 
     def values(self, name: str, number: int, rows, columns) -> np.ndarray:
         """Values of a record, which is not read anew if it is kept; see `params`."""
-        window = Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
+        window = tuple(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns))
         every, kept = self._kept[name], self._kept[name].get(number, {})
         known = [*kept, *(each for of_record in every.values() for each in of_record)]
-        wide = next((wider for wider in known if wider.holds(window)), window)
+        wide = next((each for each in known if holds(each, window)), window)
         if wide not in kept:
             values = record(self.config, name, number, *wide, self.series[name]).astype(self.dtype)
-            kept = {each: there for each, there in kept.items() if not wide.holds(each)} | {wide: values}
+            kept = {each: there for each, there in kept.items() if not holds(wide, each)} | {wide: values}
             every[number] = kept
-        return wide.part(kept[wide], window)
+        y, x = (slice(its.start - mine.start, its.stop - mine.start) for mine, its in zip(wide, window, strict=True))
+        return kept[wide][y, x]

@@ -16,7 +16,7 @@ from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import amplification, dt_from_cfl, largest_dt, limit, rates, stable_dt
+from swmodel.setup.checks.stability import dt_from_cfl, largest_dt, limit, rates, stable_dt
 from swmodel.setup.setup import setup_of
 
 STEPPERS = {
@@ -68,10 +68,8 @@ def test_solutions_grow_just_above_the_limit_and_not_just_below_it(name):
         ("ab3", -1, 6 / 11),
         ("ab3", 1j, 0.7236),
         ("rk3", 1j, np.sqrt(3)),
-        ("rk3", -1, 2.5127),
         ("rk4", 1j, np.sqrt(8)),
         ("rk4", -1, 2.7853),
-        ("leapfrog", 1j, 1.0),
         ("leapfrog", -1, 0.0),
         ("leapfrog, filtered", -1, 2 * 0.1 / 1.1),
         ("ab2", -1, 1 / 1.1),
@@ -80,19 +78,6 @@ def test_solutions_grow_just_above_the_limit_and_not_just_below_it(name):
 def test_limits_known_from_textbooks(name, direction, exact):
     # The growth that counts as none moves tangential limits (rk3, rk4) by 1e-4 at most.
     assert limit(direction, STEPPERS[name]) == pytest.approx(exact, abs=1e-4)
-
-
-def test_amplification_is_the_exponential_to_the_order_of_the_stepper():
-    z = 0.02 * np.exp(1j * np.linspace(0, 2 * np.pi, 9))
-    for name, order in {"ab2": 1, "ab3": 3, "rk3": 3, "rk4": 4}.items():
-        error = [np.abs(amplification(s * z, STEPPERS[name]) - np.abs(np.exp(s * z))).max() for s in (1, 0.5)]
-        assert np.log2(error[0] / error[1]) == pytest.approx(order + 1, abs=0.15)
-
-
-def test_ab2_without_epsilon_amplifies_all_waves():
-    omega = np.array([0.05, 0.1, 0.2])
-    excess = amplification(1j * omega, Time(ab2_epsilon=0.0)) - 1
-    np.testing.assert_allclose(excess, omega**4 / 4, rtol=0.1)
 
 
 def rates_of(overrides, case="jet"):
@@ -130,22 +115,20 @@ def test_advection_and_quadratic_drag_count_where_they_are():
     assert rate.drag == pytest.approx((2e-3 * u / h).max())
 
 
-def test_the_largest_time_step_is_the_limit_over_the_rate():
-    config, extremes = rates_of({**QUIET, "physics.viscosity": 0.0})
-    dt, process = largest_dt(config, extremes)
-    assert dt * rates(config, extremes).waves == pytest.approx(limit(1j, config.time))
-    assert process == "gravity waves and advection"
-
-
 @pytest.mark.parametrize(
     ("overrides", "process"),
     [
         ({"physics.viscosity": 2e6}, "friction, drag and sponge"),
         ({"physics.f0": 0.1, "time.stepper": "ab3"}, "the Coriolis force"),
+        ({"physics.viscosity": 0.0}, "gravity waves and advection"),
     ],
 )
 def test_the_process_that_limits_the_time_step_is_named(overrides, process):
-    assert largest_dt(*rates_of({**QUIET, **overrides}))[1] == process
+    config, extremes = rates_of({**QUIET, **overrides})
+    dt, found = largest_dt(config, extremes)
+    assert found == process
+    if process.startswith("gravity"):
+        assert dt * rates(config, extremes).waves == pytest.approx(limit(1j, config.time))
 
 
 def test_time_step_from_the_cfl_number_stays_within_half_the_limit_of_friction():

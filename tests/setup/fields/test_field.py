@@ -103,15 +103,10 @@ def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_the
     ("name", "value", "words"),
     [
         ("eta", VALUES.T, "fields: eta has shape (9, 6), the grid needs (6, 9) (ny, nx); its axes are swapped"),
-        ("eta", np.zeros(9), "fields: eta has shape (9,)"),
         ("eta", labelled(VALUES[:, 1:], x=X[1:]), "fields: eta has shape (6, 8)"),
         ("etta", 0.0, 'fields: no field etta; did you mean "eta"?'),
         ("eta", "bump.nc", "fields: eta: 'bump.nc' cannot be used"),
-        (
-            "eta",
-            None,
-            "fields: eta: None cannot be used; needs a function of the points, a number, an array or a DataA",
-        ),
+        ("eta", None, "fields: eta: None cannot be used; needs a function of the points, a number, an array or a"),
         ("eta", [1.0, [2.0]], "fields: eta: [1.0, [2.0]] cannot be used"),
         ("eta", xr.Dataset({"eta": labelled()}), "fields: eta: <xarray.Dataset>"),
         ("eta", swmodel.local(labelled()), "fields: eta: local takes an array"),
@@ -125,7 +120,6 @@ def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_the
         ("eta", lambda at: at.z, ": fields: eta: AttributeError: 'Points' object has no attribute 'z', in: "),
         ("eta", lambda at: np.zeros((3, 3)), ": fields: eta: returns an array of shape (3, 3) for "),
         ("eta", lambda at: at.x - at.x.mean(), "fields: eta: is 0 at row 0, column 0 alone, and -"),
-        ("viscosity", -1.0, "harmonic viscosity (viscosity): must be at least 0 m2 s-1 on water"),
     ],
 )
 def test_what_is_wrong_with_a_field_is_said_before_the_first_step(name, value, words):
@@ -234,9 +228,7 @@ def test_a_function_of_points_and_time_is_that_of_a_case():
     [
         ({"wind_x": in_time()}, {"time.start": ""}, 'at which the run starts, as time.start = "2020-02-28T00:00:00"'),
         ({"wind_x": in_time(calendar="noleap")}, {}, 'fields: wind_x has the calendar "noleap", the run prolep'),
-        ({"wind_x": in_time(hours=HOURS[::-1])}, {}, "fields: wind_x: times must rise, but 2020-02-28T06"),
         ({"wind_x": in_time("2020-02-29")}, {}, "fields: wind_x: its records begin at 2020-02-29T00:00:00 and "),
-        ({"wind_x": in_time(units="dyn cm-2")}, {}, 'fields: wind_x is in "dyn cm-2"; convert it to "Pa"'),
         ({"depth": in_time()}, {}, "fields: depth has time besides y and x; choose one, as .isel(time=0)"),
         ({"depth": lambda at, t: 100.0}, {}, "fields: depth: does not vary in time; must be a function of (at)"),
         ({"wind_x": lambda at, t: at.z}, {}, "at t = 0 s"),

@@ -10,9 +10,8 @@ import pytest
 import swmodel
 from swmodel import load
 from swmodel.model.validate import check_config
-from swmodel.ocean.coordinates import points
-from swmodel.setup.fields import evaluate, field_of, varies
-from swmodel.setup.fields.varying import Records, record
+from swmodel.setup.fields import field_of, varies
+from swmodel.setup.fields.varying import Records
 
 NY, NX = 4, 5
 VALUES = 0.01 * np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
@@ -158,34 +157,6 @@ def test_beyond_the_last_record_no_step_is_taken(file):
     model.advance(216)
     with pytest.raises(ValueError, match="end at 2020-02-28T18:00:00"):
         model.advance(2)
-
-
-def test_winds_are_turned_onto_the_axes_of_a_grid_with_a_pole_of_its_own():
-    """As those are that do not vary."""
-    options = {"grid.kind": "latlon", "grid.west": 0.0, "grid.east": 40.0, "grid.south": -10.0, "grid.north": 30.0}
-    options |= {"grid.pole": (-40.0, 70.0), "grid.nx": 5, "grid.ny": 4, "grid.periodic_x": False}
-
-    class Steady(swmodel.Case):
-        def wind_x(self, config, at):
-            return np.cos(np.radians(at.lat)) + 0 * at.lon
-
-        def wind_y(self, config, at):
-            return np.sin(np.radians(at.lon)) + 0 * at.lat
-
-    class Varying(Steady):
-        def wind_x(self, config, at, t):
-            return super().wind_x(config, at)
-
-        def wind_y(self, config, at, t):
-            return super().wind_y(config, at)
-
-    steady, varying = (load(case, options, {}) for case in (Steady, Varying))
-    rows, columns = np.arange(4), np.arange(5)
-    for name in ("wind_x", "wind_y"):
-        expected = evaluate(steady, name, rows, columns)
-        np.testing.assert_array_equal(record(varying, name, 0, rows, columns), expected)
-        unturned = getattr(steady.case, name)(steady, points(steady.grid, "centre", rows, columns))
-        assert np.abs(expected - unturned).max() > 0.03
 
 
 def test_the_example_of_the_page_on_input_files_runs(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.elements import index_of
 from swmodel.ocean.table import GIVEN, VARIABLES
 from swmodel.setup import fields
-from swmodel.setup.fields.netcdf_input import InputError, read, read_field
+from swmodel.setup.fields.netcdf_input import InputError, read_field
 
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
@@ -107,13 +107,6 @@ def test_rows_and_columns_in_any_order_round_the_ring(ocean, rows, columns):
     rows, columns = np.array(rows) % NY, np.array(columns) % NX
     found = values_of(ocean(z=(VALUES, DEPTH)), "depth", rows, columns)
     np.testing.assert_array_equal(found, VALUES[np.ix_(rows, columns)])
-
-
-def test_a_block_that_reaches_round_the_ring_reads_no_more_than_itself(ocean, monkeypatch):
-    path, sizes, original = ocean(z=(VALUES, DEPTH)), [], read.read_window
-    monkeypatch.setattr(read, "read_window", lambda *given: sizes.append(original(*given).size) or original(*given))
-    values_of(path, "depth", [4, 0, 1], [6, 0])
-    assert sum(sizes) == 3 * 2
 
 
 @pytest.mark.parametrize(

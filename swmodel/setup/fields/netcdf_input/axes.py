@@ -16,9 +16,6 @@ from .units import LENGTHS, SYNONYMS
 #: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
 NEAR = 0.1
 
-#: What is taken for granted without a coordinate.
-FIRST = {"y": "its first row is taken for the southern one", "x": "its first column is taken for the western one"}
-
 #: Words for an axis that is turned, its lines of cells, and the sides at its ends.
 WORDS = {"y": ("downward", "rows", "south", "north"), "x": ("leftward", "columns", "west", "east")}
 
@@ -72,10 +69,10 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
     if shape != wanted:
         swapped = "; its axes are swapped" if shape == wanted[::-1] else ""
         raise InputError(f"{place} has shape {found.shape}, the grid needs {wanted} (ny, nx){swapped}")
-    turned, words, unknown = [], [], {}
+    turned, words, unknown = [], [], []
     for axis, name, along, offset in zip("yx", (y, x), reversed(axes(grid)), OFFSETS[row.location], strict=True):
         if not coordinates[name]:
-            unknown[name] = FIRST[axis]
+            unknown.append(name)
             turned.append(False)
         elif on_sphere(grid):
             raise InputError(
@@ -90,7 +87,9 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
     if words:
         remark(f"{place}: {'; '.join(words)}")
     if unknown:
-        remark(f"{dataset.place} has no coordinates along {', '.join(unknown)}: {' and '.join(unknown.values())}")
+        names = ", ".join(unknown)
+        taken = "its first row and column are taken for the southern and the western one"
+        remark(f"{dataset.place} has no coordinates along {names}: {taken}")
     return Axes(y, x, exchanged, tuple(turned))
 
 

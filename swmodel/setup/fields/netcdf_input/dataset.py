@@ -62,33 +62,30 @@ class CFDataset(NamedTuple):
     axes: dict[Any, Any]
 
     def along(self, dimension: str) -> list[DataArray]:
-        """The coordinates along a dimension, all of a kind, best first: the variable of its name, and those known.
-
-        A known kind comes before an unknown one, m before cells, and these before degrees.
-        """
-        names = [name for name in self.over({dimension}, {dimension}) if name == dimension or name in self.kinds]
-        found = self.best_first(names, dimension)
+        """The coordinates along a dimension, all of a kind, best first: the variable of its name, and those known."""
+        every = self.best_first({dimension}, {dimension}, dimension)
+        found = [one for one in every if one.name == dimension or self.kind(one)]
         return [one for one in found if self.kind(one) == self.kind(found[0])]
 
     def across(self, field: DataArray, dimensions, axis: str) -> list[DataArray]:
         """The coordinates of y or x that vary along two dimensions of a field, best first: latitude(y, x)."""
-        names = self.over({*dimensions}, {*field.dims})
-        return self.best_first((n for n in names if n != field.name and self.kinds.get(n) == axis), "")
+        every = self.best_first({*dimensions}, {*field.dims})
+        return [one for one in every if one.name != field.name and self.kind(one) == axis]
 
-    def over(self, least: set, most: set) -> list[str]:
-        """Names of the variables with numbers that have all dimensions of `least`, and none besides `most`."""
-        return [name for name, one in self.data.variables.items() if least <= {*one.dims} <= most and numeric(one)]
+    def best_first(self, least: set, most: set, name: str = "") -> list[DataArray]:
+        """The variables with numbers that have all dimensions of `least`, and none besides `most`, best first.
+
+        A known kind comes before an unknown one, m before cells, these before degrees, and the variable `name` first.
+        """
+        every = self.data.variables.items()
+        return sorted(
+            (self.data[key] for key, one in every if least <= {*one.dims} <= most and numeric(one)),
+            key=lambda v: (not self.kind(v), v.attrs.get("units") not in LENGTHS, in_degrees(v), v.name != name),
+        )
 
     def kind(self, coordinate: DataArray) -> str:
         """x, y, z or t; empty if that is not known."""
         return self.kinds.get(coordinate.name, "")
-
-    def best_first(self, names, dimension: str) -> list[DataArray]:
-        """The coordinates of these names in the order in which they are taken; see `along`."""
-        return sorted(
-            (self.data[name] for name in names),
-            key=lambda v: (not self.kind(v), v.attrs.get("units") not in LENGTHS, in_degrees(v), v.name != dimension),
-        )
 
     def values_along(self, coordinate: DataArray, dimension: str) -> np.ndarray:
         """Values along a dimension, float64, NaN where missing; along the middle of any other dimension.

@@ -37,9 +37,11 @@ class Records(NamedTuple):
     fields: tuple[Callable, ...]
 
 
-def checked(records: Records) -> Records:
-    """The Records, whose times have to rise; a gap is said in a line."""
-    what, steps, dates = records.what, np.diff(records.seconds), records.dates
+def in_order(what: str, parts: list[tuple]) -> Records:
+    """The Records of parts (seconds, dates, fields), whose times have to rise; a gap is said in a line."""
+    seconds, dates, fields = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
+    records = Records(what, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
+    steps, dates = np.diff(records.seconds), records.dates
     for at in np.flatnonzero(steps <= 0)[:1]:
         raise InputError(f"{what}: times must rise, but {dates[at + 1]} is there behind {dates[at]}")
     for at in np.flatnonzero(steps > LONG * np.median(steps))[:1] if steps.size else ():
@@ -63,8 +65,9 @@ def has_times(source: Source, row, stamps) -> bool:
     """Whether the variable of a file has several records with times; False also where it cannot be read."""
     try:
         with open_file(source.path) as dataset:
-            found = times_in(dataset, find(dataset, source, row).variable)
-            return found is not None and found[1].count > 1
+            found, _ = find(dataset, source, row)
+            dated = times_in(dataset, found)
+            return dated is not None and dated[1].count > 1
     except InputError:
         return False
 
@@ -78,21 +81,19 @@ def records_of(text: str, row, grid, time, stamps) -> Records:
     parts = []
     for path, _ in stamps:
         with open_file(path, f"{place}: ") as dataset:
-            found = find(dataset, source._replace(path=path), row).variable
+            found, _ = find(dataset, source._replace(path=path), row)
             where, dated = f"{place}: {found.name} in {path}", times_in(dataset, found)
             if dated is None:
                 raise InputError(
                     f'{where} has no times; a coordinate along its records needs units as "hours since ..."'
                 )
             _, times = dated
-            seconds, dates = moments(times, time, where)
             name = f"{path}:{source.name or found.name}"  # which may say that its sign is changed
             fields = [partial(opened, f"{name}@{number}") for number in range(times.count)]
+            parts.append((*moments(times, time, where), fields))
             with fields[0](row, grid):
-                parts.append((seconds, dates, fields))
-    parts.sort(key=lambda part: part[0][0])
-    seconds, dates, fields = zip(*parts, strict=True)
-    return checked(Records(f"{place}: {source.path}", np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),)))
+                pass
+    return in_order(f"{place}: {source.path}", parts)
 
 
 def records_in(array, time, place: str) -> Records:
@@ -102,8 +103,8 @@ def records_in(array, time, place: str) -> Records:
     def record(number: int, row, grid):
         return nullcontext(field_in(array.isel({dimension: number}), row, grid, place))
 
-    fields = tuple(partial(record, number) for number in range(times.count))
-    return checked(Records(place, *moments(times, time, place), fields))
+    fields = [partial(record, number) for number in range(times.count)]
+    return in_order(place, [(*moments(times, time, place), fields)])
 
 
 def moments(times: Times, time, place: str) -> tuple[np.ndarray, tuple[str, ...]]:

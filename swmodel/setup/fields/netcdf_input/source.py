@@ -65,15 +65,11 @@ def parse(text: str) -> Source:
     return Source(text, "", None)
 
 
-class Found(NamedTuple):
-    """A variable of a file, and a function of an index to its values there, or to those made of them."""
+def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[Any], np.ndarray]]:
+    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
 
-    variable: DataArray
-    values: Callable[[Any], np.ndarray]
-
-
-def find(dataset: CFDataset, source: Source, row) -> Found:
-    """The variable that is named, or the only one with the standard name of the field, else of its name without one."""
+    And a function of an index to its values there, or to those that are made of two variables.
+    """
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
     if wanted := source.name or ("" if row.standard_name else row.name):
@@ -91,8 +87,8 @@ def find(dataset: CFDataset, source: Source, row) -> Found:
                 f"{row.name} is the {row.long_name}"
             )
         if len(both) == 2 or index_of(row.name):
-            return Found(both[0], part_of_tide(both, signs, f"{place}: {wanted}", row))
-        return Found(both[0], lambda index: signs[0] * values_of(both[0], index))
+            return both[0], part_of_tide(both, signs, f"{place}: {wanted}", row)
+        return both[0], lambda index: signs[0] * values_of(both[0], index)
     others = (each.get(row.standard_name) for each in (EASTWARD, OTHERS))
     standard_names = dict.fromkeys((row.standard_name, *filter(None, others)))
     matches = [name for name, one in variables.items() if one.attrs.get("standard_name") in standard_names]
@@ -100,7 +96,7 @@ def find(dataset: CFDataset, source: Source, row) -> Found:
     if not matches and plain is not None and plain.ndim > 1 and not plain.attrs.get("standard_name"):
         matches = [row.name]
     if len(matches) == 1:
-        return Found(dataset.data[matches[0]], partial(values_of, dataset.data[matches[0]]))
+        return dataset.data[matches[0]], partial(values_of, dataset.data[matches[0]])
     what = "several variables" if matches else "no variable"
     raise InputError(
         f'{place} has {what} with standard_name "{" or ".join(standard_names)}" '

@@ -102,5 +102,6 @@ class Times:
 
 def times_in(dataset: CFDataset, found) -> tuple[str, Times] | None:
     """The dimension of a variable whose records have times, and these; None without."""
-    every = ((name, Times(dataset, name, size)) for name, size in found.sizes.items())
+    several_first = sorted(found.sizes.items(), key=lambda item: item[1] == 1)
+    every = ((name, Times(dataset, name, size)) for name, size in several_first)
     return next((pair for pair in every if pair[1].dated), None)
