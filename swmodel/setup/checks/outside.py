@@ -12,7 +12,7 @@ from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
 from ...ocean.terms.outside import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names, parts_of, uses_air_pressure
 from .. import fields
-from ..fields import field_of, varies, varying
+from ..fields import field_of, varies
 
 #: Air pressure on the Earth is no further from the standard one, Pa: one that is has other units, or another zero.
 MOST_OFF = 2e4
@@ -41,8 +41,8 @@ class Side(NamedTuple):
         Of records in time those of the first one.
         """
         if varies(config, name):
-            number, _ = field_of(config, name).at(0)
-            return self.as_rows(varying.record_where_there(config, name, number, self.rows, self.columns))
+            field = field_of(config, name)
+            return self.as_rows(fields.filled(config, name, self.rows, self.columns, field.at(0)[0], field))
         return self.as_rows(fields.evaluate(config, name, self.rows, self.columns))
 
     def as_rows(self, values) -> np.ndarray:

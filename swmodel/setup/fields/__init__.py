@@ -11,11 +11,11 @@ import numpy as np
 
 from ...ocean.coordinates import on_sphere
 from ...ocean.table import location_of
+from ...ocean.terms.outside import file_of as file_of
+from ...ocean.terms.outside import has_source as has_source
+from ...ocean.terms.outside import in_case as in_case
 from .kinds import Constant, File, field_of, varies
 from .kinds import constant as constant
-from .kinds import file_of as file_of
-from .kinds import has_source as has_source
-from .kinds import in_case as in_case
 from .netcdf_input import InputError
 from .vectors import VECTORS as VECTORS
 from .vectors import along_axes
@@ -56,12 +56,24 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     field = field_of(config, name)
     if name == "mask":
         return mask(config, field, rows, columns)
-    values = unfilled(config, name, rows, columns, field=field)
+    return check_pressure(name, filled(config, name, rows, columns, 0, field), field)
+
+
+def filled(config, name: str, rows, columns, record: int, field) -> np.ndarray:
+    """See `evaluate`, of a record of a field, whose source is known; NaN where values are missing on water."""
+    values = unfilled(config, name, rows, columns, record, field)
     if (lacking := lacking_in_file(config, name, field, values, rows, columns)) is not None:
-        values = unfilled(config, name, rows, columns, field=field, fill=lacking)
-    values = fill_land(config, name, values, rows, columns)
-    if name == "air_pressure":
-        check_pressure(values, field.what)
+        values = unfilled(config, name, rows, columns, record, field, lacking)
+    return fill_land(config, name, values, rows, columns)
+
+
+def check_pressure(name: str, values: np.ndarray, field) -> np.ndarray:
+    """The values. InputError: air pressure in Pa has the values, all over, that the atmosphere has in hPa."""
+    if name == "air_pressure" and values.size and HECTOPASCALS[0] <= values.min() <= values.max() <= HECTOPASCALS[1]:
+        raise InputError(
+            f"{field.what}: is {values.min():g} to {values.max():g} Pa, as pressures in hPa are: give it those units, "
+            "or multiply it by 100"
+        )
     return values
 
 
@@ -91,15 +103,6 @@ def mask(config, field, rows, columns) -> np.ndarray:
     return values
 
 
-def check_pressure(values: np.ndarray, what: str) -> None:
-    """Raise InputError where a pressure in Pa has the values, all over, that the atmosphere has in hPa."""
-    if values.size and values.min() >= HECTOPASCALS[0] and values.max() <= HECTOPASCALS[1]:
-        raise InputError(
-            f"{what}: is {values.min():g} to {values.max():g} Pa, as pressures in hPa are: give it those units, or "
-            "multiply it by 100"
-        )
-
-
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
     """The values with NaN replaced on land and on faces closed by it, and so depths there that are not positive."""
     missing = ~(values > 0) if name == "depth" else np.isnan(values)
@@ -117,8 +120,8 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
 
 def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarray | None:
     """Where outside water has to be known and a file on a sphere has no value, [rows, columns]; None: nowhere."""
-    from_file = name.startswith("outside_") and isinstance(field, File) and on_sphere(config.grid)
-    if not from_file or np.isfinite(values).all():
+    from_file = isinstance(field, File) and not field.in_time
+    if not name.startswith("outside_") or not from_file or not on_sphere(config.grid) or np.isfinite(values).all():
         return None
     lacking = np.isnan(values) & (around_open_faces(config, location_of(name), rows, columns) > 0)
     return lacking if lacking.any() else None

@@ -279,8 +279,3 @@ def constant(config, name: str) -> float:
 def varies(config, name: str) -> bool:
     """Whether a coefficient is given by records in time."""
     return name in VARIABLES and VARIABLES[name].varies and field_of(config, name).in_time
-
-
-def has_source(config, name: str) -> bool:
-    """Whether a field of this name is more than a constant."""
-    return not isinstance(field_of(config, name), Constant)

@@ -8,28 +8,19 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...ocean.records import names_of, numbers_of
-from . import check_pressure, fill_land, unfilled
+from . import check_pressure, filled
 from .kinds import InputError, field_of
 
 
 def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
     """Values of a coefficient's record in rows and columns, wrapped round the rings, float64; zero on missing land."""
-    of = of or field_of(config, name)
-    values = record_where_there(config, name, number, rows, columns, of)
+    of, rows, columns = of or field_of(config, name), np.asarray(rows), np.asarray(columns)
+    values = np.broadcast_to(filled(config, name, rows, columns, number, of), (len(rows), len(columns)))
     if not np.isfinite(values).all():
         grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.date(number)}, {place}")
-    if name == "air_pressure":
-        check_pressure(values, of.what)
-    return values
-
-
-def record_where_there(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
-    """The same, and NaN where values are missing on water."""
-    rows, columns = np.asarray(rows), np.asarray(columns)
-    values = unfilled(config, name, rows, columns, number, of)
-    return fill_land(config, name, np.broadcast_to(values, (len(rows), len(columns))), rows, columns)
+    return check_pressure(name, values, of)
 
 
 #: Numbers of neighbouring rows and columns, which go on round the rings.

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...ocean.coordinates import on_sphere, turn_from, turned
 from ...ocean.table import PAIRS, location_of
-from ...ocean.terms.outside import FLOWS, NAMES, parts_of
-from .kinds import Constant, FieldSource, InputError, field_of, has_source
+from ...ocean.terms.outside import FLOWS, NAMES, has_source, parts_of
+from .kinds import Constant, FieldSource, InputError, field_of
 
 #: The pair of eastward and northward components, or of those along the axes of a turned grid, by the name of each.
 VECTORS = {
