@@ -16,8 +16,7 @@ from ..errors import SetupError, UsageError
 from ..parallel.environment import RANK, World
 from ..parallel.transport import connect
 from ..parallel.transport.rendezvous import mpi_world
-from ..setup.fields.field import Local, table
-from ..setup.fields.python_section import with_python
+from ..setup.fields.field import Local, table, with_python
 from ..setup.setup import setup_of
 from .resolve import layout_of, transport_for
 

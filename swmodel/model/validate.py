@@ -22,10 +22,10 @@ from ..setup.checks import outside
 from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..setup.fields import bands
+from ..setup.fields.field import fields_of, formulas
 from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
 from ..setup.fields.netcdf_input import InputError
-from ..setup.fields.python_section import fields_of, formulas
 from ..setup.fields.varying import record
 from ..setup.positions import crossings, gauges
 from ..setup.setup import Setup, setup_of

@@ -19,7 +19,7 @@ from ..ocean.terms import TERMS, Term
 from ..ocean.terms.tracer import tracer_term
 from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
 from . import fields
-from .fields.python_section import python_terms
+from .fields.field import python_terms
 from .fields.varying import Records
 
 

@@ -24,11 +24,10 @@ from ...ocean.table import COEFFICIENTS, entry_of
 from ...ocean.terms import Term
 from ...ocean.terms.outside import PARTS, file_of, in_case
 from ...ocean.variable import Variable
-from ...setup.fields.field import Local, python_field
+from ...setup.fields.field import Local, case_terms, fields_of, python_field, rows_asked_for, with_python
 from ...setup.fields.formula import in_time
 from ...setup.fields.kinds import PythonField, absent, place_in
 from ...setup.fields.noted import IN_TIME, digest
-from ...setup.fields.python_section import case_terms, fields_of, rows_asked_for, with_python
 from ...setup.setup import Setup
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.

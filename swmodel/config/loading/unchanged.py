@@ -17,7 +17,7 @@ from ...ocean.patch import Patch
 from ...ocean.reach import WIDEST, small_block
 from ...ocean.scheme import Scheme
 from ...ocean.terms import Term
-from ...setup.fields.python_section import with_python
+from ...setup.fields.field import with_python
 from ...setup.setup import Setup
 from .case_file import recorded
 from .python_inputs import alone, rates_on

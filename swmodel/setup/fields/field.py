@@ -1,9 +1,12 @@
-"""What a field may be given as in Python: a function of the points, a number, an array, a DataArray of xarray."""
+"""Fields and terms given in Python, and terms of the case: checked, and as they travel with a configuration.
+
+A field is a function of the points, a number, an array or a DataArray of xarray.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -12,8 +15,13 @@ from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...ocean.coordinates import Points
+from ...ocean.elements import index_of
+from ...ocean.own_term import term_of_case
+from ...ocean.table import GIVEN, VARIABLES
+from ...ocean.terms import Term
 from ...ocean.variable import Variable
-from .kinds import PythonField
+from .formula import terms_in
+from .kinds import Formula, PythonField, field_of
 from .netcdf_input import InputError, field_in, times_of
 from .vectors import VECTORS
 
@@ -51,16 +59,9 @@ def local(values: ArrayLike) -> Local:
 
 
 def python_field(value: Any, row: Variable, grid: Any) -> PythonField | Local:
-    """What a field is given as, checked.
+    """What a field is given as. ConfigError: that is no Field, or does not lie on the grid.
 
-    Args:
-        value: function of the Points, number, array or DataArray; of what varies also a function of (at, t), or a
-            DataArray with several records in time; or an array made `local`.
-        row: of the table.
-        grid: section of the configuration.
-
-    Raises:
-        ConfigError: it is none of these, or does not lie on the grid.
+    A coefficient that varies may be a function of (at, t), or a DataArray with several records in time.
     """
     place = f"fields: {row.name}"
     if isinstance(value, Local):
@@ -129,3 +130,58 @@ def numbers(value: Any, place: str) -> np.ndarray:
             ]
         )
     return np.ma.filled(found.astype(np.float64), np.nan)
+
+
+def with_python(
+    config: Any,
+    fields: Iterable[str],
+    terms: Iterable[str],
+    sources: Mapping[str, Any],
+    objects: Iterable[Term],
+    parameters: Mapping[str, Any] | None = None,
+) -> Any:
+    """The configuration with what Python gave: texts that are recorded, and what they stand for."""
+    python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
+    python._sources, python._terms = dict(sources), tuple(objects)
+    python._parameters = dict(config.python._parameters if parameters is None else parameters)
+    return config.model_copy(update={"python": python})
+
+
+def fields_of(config: Any) -> tuple[str, ...]:
+    """The fields that a case, a file or Python may give, arrays by their elements: of the table, and the tracers."""
+    there = ("", *config.open_sides.constituents)
+    of_table = (name for name in GIVEN if (index_of(name) or there)[0] in there)
+    return (*of_table, *(each.name for each in config.physics.tracers))
+
+
+def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
+    """The coefficients of the user's own that terms ask for, by name."""
+    return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
+
+
+def case_terms(config: Any) -> list[Term]:
+    """The terms that the case has as functions."""
+    case: Any = config.case  # hashable, as it is frozen
+    cls: Any = type(case)
+    return [term_of_case(case, getattr(cls, name)) for name in terms_in(cls)]
+
+
+def python_terms(config: Any) -> tuple[Term, ...]:
+    """The terms of the user's own: of the case, and those given in Python."""
+    found = (*case_terms(config), *config.python._terms)
+    recorded, there = [text.split()[0] for text in config.python.terms], {term.name for term in found}
+    if missing := [name for name in recorded if name not in there]:
+        raise ConfigError(
+            [
+                f"python.terms: {', '.join(missing)} was given in Python and lies in no file: only there the run "
+                "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS where it has it"
+            ]
+        )
+    return found
+
+
+def formulas(config: Any) -> list[Formula]:
+    """The functions of the points that give fields, of the case or given in Python."""
+    python, of_case = config.python, [*fields_of(config), *rows_asked_for(case_terms(config))]
+    names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
+    return [field for field in (field_of(config, name) for name in names) if isinstance(field, Formula)]

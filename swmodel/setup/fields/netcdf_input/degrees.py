@@ -165,13 +165,10 @@ def places(dataset: CFDataset, y, x, field, grid, row, place: str) -> Places:
 
 
 def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
-    """Values in rows and columns of the grid.
+    """Values in rows and columns of the grid; `read` gives those of rows and columns of the file, NaN where missing.
 
-    A missing value has no weight. Where values that are there have less than half of the weight, the result is missing.
-
-    Args:
-        read: function of row and column numbers of the file to their values [rows, columns], NaN where missing.
-        fill: [rows, columns], where a missing value is the `nearest` one; None: nowhere.
+    A missing value has no weight. Where values that are there have less than half of the weight, the result is missing,
+    or the `nearest` one where `fill` [rows, columns] holds.
     """
     y, x = places.at(rows, columns)
     needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]

@@ -24,12 +24,8 @@ READ_OVER = 64
 class GridVariable(NamedTuple):
     """A variable of an open file as it lies on the grid.
 
-    Attributes:
-        values: function of an index, by dimension, to its values in the file.
-        chosen: index of each dimension that is not one of the grid.
-        factor: of its values, for the units of the model; negative where the file has the field positive upward and
-            the model downward.
-        grid: section of the configuration.
+    `values`: function of an index by dimension, of which those that are not of the grid are `chosen`. `factor`: of the
+    values, for the units of the model; negative where the file has the field positive upward and the model downward.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -44,13 +40,7 @@ class GridVariable(NamedTuple):
         return self.axes.along.pole if self.axes.along else self.grid.pole
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
-        """Values in rows and columns of the grid, in any order, float64; missing values become NaN.
-
-        Only runs of neighbours are read: a block that reaches round the ring costs no more than another.
-
-        Args:
-            fill: see `degrees.interpolated`.
-        """
+        """Values in rows and columns of the grid, in any order, NaN where missing; for `fill` see `interpolated`."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         if self.axes.along:
             return interpolated(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
@@ -65,7 +55,10 @@ class GridVariable(NamedTuple):
         return nearest(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, wanted)[1:]
 
     def cells(self, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
-        """Values in rows and columns of the file; those that are at most `over` apart are read with those between."""
+        """Values in rows and columns of the file, read in runs of those that are at most `over` apart.
+
+        So a block that reaches round the ring costs no more than another.
+        """
         (y, rows), (x, columns) = runs(rows, over), runs(columns, over)
         return np.block([[read_window(self, j, i) for i in x] for j in y])[np.ix_(rows, columns)]
 
@@ -87,14 +80,7 @@ def runs(numbers: np.ndarray, over: int) -> tuple[list[slice], np.ndarray]:
 
 @contextmanager
 def opened(text: str, row, grid) -> Iterator[GridVariable]:
-    """The GridVariable that an entry of [input] stands for, checked; its file is open inside `with`.
-
-    Args:
-        text: "FILE" (the variable is found by its standard name) or "FILE:NAME", with "@RECORD" where there are
-            several; see `source.Source`.
-        row: of VARIABLES, which says which standard name, location and units are wanted.
-        grid: section of the configuration.
-    """
+    """The GridVariable that an entry of [input] stands for, for a `row` of VARIABLES; its file is open in `with`."""
     source = parse(text)
     with open_file(source.path, f"input.{row.name}: ") as dataset:
         found, values = find(dataset, source, row)

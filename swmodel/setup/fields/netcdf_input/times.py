@@ -16,11 +16,9 @@ NEAR = 1.0
 
 
 def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place: str) -> dict[str, int]:
-    """The index of each dimension of a variable that is not one of the grid; of these one may be longer than one.
+    """The index of each dimension of a variable that is not one of the grid, of which `others` are the sizes.
 
-    Args:
-        others: their sizes.
-        record: None where there is one record only; a number, also -1 for the last; or a time.
+    `record`: None where there is one record only; a number, also -1 for the last; or a time.
     """
     if not others and record is not None:
         raise InputError(f"{place} has no records; leave out @{record}")
