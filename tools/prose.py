@@ -3,7 +3,8 @@
     tools/prose.py [FILE ...]     check these files, or all pages of docs/, README.md, CONTRIBUTING.md and swmodel/
     tools/prose.py --count        how many findings each file has
 
-A sentence has at most 25 words and one semicolon. Code, formulas and tables are left out. Exit code 1: something was found.
+A sentence has at most 25 words and one semicolon. Code, formulas and tables are left out. The exit code is 1 if
+something was found.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ LEFT_OUT = {"CHANGELOG.md", "docs/changelog.md", "docs/index.md", "docs/contribu
 def pages() -> list[Path]:
     """All files that are checked."""
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return [path for path in found if str(path.relative_to(ROOT)) not in LEFT_OUT] + sorted(ROOT.glob("swmodel/**/*.py"))
+    checked = [path for path in found if str(path.relative_to(ROOT)) not in LEFT_OUT]
+    return checked + sorted(ROOT.glob("swmodel/**/*.py"))
 
 
 def paragraphs(path: Path) -> Iterator[tuple[int, str]]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ..ocean.coordinates import on_sphere
-from ..setup.checks.outside import filled, incomplete, level_alone, unknown_in_sponge
+from ..setup.checks import outside
 from ..setup.checks.stability import dividing
 from ..setup.fields import VECTORS, has_source
 from .loading.merge import Sources, add_layer
@@ -22,7 +22,7 @@ RECORDS = 10_000
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *rotation(config), *components(config), *relaxation(config)]
-    found += [*level_alone(config), *incomplete(config), *filled(config), *ramped(config)]
+    found += [*outside.remarks(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
 
@@ -92,7 +92,7 @@ def components(config: Config) -> Iterator[str]:
 
 def relaxation(config: Config) -> Iterator[str]:
     """Where a sponge relaxes to zero, as nothing is known of the water outside."""
-    for name, missing, cells in unknown_in_sponge(config):
+    for name, missing, cells in outside.unknown_in_sponge(config):
         yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
 

@@ -14,7 +14,7 @@ from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN
 from ..setup import fields
-from ..setup.fields.digest import digest
+from ..setup.fields.noted import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
 from .domain import assembled, on_all
 from .validate import values_of

@@ -26,8 +26,7 @@ from ..parallel.decomposition import parse_layout
 from ..parallel.environment import RANK, World, world
 from ..parallel.transport import Transport, connect
 from ..parallel.transport.join import mpi_world
-from ..setup.fields.field import Local, table
-from ..setup.fields.python_section import with_python
+from ..setup.fields.field import Local, table, with_python
 from ..setup.setup import Setup, setup_of
 from .resolve import for_processes, layout_of, resolved, transport_for
 from .validate import check

@@ -19,12 +19,13 @@ from ..ocean.terms import TERMS
 from ..parallel.environment import total_memory
 from ..setup import tidal_analysis
 from ..setup.checks import outside
-from ..setup.checks.extremes import CELLS, Extremes, survey
+from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
+from ..setup.fields import bands
+from ..setup.fields.field import fields_of, formulas
 from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
 from ..setup.fields.netcdf_input import InputError
-from ..setup.fields.python_section import fields_of, formulas
 from ..setup.fields.varying import record
 from ..setup.positions import crossings, gauges
 from ..setup.setup import Setup, setup_of
@@ -173,7 +174,6 @@ def check_records(setup: Setup, values: bool) -> Iterator[str]:
     Of many only the first and the last one are read before the run; none without `values`.
     """
     config, (ny, nx) = setup.config, setup.shape
-    rows = max(1, CELLS // nx)
     for name in setup.scheme.varying:
         try:
             of = field_of(config, name)
@@ -181,8 +181,8 @@ def check_records(setup: Setup, values: bool) -> Iterator[str]:
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
             for number in some if values else ():
-                for row in range(0, ny, rows):
-                    record(config, name, number, np.arange(row, min(ny, row + rows)), np.arange(nx), of)
+                for rows in bands(config.grid):
+                    record(config, name, number, rows, np.arange(nx), of)
         except InputError as error:
             yield str(error)
 

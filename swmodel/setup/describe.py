@@ -14,7 +14,6 @@ def describe(setup: Setup) -> str:
 
 
 def lines(setup: Setup):
-    """Pairs of a name and a text."""
     config, scheme = setup.config, setup.scheme
     run, time, (ny, nx) = config.run, config.time, setup.shape
     terms = ", ".join(term.name for term in scheme.acting) or "no further terms"
@@ -40,21 +39,13 @@ def size(grid) -> str:
 
 
 def names(setup: Setup) -> list[str]:
-    """The depth, the mask, the initial fields, and what is given of the coefficients of the terms of a Setup."""
+    """The depth, the mask, the initial fields, and those of the coefficients of the terms that are given."""
     terms, config = setup.scheme.acting, setup.config
-    found = [row.name for term in terms for row in term.initial]
-    given = [row.name for term in terms for row in term.coefficients if fields.given(config, row.name)]
-    numbers = [row.name for term in terms for row in term.coefficients if row.key and row.name not in given]
-    return [
-        "depth",
-        "mask",
-        "eta",
-        "u",
-        "v",
-        *found,
-        *given,
-        *(name for name in numbers if fields.constant(config, name)),
-    ]
+    initial = [row.name for term in terms for row in term.initial]
+    rows = [row for term in terms for row in term.coefficients]
+    given = [row.name for row in rows if fields.given(config, row.name)]
+    numbers = [row.name for row in rows if row.key and row.name not in given and fields.constant(config, row.name)]
+    return ["depth", "mask", "eta", "u", "v", *initial, *given, *numbers]
 
 
 def origin(config, name: str) -> str:

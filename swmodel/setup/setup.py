@@ -19,7 +19,7 @@ from ..ocean.terms import TERMS, Term
 from ..ocean.terms.tracer import tracer_term
 from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
 from . import fields
-from .fields.python_section import python_terms
+from .fields.field import python_terms
 from .fields.varying import Records
 
 
@@ -40,12 +40,11 @@ class Setup:
 
     @property
     def dtype(self) -> np.dtype:
-        """The precision of the run."""
         return np.dtype(self.config.run.dtype)
 
     @property
     def margin(self) -> int:
-        """Rows and columns of Grid and Params around a block: `Scheme.margin`."""
+        """Rows and columns of Grid and Params around a block."""
         return self.scheme.margin
 
     @cached_property
@@ -56,7 +55,6 @@ class Setup:
 
     @property
     def dt(self) -> float:
-        """The time step, s."""
         return self.config.time.dt
 
     @property
@@ -78,7 +76,10 @@ class Setup:
             **metrics(config.grid, rows),
             f=coriolis(config, rows, columns),
             depth=fields.evaluate(config, "depth", rows, columns),
-            **{name: trim(mask, rows, columns) for name, mask in masks(wet, config.physics.slip, outside).items()},
+            **{
+                name: mask[: len(rows), : len(columns)]
+                for name, mask in masks(wet, config.physics.slip, outside).items()
+            },
         )
         return in_precision(static, self.dtype)
 
@@ -99,8 +100,8 @@ class Setup:
             values |= {name: fields.evaluate(config, name, rows, columns) for name in steady}
             values |= term.build(config, rows, columns) if term.build else {}
             values |= {term.name: self.parameters[term.name]} if term.parameters else {}
-        varying = varying or (lambda block, margin: self.varying(self.records(), block, margin, 0))
-        return in_precision(values, self.dtype) | varying(block, margin)
+        now = varying(block, margin) if varying else self.varying(self.records(), block, margin, 0)
+        return in_precision(values, self.dtype) | now
 
     def static(self, block, margin: int | None = None) -> tuple[Grid, dict[str, np.ndarray]]:
         """Grid and Params of `block`, as `transport.make` takes them."""
@@ -117,9 +118,10 @@ class Setup:
     def state(self, block) -> State:
         """The initial state of `block`, interior only: zero velocity on closed faces, h = depth on land."""
         config, (rows, columns) = self.config, rows_and_columns(block, 0)
-        around = Patch(fields.wet(config, np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)), (0, 0))
+        around = Patch(fields.wet(config, [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]), (0, 0))
         wet, open_u, open_v = (
-            trim(p.values, rows, columns) > 0 for p in (around, around * east(around), around * north(around))
+            each.values[: len(rows), : len(columns)] > 0
+            for each in (around, around * east(around), around * north(around))
         )
         values = {name: fields.evaluate(config, name, rows, columns) for name in ("depth", *self.scheme.initial)}
         state = {
@@ -129,12 +131,8 @@ class Setup:
         }
         for start in (term.start for term in self.scheme.acting if term.start):
             state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
-        return self.scheme.state(
-            **{
-                name: np.ascontiguousarray(np.broadcast_to(field, block.shape).astype(self.dtype))
-                for name, field in state.items()
-            }
-        )
+        whole = {name: np.broadcast_to(field, block.shape).astype(self.dtype) for name, field in state.items()}
+        return self.scheme.state(**{name: np.ascontiguousarray(field) for name, field in whole.items()})
 
 
 def setup_of(config) -> Setup:
@@ -154,10 +152,9 @@ def is_active(config, term: Term) -> bool:
     return any(fields.given(config, row.name) or fields.constant(config, row.name) for row in term.coefficients)
 
 
-def rows_and_columns(block, margin: int) -> tuple[np.ndarray, np.ndarray]:
+def rows_and_columns(block, margin: int) -> tuple[np.ndarray, ...]:
     """Numbers of the rows and columns of a block with `margin` cells around it."""
-    y, x = (np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
-    return y, x
+    return tuple(np.arange(span.start - margin, span.stop + margin) for span in (block.y, block.x))
 
 
 def coriolis(config, rows, columns) -> np.ndarray:
@@ -166,10 +163,10 @@ def coriolis(config, rows, columns) -> np.ndarray:
     f0 + beta y; on a sphere, where both are zero, 2 Omega sin(latitude). [rows, 1], or [rows, columns] where the
     latitude varies along rows.
     """
-    columns = columns if turned(config.grid) else [0]
-    physics, corner = config.physics, points(config.grid, "corner", rows, columns)
-    if on_sphere(config.grid) and not (physics.f0 or physics.beta):
-        return 2 * config.grid.rotation * np.sin(np.radians(corner.lat))
+    grid, physics = config.grid, config.physics
+    corner = points(grid, "corner", rows, columns if turned(grid) else [0])
+    if on_sphere(grid) and not (physics.f0 or physics.beta):
+        return 2 * grid.rotation * np.sin(np.radians(corner.lat))
     return physics.f0 + physics.beta * corner.y
 
 
@@ -180,8 +177,3 @@ def in_precision(fields, dtype):
     if isinstance(fields, tuple):
         return fields._make(in_precision(field, dtype) for field in fields)
     return fields.astype(dtype) if fields.dtype.kind == "f" else fields
-
-
-def trim(values, rows, columns):
-    """The values in the given rows and columns, without what lies beyond them; axes of length one stay."""
-    return values[: len(rows), : len(columns)]

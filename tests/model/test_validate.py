@@ -100,7 +100,7 @@ def at(row, column, value, otherwise):
     ],
 )
 def test_a_field_that_cannot_be_used_is_reported_with_its_place(monkeypatch, field, value, otherwise, words):
-    monkeypatch.setattr("swmodel.setup.checks.extremes.CELLS", 12)  # band by band
+    monkeypatch.setattr("swmodel.setup.fields.CELLS", 12)  # band by band
     case = changed(Jet, **{field: at(7, 3, value, otherwise)})
     (line,) = problems({}, case)
     assert line.endswith(f"{words} at row 7, column 3")

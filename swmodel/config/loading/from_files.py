@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ...errors import ConfigError
 from ...setup.fields.netcdf_input import InputError
-from ...setup.fields.netcdf_input.grid_file import keys_in
-from ...setup.fields.netcdf_input.tide_file import constants_in
+from ...setup.fields.netcdf_input.made_files import constants_in, keys_in
 from ..messages import show
 from .sources import Given, Layer, text_in
 

@@ -12,7 +12,7 @@ from ... import cases
 from ...errors import ConfigError, suggest
 from ...ocean.own_term import OwnTerm
 from ...ocean.terms.tracer import Tracer
-from ...setup.fields.case_functions import SIGNATURE, parameters, terms_in
+from ...setup.fields.formula import SIGNATURE, parameters, terms_in
 from ..options.case import Case, name_of
 from ..options.input import with_files
 from ..options.model import Config, section_class

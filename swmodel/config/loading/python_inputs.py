@@ -17,11 +17,10 @@ from ...ocean.own_term import own_term
 from ...ocean.parametric import Parametric
 from ...ocean.table import entry_of
 from ...ocean.terms.outside import PARTS, file_of, in_case
-from ...setup.fields.case_functions import in_time
-from ...setup.fields.digest import IN_TIME, digest
-from ...setup.fields.field import Local, python_field
+from ...setup.fields.field import Local, case_terms, fields_of, python_field, rows_asked_for, with_python
+from ...setup.fields.formula import in_time
 from ...setup.fields.kinds import PythonField, absent, place_in
-from ...setup.fields.python_section import case_terms, fields_of, rows_asked_for, with_python
+from ...setup.fields.noted import IN_TIME, digest
 from ...setup.setup import Setup
 from .case_file import recorded as recorded_case
 from .own_terms import identity

@@ -11,7 +11,7 @@ from ...errors import suggest
 from ...ocean.elements import array_of
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms import TERMS
-from ...setup.fields.case_functions import OF_TERM, SIGNATURE, in_time, is_term, parameters, terms_in
+from ...setup.fields.formula import OF_TERM, SIGNATURE, in_time, is_term, parameters, terms_in
 from ..messages import kind
 from .case import Case
 

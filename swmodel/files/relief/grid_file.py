@@ -14,7 +14,7 @@ from ...errors import FilesError, UsageError
 from ...ocean.coordinates import axes, metrics, points, turned
 from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
-from ...setup.fields.netcdf_input.grid_file import ATTRIBUTE
+from ...setup.fields.netcdf_input.made_files import ATTRIBUTE
 from ..draft import replacing
 from ..output.metadata import DIMENSIONS, PACKED, attributes, define_grid, define_variable, history_line
 from ..output.static import TURNED, place

@@ -200,7 +200,7 @@ def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
     if not degrees:
         word = {"x": "longitudes", "y": "latitudes"}[axis]
         raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes")
-    values, order, *_ = sphere_line(dataset, degrees[0], *degrees[0].dims, axis, place)
+    values, order, *_ = sphere_line(dataset, degrees[0], axis, place)
     if axis == "y":
         return Line(values, order)
     steps = np.diff(values)

@@ -11,10 +11,10 @@ from ...ocean.elements import array_of
 from ...ocean.table import entry_of, location_of
 from ...ocean.variable import Variable
 from ...setup.fields import VECTORS, field_of, varies
-from ...setup.fields.case_functions import in_time
-from ...setup.fields.digest import IN_TIME
+from ...setup.fields.field import python_terms, rows_asked_for, with_python
+from ...setup.fields.formula import in_time
 from ...setup.fields.kinds import PythonField
-from ...setup.fields.python_section import python_terms, rows_asked_for, with_python
+from ...setup.fields.noted import IN_TIME
 from ..integrity.checksums import text
 
 #: How the name of such a field begins in a file, and its attribute with the checksum that the run records.

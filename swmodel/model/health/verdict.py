@@ -123,7 +123,7 @@ class Health:
     def largest_dt(self, at: Measures, margin: float = 1.0) -> tuple[float, str]:
         """The largest time step stable in all runs at `margin` times these rates, s; the process that sets it."""
         ranges = {name: (0.0, margin * getattr(at, name).max()) for name in RATES}
-        return largest_dt(self.config, Extremes(self.config.physics, ranges))
+        return largest_dt(self.config, Extremes(ranges))
 
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, with the largest |u| and h; [runs]."""

@@ -1,13 +1,10 @@
-"""The extremes of a run's fields and what is wrong with them, found in one sweep over bands of rows.
-
-No band holds many more than CELLS cells, so that memory stays bounded however large the grid is.
-"""
+"""The extremes of a run's fields and what is wrong with them, found in one sweep over bands of rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +14,7 @@ from ...ocean.terms import PROCESSES
 from ...ocean.variable import Variable
 from .. import fields
 from ..setup import Setup
-from .radiation import radiation
-
-CELLS = 2**17
+from .outside import radiation
 
 
 class Cell(NamedTuple):
@@ -46,7 +41,6 @@ class Extremes:
         fastest: the cell with the largest `wave_rate`; None without water.
     """
 
-    physics: Any
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     fastest: Cell | None = None
@@ -60,8 +54,9 @@ class Extremes:
         """Largest modulus of a field; 0 if no point has a value."""
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
-    def include(self, name: str, values: np.ndarray, water: np.ndarray, first_row: int, entry=None) -> None:
-        """Add a band's values where `water` is not zero, within the limits of `entry`, a Variable; None for a rate."""
+    def include(self, name: str, values, water: np.ndarray, first_row: int, entry: Variable | None = None) -> None:
+        """Add a band's values where `water` is not zero, within the limits of `entry`; None for a rate."""
+        values = np.atleast_2d(values)
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
         if not selected.size:
@@ -70,11 +65,11 @@ class Extremes:
         before = self.ranges.get(name, (least, largest))
         self.ranges[name] = (min(least, before[0]), max(largest, before[1]))
         if entry and name not in self.problems and unfit(entry, np.array([least, largest])).any():
-            self.problems[name] = complaint(entry, values, np.broadcast_to(water, shape), first_row)
+            self.problems[name] = complaint(entry, values, water, first_row)
 
 
 def unfit(entry: Variable, values: np.ndarray) -> np.ndarray:
-    """Where values are not finite, below what the entry allows, or above it."""
+    """Where values are not finite, below the limit of the entry, or above it."""
     bad = ~np.isfinite(values)
     if entry.least is not None:
         bad |= values <= entry.least if entry.above else values < entry.least
@@ -82,24 +77,23 @@ def unfit(entry: Variable, values: np.ndarray) -> np.ndarray:
 
 
 def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
-    """What is wrong with a field, and in which cell first."""
-    name, side = entry.name, "above" if entry.above else "at least"
+    """How a field is beyond its limits, and in which cell first."""
+    side = "above" if entry.above else "at least"
     bound = "finite" if entry.least is None else f"{side} {entry.least:g} {entry.units}"
     bound += "" if entry.most is None else f" and at most {entry.most:g}"
+    values, water = np.broadcast_arrays(values, water)
     row, column = np.argwhere(unfit(entry, values) & (water > 0))[0]
-    value = np.broadcast_to(values, water.shape)[row, column]
-    what = "initial thickness h = depth + eta" if name == "h" else f"{entry.long_name} ({name})"
+    value = values[row, column]
+    what = "initial thickness h = depth + eta" if entry.name == "h" else f"{entry.long_name} ({entry.name})"
     found = "is missing" if np.isnan(value) else f"is {value:.6g} {entry.units}"
     return f"{what}: must be {bound} on water, but {found} at row {first_row + row}, column {column}"
 
 
 def survey(setup: Setup) -> Extremes:
     """The extremes of depth, initial state, coefficients and rates over the whole grid."""
-    config = setup.config
-    found = Extremes(config.physics)
-    step = max(1, CELLS // config.grid.nx)
-    for first in range(0, config.grid.ny, step):
-        survey_band(setup, found, np.arange(first, min(first + step, config.grid.ny)))
+    config, found = setup.config, Extremes()
+    for rows in fields.bands(config.grid):
+        survey_band(setup, found, rows)
     if not found.problems:
         found.ranges["radiation_rate"] = (0.0, radiation(config))
     if "depth" not in found.ranges:
@@ -115,45 +109,37 @@ def survey(setup: Setup) -> Extremes:
 
 def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
     """Include one band of rows."""
-    config, columns = setup.config, np.arange(setup.shape[1])
+    config, terms, columns = setup.config, setup.scheme.acting, np.arange(setup.shape[1])
     # One row and column more, for the faces on the north and east sides.
     wet = fields.wet(config, [*rows, rows[-1] + 1], [*columns, len(columns)])
     here_y, here_x = (slice(0, -1) if length > 1 else slice(None) for length in wet.shape)
     across_y, across_x = (slice(1, None) if length > 1 else slice(None) for length in wet.shape)
     centre = wet[here_y, here_x]
     found.include("mask", centre, np.ones((1, 1)), rows[0])
-    water = {"centre": centre, "u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
-    terms = setup.scheme.acting
-    entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v", "h")}
+    water = {"u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
+    entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v")}
     entries |= {row.name: row for term in terms for row in (*term.coefficients, *term.initial)}
-    values = {name: fields.evaluate(config, name, rows, columns) for name in entries if name != "h"}
+    values = {name: fields.evaluate(config, name, rows, columns) for name in entries}
     for name, value in values.items():
         found.include(name, value, water.get(name, centre), rows[0], entries[name])
     if not {"depth", "eta"} & found.problems.keys():
         values["h"] = values["depth"] + values["eta"]
-        found.include("h", values["h"], centre, rows[0], entries["h"])
-    if not found.problems:
-        for term in terms:
-            if term.build and term.rate:
-                values |= term.build(config, rows, columns)
-        values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
-        values["gravity"] = config.physics.gravity
-        sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}
-        rates = rates_of(terms, values, **sizes)
-        before = found.largest("wave_rate")
-        for name, rate in (sizes | rates).items():
-            found.include(name, np.atleast_2d(rate), centre, rows[0])
-        if found.fastest is None or found.largest("wave_rate") > before:
-            found.fastest = fastest_cell(rates["wave_rate"], centre, values["h"], sizes, rows[0])
-
-
-def fastest_cell(rate: np.ndarray, water: np.ndarray, h: np.ndarray, sizes: dict, first_row: int) -> Cell | None:
-    """The cell of a band in which a rate is largest; None without water."""
-    rate, water, h, dx, dy = np.broadcast_arrays(rate, water, h, sizes["dx"], sizes["dy"])
-    if not water.any():
-        return None
-    row, column = np.unravel_index(np.argmax(np.where(water > 0, rate, -1.0)), rate.shape)
-    return Cell(int(first_row + row), int(column), *(float(x[row, column]) for x in (h, dx, dy)))
+        found.include("h", values["h"], centre, rows[0], entry_of("h", config.physics))
+    if found.problems:
+        return
+    for term in terms:
+        if term.build and term.rate:
+            values |= term.build(config, rows, columns)
+    values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
+    values["gravity"] = config.physics.gravity
+    sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}
+    rates, before = rates_of(terms, values, **sizes), found.largest("wave_rate")
+    for name, rate in (sizes | rates).items():
+        found.include(name, rate, centre, rows[0])
+    if centre.any() and (found.fastest is None or found.largest("wave_rate") > before):
+        rate, there, *of_cell = np.broadcast_arrays(rates["wave_rate"], centre, values["h"], *sizes.values())
+        row, column = np.unravel_index(np.argmax(np.where(there > 0, rate, -1.0)), rate.shape)
+        found.fastest = Cell(int(rows[0] + row), int(column), *(float(each[row, column]) for each in of_cell))
 
 
 def rates_of(terms, values: dict, dx, dy) -> dict:

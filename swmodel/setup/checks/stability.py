@@ -38,22 +38,16 @@ TICK = 1e-6
 TOLERANCE = 1e-6
 
 
-def polynomial(z, time) -> list:
-    """Coefficients, highest power first, of the polynomial whose roots amplify solutions in one step; z = lambda dt."""
-    e, a = time.ab2_epsilon, time.robert_asselin
-    return {
+def amplification(z, time) -> np.ndarray:
+    """Largest modulus of the roots of the polynomial that amplify solutions in one step, for an array of z."""
+    z, e, a = np.asarray(z, dtype=complex), time.ab2_epsilon, time.robert_asselin
+    _, *coefficients = {  # highest power first
         "ab2": [1, -1 - (1.5 + e) * z, (0.5 + e) * z],
         "ab3": [1, -1 - 23 / 12 * z, 16 / 12 * z, -5 / 12 * z],
         "rk3": [1, -(1 + z + z**2 / 2 + z**3 / 6)],
         "rk4": [1, -(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24)],
         "leapfrog": [1, -2 * (a + z), 2 * a * (1 + z) - 1],
     }[time.stepper]
-
-
-def amplification(z, time) -> np.ndarray:
-    """Largest modulus of the roots of the amplification polynomial, for an array of z."""
-    z = np.asarray(z, dtype=complex)
-    coefficients = polynomial(z, time)[1:]
     companion = np.zeros((*z.shape, len(coefficients), len(coefficients)), dtype=complex)
     for k, coefficient in enumerate(coefficients):
         companion[..., 0, k] = -coefficient
@@ -61,13 +55,9 @@ def amplification(z, time) -> np.ndarray:
     return np.abs(np.linalg.eigvals(companion)).max(axis=-1)
 
 
-def limit(direction: complex, time) -> float:
-    """Largest r such that z = s direction/|direction| is stable for all 0 < s <= r."""
-    return _limit(complex(direction) / abs(direction), time)
-
-
 @lru_cache
-def _limit(direction: complex, time) -> float:
+def limit(direction: complex, time) -> float:
+    """Largest r such that z = s direction is stable for all 0 < s <= r; the modulus of the direction is 1."""
     low, high = 0.0, 4.0
     for _ in range(5):
         radii = np.linspace(low, high, 201)[1:]
@@ -92,18 +82,12 @@ class Rates(NamedTuple):
 
 def rates(config, extremes) -> Rates:
     """The fastest rates of a configuration with the given Extremes of its initial state."""
-    return Rates(
-        waves=extremes.largest("wave_rate"),
-        inertial=fastest_turn(config),
-        **{process: extremes.largest(f"{process}_rate") for process in (*PROCESSES, "radiation")},
-    )
-
-
-def fastest_turn(config) -> float:
-    """The largest |f|, s-1: at the southern or northern edge; on a grid with a pole of its own that of the sphere."""
     if turned(config.grid) and not (config.physics.f0 or config.physics.beta):
-        return 2 * config.grid.rotation
-    return float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
+        inertial = 2 * config.grid.rotation
+    else:  # |f| is largest at the southern or the northern edge
+        inertial = float(np.abs(coriolis(config, [-1, config.grid.ny - 1], [0])).max())
+    local = {process: extremes.largest(f"{process}_rate") for process in (*PROCESSES, "radiation")}
+    return Rates(waves=extremes.largest("wave_rate"), inertial=inertial, **local)
 
 
 def largest_dt(config, extremes) -> tuple[float, str]:
@@ -182,4 +166,5 @@ def stable_dt(time, *eigenvalues: complex) -> float:
     """
     if not np.isfinite(eigenvalues).all():
         return 0.0
-    return min((limit(value, time) / abs(value) for value in eigenvalues if value != 0), default=math.inf)
+    moving = [value for value in eigenvalues if value != 0]
+    return min((limit(complex(value) / abs(value), time) / abs(value) for value in moving), default=math.inf)

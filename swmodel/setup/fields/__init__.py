@@ -5,31 +5,24 @@ Everything is evaluated where it is asked for, so that a rank builds its own blo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...ocean.coordinates import on_sphere
 from ...ocean.table import location_of
-from .kinds import Constant, File, constant, field_of, file_of, has_source, in_case, varies
+from ...ocean.terms.outside import file_of as file_of
+from ...ocean.terms.outside import has_source as has_source
+from ...ocean.terms.outside import in_case as in_case
+from .kinds import Constant, File, field_of, varies
+from .kinds import constant as constant
 from .netcdf_input import InputError
-from .vectors import VECTORS, along_axes, given
+from .vectors import VECTORS as VECTORS
+from .vectors import along_axes
+from .vectors import given as given
 
-__all__ = [
-    "VECTORS",
-    "constant",
-    "evaluate",
-    "field_of",
-    "file_of",
-    "given",
-    "has_source",
-    "how_far",
-    "in_case",
-    "outside",
-    "unfilled",
-    "varies",
-    "water",
-    "wet",
-    "within",
-]
+#: Most cells that are looked at together where the whole grid is.
+CELLS = 2**17
 
 #: Air pressures on the Earth, hPa.
 HECTOPASCALS = 870.0, 1085.0
@@ -38,13 +31,20 @@ HECTOPASCALS = 870.0, 1085.0
 ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
+def bands(grid) -> Iterator[np.ndarray]:
+    """The rows of the grid, so many at a time that memory stays bounded however large the grid is."""
+    step = max(1, CELLS // grid.nx)
+    for first in range(0, grid.ny, step):
+        yield np.arange(first, min(first + step, grid.ny))
+
+
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
 
     A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
     height of land in a file of depths. On water both stay, and the check of the configuration reports them. Without a
-    mask, cells where the file of depths has no value are land. A field that varies in time is zero here: its values
-    come from records (`varying`).
+    mask, cells where the file of depths has no value are land. Beside open sides a value that a file on a sphere lacks
+    is the nearest one in it. A field that varies in time is zero here: its values come from records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -53,11 +53,27 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     rows, columns = np.asarray(rows), np.asarray(columns)
     if varies(config, name):
         return np.zeros((1, 1))
+    field = field_of(config, name)
     if name == "mask":
-        return mask(config, rows, columns)
-    values = fill_land(config, name, beside_open_sides(config, name, rows, columns), rows, columns)
-    if name == "air_pressure":
-        check_pressure(values, f"air_pressure: {config.input.air_pressure or 'of the case, or given in Python'}")
+        return mask(config, field, rows, columns)
+    return check_pressure(name, filled(config, name, rows, columns, 0, field), field)
+
+
+def filled(config, name: str, rows, columns, record: int, field) -> np.ndarray:
+    """See `evaluate`, of a record of a field, whose source is known; NaN where values are missing on water."""
+    values = unfilled(config, name, rows, columns, record, field)
+    if (lacking := lacking_in_file(config, name, field, values, rows, columns)) is not None:
+        values = unfilled(config, name, rows, columns, record, field, lacking)
+    return fill_land(config, name, values, rows, columns)
+
+
+def check_pressure(name: str, values: np.ndarray, field) -> np.ndarray:
+    """The values. InputError: air pressure in Pa has the values, all over, that the atmosphere has in hPa."""
+    if name == "air_pressure" and values.size and HECTOPASCALS[0] <= values.min() <= values.max() <= HECTOPASCALS[1]:
+        raise InputError(
+            f"{field.what}: is {values.min():g} to {values.max():g} Pa, as pressures in hPa are: give it those units, "
+            "or multiply it by 100"
+        )
     return values
 
 
@@ -70,39 +86,21 @@ def unfilled(config, name: str, rows, columns, record: int = 0, field=None, fill
     return along_axes(config, name, field).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
 
 
-def mask(config, rows, columns) -> np.ndarray:
+def mask(config, field, rows, columns) -> np.ndarray:
     """1 on water, 0 on land, by a mask; without one by a table of depths: land is where it has no value."""
-    field = field_of(config, "mask")
     if isinstance(field, Constant) and field_of(config, "depth").tabulated:
         return np.isfinite(unfilled(config, "depth", rows, columns)).astype(np.float64)
     values = unfilled(config, "mask", rows, columns, field=field)
-    values = np.where(np.isnan(values), 0.0, values) if has_python_or_file(config, "mask") else values
+    values = np.where(np.isnan(values), 0.0, values) if field.tabulated else values
     wrong = np.broadcast_to((values != 0) & (values != 1), (len(rows), len(columns)))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         value = np.broadcast_to(values, wrong.shape)[row, column]
-        half = 50 if 1 < np.nanmax(values) <= 100 else 0.5
-        of = f"input.mask: {config.input.mask}" if config.input.mask else f"the mask of the case {config.case.name}"
-        of = "fields: mask" if "mask" in config.python.names else of
         raise InputError(
-            f"{of}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
-            f"column {columns[column] % config.grid.nx}; if it is a share of water, write 1 where it is above {half:g}"
+            f"{field.what}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
+            f"column {columns[column] % config.grid.nx}; a share of water has to be made one of both"
         )
     return values
-
-
-def has_python_or_file(config, name: str) -> bool:
-    """Whether a field comes from Python or a file, and not from the case."""
-    return name in config.python.names or bool(file_of(config, name))
-
-
-def check_pressure(values: np.ndarray, what: str) -> None:
-    """Raise InputError where a pressure in Pa is, all over, what that of the atmosphere is in hPa."""
-    if values.size and values.min() >= HECTOPASCALS[0] and values.max() <= HECTOPASCALS[1]:
-        raise InputError(
-            f"{what}: is {values.min():g} to {values.max():g} Pa, as pressures in hPa are: give it those units, or "
-            "multiply it by 100"
-        )
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
@@ -116,22 +114,14 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
         north, east = ACROSS[name]
         needed = wet(config, rows, columns) * wet(config, rows + north, columns + east)
     else:
-        needed = mask(config, rows, columns)
+        needed = evaluate(config, "mask", rows, columns)
     return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
-
-
-def beside_open_sides(config, name: str, rows, columns) -> np.ndarray:
-    """See `unfilled`; beside open sides a value that a file on a sphere lacks is the nearest one in it."""
-    field, lacking = field_of(config, name), None
-    values = unfilled(config, name, rows, columns, field=field)
-    if name.startswith("outside_"):
-        lacking = lacking_in_file(config, name, field, values, rows, columns)
-    return values if lacking is None else unfilled(config, name, rows, columns, field=field, fill=lacking)
 
 
 def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarray | None:
     """Where outside water has to be known and a file on a sphere has no value, [rows, columns]; None: nowhere."""
-    if not isinstance(field, File) or not on_sphere(config.grid) or np.isfinite(values).all():
+    from_file = isinstance(field, File) and not field.in_time
+    if not name.startswith("outside_") or not from_file or not on_sphere(config.grid) or np.isfinite(values).all():
         return None
     lacking = np.isnan(values) & (around_open_faces(config, location_of(name), rows, columns) > 0)
     return lacking if lacking.any() else None
@@ -139,10 +129,12 @@ def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarr
 
 def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
     """How far the values are that stand for those which a file of the outside lacks, and may be, degrees of arc."""
-    field, (rows, columns) = field_of(config, name), (np.asarray(each) for each in (rows, columns))
+    field = field_of(config, name)
     values = unfilled(config, name, rows, columns, field=field)
-    lacking = lacking_in_file(config, name, field, values, rows, columns)
-    return (np.zeros(0), 0.0) if lacking is None else field.distances(rows, columns, lacking)
+    if (lacking := lacking_in_file(config, name, field, values, rows, columns)) is None:
+        return np.zeros(0), 0.0
+    with field.opened() as variable:
+        return variable.distances(rows, columns, lacking)
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
@@ -195,16 +187,13 @@ def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
 
     Each is [rows, columns], or [1, 1] where no side of these is open; float64.
     """
-    grid, sides = config.grid, config.open_sides.sides
-    rows, columns = np.asarray(rows), np.asarray(columns)
-    found = []
-    for numbers, cells, (low, high), across in (
-        (columns, grid.nx, ("west", "east"), np.index_exp[None, :]),
-        (rows, grid.ny, ("south", "north"), np.index_exp[:, None]),
-    ):
-        outermost = (numbers == 0) & (low in sides) | (numbers == cells - 1) & (high in sides)
+    grid, sides, found = config.grid, config.open_sides.sides, []
+    rows, columns = np.asarray(rows)[:, None], np.asarray(columns)[None, :]
+    for numbers, cells, low, high in ((columns, grid.nx, "west", "east"), (rows, grid.ny, "south", "north")):
         if not {low, high} & set(sides):
             found.append(np.zeros((1, 1)))
             continue
-        found.append(np.broadcast_to(outermost[across] * water(config, rows, columns), (rows.size, columns.size)))
+        outermost = (numbers == 0) & (low in sides) | (numbers == cells - 1) & (high in sides)
+        there = outermost * water(config, rows[:, 0], columns[0])
+        found.append(np.broadcast_to(there, (rows.size, columns.size)))
     return tuple(found)

@@ -1,9 +1,12 @@
-"""What a field may be given as in Python: a function of the points, a number, an array, a DataArray of xarray."""
+"""Fields and terms given in Python, and terms of the case: checked, and as they travel with a configuration.
+
+A field is a function of the points, a number, an array or a DataArray of xarray.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -12,16 +15,18 @@ from numpy.typing import ArrayLike
 
 from ...errors import ConfigError
 from ...ocean.coordinates import Points
+from ...ocean.elements import index_of
+from ...ocean.own_term import term_of_case
+from ...ocean.table import GIVEN, VARIABLES
+from ...ocean.terms import Term
 from ...ocean.variable import Variable
-from .kinds import PythonField
+from .formula import terms_in
+from .kinds import Formula, PythonField, field_of
 from .netcdf_input import InputError, field_in, times_of
 from .vectors import VECTORS
 
 if TYPE_CHECKING:
     from xarray import DataArray
-
-#: Parameters that a function need not be given.
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,55 +59,48 @@ def local(values: ArrayLike) -> Local:
 
 
 def python_field(value: Any, row: Variable, grid: Any) -> PythonField | Local:
-    """What a field is given as, checked.
+    """What a field is given as. ConfigError: that is no Field, or does not lie on the grid.
 
-    Args:
-        value: function of the Points, number, array or DataArray; of what varies also a function of (at, t), or a
-            DataArray with several records in time; or an array made `local`.
-        row: of the table.
-        grid: section of the configuration.
-
-    Raises:
-        ConfigError: it is none of these, or does not lie on the grid.
+    A coefficient that varies may be a function of (at, t), or a DataArray with several records in time.
     """
     place = f"fields: {row.name}"
     if isinstance(value, Local):
         if hasattr(value.values, "dims"):
             raise ConfigError([f"{place}: local takes an array, its rows from south to north: DataArray.values is one"])
-        return Local(numbers(value.values, place, "local(array)"))
+        return Local(numbers(value.values, place))
     if callable(value):
         if (in_time := of_time(value)) and not row.varies:
             raise ConfigError([f"{place}: does not vary in time; must be a function of (at)"])
         return PythonField(value, in_time)
-    if hasattr(value, "data_vars"):
-        raise ConfigError([f"{place}: a Dataset holds several fields; give one of them, dataset[NAME]"])
-    if hasattr(value, "dims") and hasattr(value, "coords"):
+    if hasattr(value, "dims") and hasattr(value, "coords") and not hasattr(value, "data_vars"):
         try:
-            timed = times_of(value, place) if row.varies else None
-            one = value.isel({timed[0]: 0}) if timed else value
-            if row.name in VECTORS and field_in(one, row, grid, place).pole != grid.pole:
-                raise InputError(
-                    f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
-                    f"write it into a file for input.{row.name}, or give a function of the points"
-                )
-            values = np.ascontiguousarray(field_in(one, row, grid, place).read(range(grid.ny), range(grid.nx)))
-            if not timed:
-                return table(frozen(values))
-            return PythonField(value, in_time=True, tabulated=True)
+            return labelled(value, row, grid, place)
         except InputError as error:
             raise ConfigError([str(error)]) from None
-    values = numbers(value, place, "function of the points, a number, an array")
-    if values.ndim == 0:
-        return table(values.reshape(1, 1))
-    whole = grid.ny, grid.nx
+    values, whole = numbers(value, place), (grid.ny, grid.nx)
+    values = values.reshape(1, 1) if values.ndim == 0 else values
     if values.ndim != 2 or any(length not in (1, wanted) for length, wanted in zip(values.shape, whole, strict=True)):
         swapped = "; its axes are swapped" if values.shape == whole[::-1] else ""
         raise ConfigError([f"{place} has shape {values.shape}, the grid needs {whole} (ny, nx){swapped}"])
     return table(values)
 
 
+def labelled(array: DataArray, row: Variable, grid: Any, place: str) -> PythonField:
+    """The field of a DataArray, of which a table is kept unless it has records in time."""
+    timed = times_of(array, place) if row.varies else None
+    field = field_in(array.isel({timed[0]: 0}) if timed else array, row, grid, place)
+    if row.name in VECTORS and field.pole != grid.pole:
+        raise InputError(
+            f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
+            f"write it into a file for input.{row.name}, or give a function of the points"
+        )
+    values = np.ascontiguousarray(field.read(range(grid.ny), range(grid.nx)))
+    return PythonField(array, in_time=True, tabulated=True) if timed else table(values)
+
+
 def table(values: np.ndarray) -> PythonField:
-    """The field of a table of values [ny, nx] or less."""
+    """The field of a table of values [ny, nx] or less, which is read-only from here on."""
+    values.flags.writeable = False
     return PythonField({"": values}, tabulated=True)
 
 
@@ -112,29 +110,78 @@ def of_time(function: Callable) -> bool:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # not written in Python
         return False
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIADIC]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
     return len(needed) == 2 and needed[1] == "t"
 
 
-def numbers(value: Any, place: str, wanted: str) -> np.ndarray:
-    """A new array, float64, NaN where values are masked.
-
-    Raises:
-        ConfigError: these are no numbers.
-    """
-    if isinstance(value, str):
-        raise ConfigError([f'{place}: "{value:.60}" is a text; a file is named by input.{place.split()[-1]}'])
+def numbers(value: Any, place: str) -> np.ndarray:
+    """A new array, float64, NaN where values are masked. ConfigError: these are no numbers."""
     try:
         found = np.ma.asarray(value)
-    except ValueError:  # lists of unequal lengths
+    except (ValueError, TypeError):  # lists of unequal lengths, a Dataset
         found = np.ma.asarray(None)
     if found.dtype.kind not in "biuf":
-        what = f"values of type {found.dtype}" if found.ndim else f"{value!r:.60}"
-        raise ConfigError([f"{place}: {what} cannot be used; needs a {wanted} or a DataArray"])
-    return frozen(np.ma.filled(found.astype(np.float64), np.nan))
+        what = f"values of type {found.dtype}" if found.ndim else f"{value!r:.60}".partition("\n")[0]
+        raise ConfigError(
+            [
+                f"{place}: {what} cannot be used; needs a function of the points, a number, an array or a DataArray "
+                f"(input.{place.split()[-1]} names a file)"
+            ]
+        )
+    return np.ma.filled(found.astype(np.float64), np.nan)
 
 
-def frozen(values: np.ndarray) -> np.ndarray:
-    """The array, now read-only."""
-    values.flags.writeable = False
-    return values
+def with_python(
+    config: Any,
+    fields: Iterable[str],
+    terms: Iterable[str],
+    sources: Mapping[str, Any],
+    objects: Iterable[Term],
+    parameters: Mapping[str, Any] | None = None,
+) -> Any:
+    """The configuration with what Python gave: texts that are recorded, and what they stand for."""
+    python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
+    python._sources, python._terms = dict(sources), tuple(objects)
+    python._parameters = dict(config.python._parameters if parameters is None else parameters)
+    return config.model_copy(update={"python": python})
+
+
+def fields_of(config: Any) -> tuple[str, ...]:
+    """The fields that a case, a file or Python may give, arrays by their elements: of the table, and the tracers."""
+    there = ("", *config.open_sides.constituents)
+    of_table = (name for name in GIVEN if (index_of(name) or there)[0] in there)
+    return (*of_table, *(each.name for each in config.physics.tracers))
+
+
+def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
+    """The coefficients of the user's own that terms ask for, by name."""
+    return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
+
+
+def case_terms(config: Any) -> list[Term]:
+    """The terms that the case has as functions."""
+    case: Any = config.case  # hashable, as it is frozen
+    cls: Any = type(case)
+    return [term_of_case(case, getattr(cls, name)) for name in terms_in(cls)]
+
+
+def python_terms(config: Any) -> tuple[Term, ...]:
+    """The terms of the user's own: of the case, and those given in Python."""
+    found = (*case_terms(config), *config.python._terms)
+    recorded, there = [text.split()[0] for text in config.python.terms], {term.name for term in found}
+    if missing := [name for name in recorded if name not in there]:
+        raise ConfigError(
+            [
+                f"python.terms: {', '.join(missing)} was given in Python and lies in no file: only there the run "
+                "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS where it has it"
+            ]
+        )
+    return found
+
+
+def formulas(config: Any) -> list[Formula]:
+    """The functions of the points that give fields, of the case or given in Python."""
+    python, of_case = config.python, [*fields_of(config), *rows_asked_for(case_terms(config))]
+    names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
+    return [field for field in (field_of(config, name) for name in names) if isinstance(field, Formula)]

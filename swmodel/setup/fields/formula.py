@@ -1,16 +1,23 @@
-"""Fields from functions of the points, of a case or given in Python: their values, checked."""
+"""Functions of the points that give fields, and those of terms in the class of a case: known, called and checked."""
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from ...errors import ConfigError, failure
 from ...ocean.coordinates import Points
-from ...ocean.own_term import place_of
+from ...ocean.own_term import FIXED, place_of
+
+#: Parameters of a function for a field, also of one in time; and those with which the ones of a term begin.
+SIGNATURE = ["self", "config", "at"]
+IN_TIME = [*SIGNATURE, "t"]
+OF_TERM = ["self", *FIXED]
 
 #: Difference of a field at the same point, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-9
@@ -33,18 +40,15 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None,
         raise
     except Exception as error:
         raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
-    place = f"{start}: {what}"
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
-        raise ConfigError([f"{place}: returns {returned}; must be numbers, at the points of at.x and at.y"])
-    shape = at.j.size, at.i.size
+        raise ConfigError([f"{start}: {what}: returns {returned}; must be numbers, at the points of at.x and at.y"])
+    rows, columns = at.j.size, at.i.size
     try:
-        fits = np.broadcast_shapes(found.shape, shape) == shape
+        np.broadcast_to(found, (rows, columns))
     except ValueError:
-        fits = False
-    if not fits:
-        wanted = f"{shape[0]} rows and {shape[1]} columns of points"
-        raise ConfigError([f"{place}: returns an array of shape {found.shape} for {wanted}"])
+        points = f"{rows} rows and {columns} columns of points"
+        raise ConfigError([f"{start}: {what}: returns an array of shape {found.shape} for {points}"]) from None
     return np.atleast_2d(found.astype(np.float64, copy=False))
 
 
@@ -67,3 +71,25 @@ def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
                     "process finds the same"
                 )
                 break
+
+
+def parameters(value: Any) -> list[str]:
+    """Names of the parameters of a function; none of anything else."""
+    return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
+
+
+def in_time(value: Any) -> bool:
+    """Whether an attribute of the class of a case is the function of a field that varies in time."""
+    return parameters(value) == IN_TIME
+
+
+def is_term(value: Any) -> bool:
+    """Whether an attribute of the class of a case is the function of a term, by its parameters."""
+    return parameters(value)[: len(OF_TERM)] == OF_TERM
+
+
+@lru_cache
+def terms_in(case: type) -> tuple[str, ...]:
+    """Names of the functions of terms in the class of a case, those of the classes that it is made from first."""
+    names = dict.fromkeys(name for cls in reversed(case.__mro__) for name in vars(cls) if not name.startswith("_"))
+    return tuple(name for name in names if is_term(getattr(case, name, None)))

@@ -9,36 +9,36 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ...errors import ConfigError
 from ...ocean.coordinates import points
+from ...ocean.dates import units_of
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
 from ...ocean.table import VARIABLES, entry_of, location_of
 from ...ocean.terms.outside import PARTS, file_of, in_case, number
-from . import case_functions
-from .formula import evaluated
-from .netcdf_input import InputError, opened, pole_in, read_field, series
+from .formula import evaluated, in_time
+from .netcdf_input import InputError, opened, series
+from .netcdf_input.source import parse
 
 #: How far a record may lie from the step that it is for, in time steps: rounding of its units, or of products.
 LATE = 1e-6
 
 
-class FieldSource(Protocol):
-    """What gives a field."""
+class FieldSource:
+    """A kind of source of a field; `what` it is, in messages.
 
-    @property
-    def tabulated(self) -> bool:
-        """Whether it is a table of values: where a depth has none is land."""
-        return False
+    Attributes:
+        tabulated: whether it is a table of values: where a depth has none is land.
+        in_time: whether it has records in time. Then it has `at(step)`, the number of the last record that is not after
+            the begin of a step and the Span from it to the next one, and `date(record)`, in words.
+    """
 
-    @property
-    def in_time(self) -> bool:
-        """Whether it has records in time."""
-        return False
+    tabulated: Any = False
+    in_time: Any = False
 
     def pole(self, record: int = 0) -> tuple[float, float] | None:
         """The pole about whose axes a component of a vector is given; None: the Earth's, eastward and northward."""
@@ -52,6 +52,7 @@ class FieldSource(Protocol):
             location: of the points, where it is not that of the field.
             fill: [rows, columns], where a value that a file lacks is the nearest one in it; None: nowhere.
         """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,7 @@ class Constant(FieldSource):
     """A number, as nothing else gives the field."""
 
     value: float
+    what = "a number of the configuration"
 
     def read(self, rows, columns, record=0, location="", fill=None):
         return np.full((1, 1), self.value)
@@ -98,7 +100,6 @@ class Formula(FieldSource):
         return evaluated(self.function, at, self.what, t, place_in(self.config, self.name))
 
     def at(self, step: int) -> tuple[int, Span]:
-        """See `InTime.at`."""
         apart = self.config.forcing.every / step_of(self.config)
         near = math.floor(step / apart) + np.arange(-1, 3)  # a quotient may be rounded to the next number
         places = whole(near * apart)
@@ -106,7 +107,6 @@ class Formula(FieldSource):
         return int(near[at]), Span(*places[at : at + 2])
 
     def date(self, record: int) -> str:
-        """When a record is, in words."""
         return f"t = {record * self.config.forcing.every:g} s"
 
 
@@ -115,6 +115,7 @@ class Table(FieldSource):
     """Values of the whole grid from Python, by location; see PythonField."""
 
     config: Any
+    what: str
     values: dict[str, np.ndarray]
     tabulated: bool = True
 
@@ -136,26 +137,30 @@ class File(FieldSource):
     text: str
     tabulated = True
 
-    def pole(self, record=0):
-        return pole_in(self.text, self.row(), self.config.grid)
+    @property
+    def what(self):
+        return f"input.{self.name}: {self.text}"
 
-    def read(self, rows, columns, record=0, location="", fill=None):
-        return read_field(self.text, self.row(location), self.config.grid, rows, columns, fill)
+    def opened(self, record: int = 0, location: str = ""):
+        """A context with the variable, a `GridVariable`. InputError: the file does not hold it on this grid."""
+        return opened(self.text, self.row(location), self.config.grid)
 
     def check(self) -> None:
-        """Raise InputError unless the file holds the field on this grid."""
-        with opened(self.text, self.row(), self.config.grid):
+        with self.opened():
             pass
-
-    def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
-        """How far the nearest values are from points [rows, columns], and may be, degrees of arc."""
-        with opened(self.text, self.row(), self.config.grid) as variable:
-            return variable.distances(rows, columns, wanted)
 
     def row(self, location: str = ""):
         """The row of the field in the table of variables, at this location."""
         row = entry_of(self.name, self.config.physics)
         return row._replace(location=location or row.location)
+
+    def pole(self, record=0):
+        with self.opened(record) as variable:
+            return variable.pole
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        with self.opened(record, location) as variable:
+            return variable.read(rows, columns, fill)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,46 +175,33 @@ class InTime(File):
         """Its records, checked except for their values."""
         if self.array is not None:
             return series.records_in(self.array, self.config.time, self.text)
-        return series.records_of(self.text, self.row(), self.config.grid, self.config.time)
+        stamps = parse(self.text).stamps()
+        return series.records_of(self.text, self.row(), self.config.grid, self.config.time, stamps)
 
     @property
-    def what(self) -> str:
-        """It is, for messages."""
+    def what(self):
         return self.records.what
 
-    def check(self) -> None:
-        """See `records`."""
-        _ = self.records
-
-    def pole(self, record=0):
-        with self.records.fields[record](self.row(), self.config.grid) as variable:
-            return variable.pole
-
-    def read(self, rows, columns, record=0, location="", fill=None):
-        with self.records.fields[record](self.row(location), self.config.grid) as variable:
-            return variable.read(rows, columns, fill)
+    def opened(self, record=0, location=""):
+        return self.records.fields[record](self.row(location), self.config.grid)
 
     def at(self, step: int) -> tuple[int, Span]:
-        """The last record that is not after the begin of a step, and the Span from it to the next one."""
         places, dates = whole(self.records.seconds / step_of(self.config)), self.records.dates
         number = int(np.searchsorted(places, step, side="right")) - 1
-        date = series.date_after(self.config.time, step * step_of(self.config))
-        if number < 0:
-            raise InputError(
-                f"{self.what}: its records begin at {dates[0]}, and the run at {date}; give earlier ones, or a later "
-                "time.start"
-            )
         if number == len(places) - 1 and step - places[-1] < 1 and number:
             number -= 1
-        if number == len(places) - 1:
+        if not 0 <= number < len(places) - 1:
+            import cftime
+
+            time = self.config.time
+            needed = cftime.num2date(step * step_of(self.config), units_of(time), time.calendar)
             raise InputError(
-                f"{self.what}: its records end at {dates[-1]}, and the run needs them up to {date}; give later ones, "
-                "or a shorter run"
+                f"{self.what}: its records begin at {dates[0]} and end at {dates[-1]}, and the run needs them at "
+                f"{needed:%Y-%m-%dT%H:%M:%S}; give more of them, another time.start or a shorter run"
             )
         return number, Span(*places[number : number + 2])
 
     def date(self, record: int) -> str:
-        """When a record is, in words."""
         return self.records.dates[record]
 
 
@@ -252,14 +244,14 @@ def field_in_python(config, name: str, given: PythonField | None) -> FieldSource
         return Formula(config, name, given.value, what, given.in_time)
     if given.in_time:
         return InTime(config, name, what, array=given.value)
-    return Table(config, given.value, given.tabulated)
+    return Table(config, what, given.value, given.tabulated)
 
 
 def field_of_case(config, name: str) -> Formula:
     """The function of the case for a field."""
     case, function = config.case, partial(getattr(config.case, array_of(name)), config)
-    in_time = case_functions.in_time(getattr(type(case), array_of(name)))
-    return Formula(config, name, function, f"{name} of the case {case.name}", in_time)
+    varies = in_time(getattr(type(case), array_of(name)))
+    return Formula(config, name, function, f"{name} of the case {case.name}", varies)
 
 
 def absent(name: str, at=None) -> Any:
@@ -273,7 +265,7 @@ def absent(name: str, at=None) -> Any:
 
 
 def constant(config, name: str) -> float:
-    """What a field is where nothing else gives it: the number of its key, water, or zero."""
+    """The value of a field where nothing else gives it: the number of its key, water, or zero."""
     if name == "mask":
         return 1.0
     if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
@@ -287,8 +279,3 @@ def constant(config, name: str) -> float:
 def varies(config, name: str) -> bool:
     """Whether a coefficient is given by records in time."""
     return name in VARIABLES and VARIABLES[name].varies and field_of(config, name).in_time
-
-
-def has_source(config, name: str) -> bool:
-    """Whether a field of this name is more than a constant."""
-    return not isinstance(field_of(config, name), Constant)

@@ -1,23 +1,55 @@
-"""What a restart file notes of records in time that come from files, so that a run does not go on with others.
+"""What a run records of fields that no configuration holds, so that it does not go on with others.
 
-Noted are the dates of the records up to the last step, and a checksum of the two between which this step lies. They are
-in memory then, and are read again to compare: nothing depends on how many records there are. Later ones may be added.
+A field from Python is recorded by the SHA-256 of its values, which processes compare, too. Of records in time from
+files a restart file notes the dates up to the last step, and a checksum of the two between which this step lies. They
+are in memory then, and are read again to compare: nothing depends on how many records there are. Later ones may be
+added.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from .kinds import field_of, file_of
+from ...errors import ConfigError
+from . import bands
+from .kinds import FieldSource, InTime, PythonField, field_in_python, field_of, file_of
 from .netcdf_input import InputError
 from .varying import record
 
-#: Cells of a band of rows.
-CELLS = 2**17
+#: What a run says of a field in time between its name and its SHA-256.
+IN_TIME = "in-time"
+
+
+def digest(config, name: str, given: PythonField) -> str:
+    """SHA-256 of a field's values on the whole grid, as hexadecimal digits; in time of its first two records."""
+    if given.recorded:
+        return given.recorded
+    field = field_in_python(config, name, given)
+    if not field.in_time:
+        return digest_of(config.grid, field)
+    try:
+        times = np.ascontiguousarray(field.records.seconds, "<f8").tobytes().hex() if isinstance(field, InTime) else ""
+        return sha256(times + "".join(digest_of(config.grid, field, number) for number in (0, 1)))
+    except InputError as error:
+        raise ConfigError([str(error)]) from None
+
+
+def digest_of(grid, field: FieldSource, number: int = 0) -> str:
+    """SHA-256 of the values of a field as it is given, read band by band."""
+    found = hashlib.sha256()
+    for rows in bands(grid):
+        values = np.broadcast_to(field.read(rows, np.arange(grid.nx), number), (len(rows), grid.nx))
+        found.update(np.ascontiguousarray(values, "<f8").data)
+    return found.hexdigest()
+
+
+def sha256(text: str) -> str:
+    """SHA-256 of a text, as hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
@@ -29,18 +61,18 @@ def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, in
             first, number = (of.at(at)[0] for at in (0, max(0, step - 1)))
             dates = of.records.dates[first : number + 2]
             sums = [f"{checksum(name, number + more):016x}" for more in (0, 1)]
-            found[name] = {"records": len(dates), "dates": digest(dates), "checksums": sums}
+            found[name] = {"records": len(dates), "dates": sha256("\n".join(dates)), "checksums": sums}
     return json.dumps(found) if found else ""
 
 
 def differences(config, text: str) -> Iterator[str]:
-    """What differs from what was noted, a line for each coefficient."""
+    """How records differ from those noted, a line for each coefficient."""
     for name, before in json.loads(text or "{}").items():
         try:
             of = field_of(config, name)
             first, count = of.at(0)[0], before["records"]
             dates = of.records.dates[first : first + count]
-            if digest(dates) != before["dates"]:
+            if sha256("\n".join(dates)) != before["dates"]:
                 yield f"{of.what}: the first {count} records that the run used have other dates now"
                 continue
             for back, checksum in zip((2, 1), before["checksums"], strict=True):
@@ -52,14 +84,12 @@ def differences(config, text: str) -> Iterator[str]:
 
 
 def checksum_of_whole(config, name: str, number: int, of) -> int:
-    """The checksum of a record on the whole grid, of which no more than a band of rows is held at a time."""
-    (ny, nx), total = (config.grid.ny, config.grid.nx), 0
-    step = max(1, CELLS // nx)
-    for first in range(0, ny, step):
-        rows, columns = np.arange(first, min(ny, first + step)), np.arange(nx)
+    """The checksum of a record on the whole grid, read band by band."""
+    total, columns = 0, np.arange(config.grid.nx)
+    for rows in bands(config.grid):
         values = record(config, name, number, rows, columns, of).astype(config.run.dtype)
-        total = (total + checksum_of(values, rows, columns, nx)) % 2**64
-    return total
+        total += checksum_of(values, rows, columns, config.grid.nx)
+    return total % 2**64
 
 
 def checksum_of(values: np.ndarray, rows, columns, nx: int) -> int:
@@ -78,8 +108,3 @@ def mixed(bits: np.ndarray) -> np.ndarray:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
-
-
-def digest(dates: Sequence[str]) -> str:
-    """SHA-256 of dates."""
-    return hashlib.sha256("\n".join(dates).encode()).hexdigest()

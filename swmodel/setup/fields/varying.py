@@ -4,54 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 
 from ...ocean.records import names_of, numbers_of
-from . import check_pressure, fill_land, unfilled
+from . import check_pressure, filled
 from .kinds import InputError, field_of
 
 
 def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
     """Values of a coefficient's record in rows and columns, wrapped round the rings, float64; zero on missing land."""
-    of = of or field_of(config, name)
-    values = record_where_there(config, name, number, rows, columns, of)
+    of, rows, columns = of or field_of(config, name), np.asarray(rows), np.asarray(columns)
+    values = np.broadcast_to(filled(config, name, rows, columns, number, of), (len(rows), len(columns)))
     if not np.isfinite(values).all():
         grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.date(number)}, {place}")
-    if name == "air_pressure":
-        check_pressure(values, of.what)
-    return values
+    return check_pressure(name, values, of)
 
 
-def record_where_there(config, name: str, number: int, rows, columns, of=None) -> np.ndarray:
-    """The same, and NaN where values are missing on water."""
-    rows, columns = np.asarray(rows), np.asarray(columns)
-    values = unfilled(config, name, rows, columns, number, of)
-    return fill_land(config, name, np.broadcast_to(values, (len(rows), len(columns))), rows, columns)
+#: Numbers of neighbouring rows and columns, which go on round the rings.
+Window = tuple[range, range]
 
 
-class Window(NamedTuple):
-    """Numbers of neighbouring rows and columns, which go on round the rings."""
-
-    rows: range
-    columns: range
-
-    def holds(self, other: Window) -> bool:
-        """Whether all rows and columns of another one are among its own."""
-        return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(self, other, strict=True))
-
-    def part(self, values: np.ndarray, other: Window) -> np.ndarray:
-        """The part of values in this Window that lies in another one, which it holds."""
-        y, x = (its.start - mine.start for mine, its in zip(self, other, strict=True))
-        return values[y : y + len(other.rows), x : x + len(other.columns)]
-
-
-def window_of(rows, columns) -> Window:
-    """The Window of numbers of neighbours."""
-    return Window(*(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns)))
+def holds(wide: Window, window: Window) -> bool:
+    """Whether all rows and columns of a Window are among those of another one."""
+    return all(mine.start <= its.start and its.stop <= mine.stop for mine, its in zip(wide, window, strict=True))
 
 
 class Records:
@@ -64,7 +42,7 @@ class Records:
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
         self.config, self.dtype = config, np.dtype(dtype)
         self.series = {name: field_of(config, name) for name in names}
-        self._kept: dict[tuple[str, int], dict[Window, np.ndarray]] = {}
+        self._kept: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.series}
 
     def until(self, step: int) -> int | None:
         """The step until which `params` at a step hold; None: for ever."""
@@ -73,12 +51,11 @@ class Records:
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
         """The params of these coefficients that hold from a step on; row and column numbers go on round the rings."""
-        found, window = {}, window_of(rows, columns)
+        found = {}
         for name, of in self.series.items():
             number, span = of.at(step)
-            for key in [key for key in self._kept if key[0] == name and key[1] - number not in (0, 1)]:
-                del self._kept[key]
-            before, after = (self._values(name, number + more, window) for more in (0, 1))
+            self._kept[name] = {key: kept for key, kept in self._kept[name].items() if key - number in (0, 1)}
+            before, after = (self.values(name, number + more, rows, columns) for more in (0, 1))
             found |= {names_of(name).before: before, names_of(name).after: after} | numbers_of(name, span)
         return found
 
@@ -86,23 +63,19 @@ class Records:
         """Read what `params` at a step need and is not there, in the Windows that have been asked for."""
         for name, of in self.series.items():
             number, _ = of.at(step)
-            for window in self._windows(name):
+            for window in [window for kept in self._kept[name].values() for window in kept]:
                 for more in (0, 1):
-                    self._values(name, number + more, window)
+                    self.values(name, number + more, *window)
 
     def values(self, name: str, number: int, rows, columns) -> np.ndarray:
         """Values of a record, which is not read anew if it is kept; see `params`."""
-        return self._values(name, number, window_of(rows, columns))
-
-    def _windows(self, name: str) -> list[Window]:
-        """The Windows in which a coefficient is kept."""
-        return [window for key, kept in self._kept.items() if key[0] == name for window in kept]
-
-    def _values(self, name: str, number: int, window: Window) -> np.ndarray:
-        kept = self._kept.get((name, number), {})
-        wide = next((wider for wider in [*kept, *self._windows(name)] if wider.holds(window)), window)
+        window = tuple(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns))
+        every, kept = self._kept[name], self._kept[name].get(number, {})
+        known = [*kept, *(each for of_record in every.values() for each in of_record)]
+        wide = next((each for each in known if holds(each, window)), window)
         if wide not in kept:
             values = record(self.config, name, number, *wide, self.series[name]).astype(self.dtype)
-            kept = {each: there for each, there in kept.items() if not wide.holds(each)} | {wide: values}
-            self._kept[name, number] = kept
-        return wide.part(kept[wide], window)
+            kept = {each: there for each, there in kept.items() if not holds(wide, each)} | {wide: values}
+            every[number] = kept
+        y, x = (slice(its.start - mine.start, its.stop - mine.start) for mine, its in zip(wide, window, strict=True))
+        return kept[wide][y, x]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...ocean.coordinates import on_sphere, turn_from, turned
 from ...ocean.table import PAIRS, location_of
-from ...ocean.terms.outside import FLOWS, NAMES, parts_of
-from .kinds import Constant, FieldSource, InputError, field_of, has_source
+from ...ocean.terms.outside import FLOWS, NAMES, has_source, parts_of
+from .kinds import Constant, FieldSource, InputError, field_of
 
 #: The pair of eastward and northward components, or of those along the axes of a turned grid, by the name of each.
 VECTORS = {
@@ -42,41 +42,36 @@ class Turned(FieldSource):
 
     def read(self, rows, columns, record=0, location="", fill=None):
         grid, where = self.config.grid, location or location_of(self.name)
-        first = self.name == VECTORS[self.name][0]
-        pole = self.mine.pole(record) if self.mine.in_time else self.pole_of_both()
+        poles = self.poles(record)
 
         def component(of: FieldSource) -> np.ndarray:
             return np.zeros((1, 1)) if isinstance(of, Constant) else of.read(rows, columns, record, where, fill)
 
-        if pole == grid.pole:
+        if poles == {grid.pole}:
             return component(self.mine)
-        if self.mine.in_time:
-            self.check_other(record, pole)
-        cosine, sine = turn_from(grid, pole, where, rows, columns)
-        mine, its = component(self.mine), component(self.other)
-        return cosine * mine + sine * its if first else cosine * mine - sine * its
-
-    def pole_of_both(self) -> tuple[float, float] | None:
-        """The pole about whose axes both are given."""
-        there = [each for each in (self.mine, self.other) if not isinstance(each, Constant)]
-        poles = {each.pole() for each in there}
-        if poles != {self.config.grid.pole} and (len(poles) > 1 or (None not in poles and len(there) == 1)):
-            pair = VECTORS[self.name]
+        pair = VECTORS[self.name]
+        if not self.turnable(poles, record):
             raise InputError(
                 f"{pair[0]} and {pair[1]}: are turned to the axes of the grid, whose pole is another one; give both in "
-                "one way: eastward and northward, or along the axes of one grid"
+                "one way, with records of the same times: eastward and northward, or along the axes of one grid"
             )
-        return poles.pop()
+        cosine, sine = turn_from(grid, *poles, where, rows, columns)
+        mine, its = component(self.mine), component(self.other)
+        return cosine * mine + sine * its if self.name == pair[0] else cosine * mine - sine * its
 
-    def check_other(self, record: int, pole) -> None:
-        """See that the other component has a record of the same time about the same pole."""
+    def poles(self, record: int) -> set[tuple[float, float] | None]:
+        """The poles about whose axes the components are given; in time that of this one."""
+        if self.mine.in_time:
+            return {self.mine.pole(record)}
+        return {each.pole() for each in (self.mine, self.other) if not isinstance(each, Constant)}
+
+    def turnable(self, poles: set, record: int) -> bool:
+        """Whether both components are given about one pole, at one time; of functions one may be zero."""
         mine, other = self.mine, self.other
-        if not other.in_time or other.pole(record) != pole or other.date(record) != mine.date(record):
-            first, second = VECTORS[self.name]
-            raise InputError(
-                f"{mine.what}: is turned to the axes of the grid, whose pole is another one: "
-                f"{second if self.name == first else first} needs a record at {mine.date(record)}, too"
-            )
+        if mine.in_time:
+            same_pole = other.in_time and {other.pole(record)} == poles
+            return same_pole and other.date(record) == mine.date(record)
+        return len(poles) == 1 and (poles == {None} or not any(isinstance(each, Constant) for each in (mine, other)))
 
 
 def given(config, name: str) -> bool:

@@ -12,8 +12,7 @@ from ...ocean.coordinates import along_axes, axes, metrics, places, turned
 from ...ocean.state import State
 from .. import fields
 from ..setup import Setup
-from .gauges import Points
-from .places import inside, twice
+from .gauges import Points, inside, twice
 
 
 class Faces(NamedTuple):
@@ -39,7 +38,7 @@ class Section(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """The sections of a run, `output.sections`, and what is read of the state for them.
+    """The sections of a run, `output.sections`, and the points of the state that are read for them.
 
     Attributes:
         ends: both ends of each, at corners of cells, [n, 4].
@@ -57,7 +56,7 @@ class Crossings(NamedTuple):
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
         """{"transport": sum over faces of length, velocity and mean thickness, multiplied, m3 s-1} [k, n].
 
-        `raw`: what the points had at k times, [k, 3 faces].
+        `raw`: values of the points at k times, [k, 3 faces].
         """
         velocity, near, far = np.split(raw.astype(np.float64), 3, axis=1)
         through = self.lengths * velocity * (0.5 * (near + far))
@@ -66,38 +65,33 @@ class Crossings(NamedTuple):
 
 def crossings(setup: Setup) -> Crossings | None:
     """Those of a Setup that was checked; None where it has none."""
-    config = setup.config
-    if not config.output.sections:
+    config, grid, lines = setup.config, setup.config.grid, setup.config.output.sections
+    if not lines:
         return None
-    sections = [section(config, line) for line in config.output.sections]
+    sections = [section(config, line) for line in lines]
     axis, rows, columns, lengths = (np.concatenate(parts) for parts in zip(*(s.faces for s in sections), strict=True))
-    state, grid = State._fields, config.grid
-    of_velocity = np.where(axis == 1, state.index("u"), state.index("v"))
-    thickness = np.full(len(axis), state.index("h"))
-    beyond = (rows + (axis == 0)) % grid.ny, (columns + (axis == 1)) % grid.nx
+    of_u, of_v, of_h = (State._fields.index(name) for name in "uvh")
+    thickness = np.full(len(axis), of_h)
     points = Points(
-        np.concatenate([of_velocity, thickness, thickness]),
-        np.concatenate([rows, rows, beyond[0]]),
-        np.concatenate([columns, columns, beyond[1]]),
+        np.concatenate([np.where(axis == 1, of_u, of_v), thickness, thickness]),
+        np.concatenate([rows, rows, (rows + (axis == 0)) % grid.ny]),
+        np.concatenate([columns, columns, (columns + (axis == 1)) % grid.nx]),
     )
-    names, ends = [line.name for line in config.output.sections], np.array([each.ends.ravel() for each in sections])
-    return Crossings(names, ends, lengths, np.cumsum([len(each.faces.axis) for each in sections])[:-1], points)
+    ends, cuts = [each.ends.ravel() for each in sections], np.cumsum([len(each.faces.axis) for each in sections])[:-1]
+    return Crossings([line.name for line in lines], np.array(ends), lengths, cuts, points)
 
 
 def section(config, line) -> Section:
     """The Section of a table [[section]]: a stair from the corner of cells nearest to its start to that at its end."""
+    what, (of_x, of_y) = f'the section "{line.name}"', axes(config.grid)
     rows, columns = path_of(config, line)
-    what = f'the section "{line.name}"'
     if len(rows) < 2:
         raise UsageError(f"{what} begins and ends at the same corner of the grid; make it longer")
-    of_x, of_y = axes(config.grid)
     ends = [
         places(config.grid, of_x.first + (i + 0.5) * of_x.spacing, of_y.first + (j + 0.5) * of_y.spacing)
         for j, i in ((rows[0], columns[0]), (rows[-1], columns[-1]))
     ]
-    faces = open_faces(config, rows, columns)
-    require_water(faces, what)
-    return Section(faces, np.array(ends, dtype=np.float64))
+    return with_water(open_faces(config, rows, columns), np.array(ends, dtype=np.float64), what)
 
 
 def straight(config, axis: str, at: float, start: float | None = None, end: float | None = None) -> Section:
@@ -121,15 +115,16 @@ def straight(config, axis: str, at: float, start: float | None = None, end: floa
     edges = coasts[0] + along_it.spacing * np.array([numbers, numbers + 1])
     part = np.clip(np.minimum(edges[1], end) - np.maximum(edges[0], start), 0, None) / along_it.spacing
     faces = Faces(*(each[part > 0] for each in faces._replace(lengths=faces.lengths * part)))
-    require_water(faces, f"{what} from {start:g} to {end:g} {along_it.unit}")
     at = across.edges[0] + (face + 1) * across.spacing
-    return Section(faces, np.array([(at, way) if axis == "x" else (way, at) for way in (start, end)]))
+    ends = np.array([(at, way) if axis == "x" else (way, at) for way in (start, end)])
+    return with_water(faces, ends, f"{what} from {start:g} to {end:g} {along_it.unit}")
 
 
-def require_water(faces: Faces, what: str) -> None:
-    """Raise UsageError where there are no Faces."""
+def with_water(faces: Faces, ends: np.ndarray, what: str) -> Section:
+    """The Section of Faces. UsageError: there are none."""
     if not len(faces.axis):
         raise UsageError(f"{what}: no water flows through it, all of it is land or wall")
+    return Section(faces, ends)
 
 
 def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:

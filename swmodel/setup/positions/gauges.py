@@ -1,20 +1,23 @@
-"""Stations: the points of the C-grid from which values at positions are made; the gauges of a run. NumPy only."""
+"""Positions that a user names, within the domain and on water; the gauges of a run. NumPy only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import UsageError
-from ...ocean.coordinates import apart, axes, positions, turned
+from ...ocean.coordinates import along_axes, apart, axes, distances, places, points, positions, turned
 from ...ocean.rotated import turn
 from ...ocean.table import row_of
 from .. import fields
 from ..setup import Setup
-from .places import all_on_water, on_water, twice
 from .stencils import QUANTITIES, cells_around, neighbourhoods, stencils
+
+#: Positions on land of which a message names the nearest water, which is looked for on the whole grid.
+NAMED = 10
 
 
 class Station(NamedTuple):
@@ -29,7 +32,10 @@ class Station(NamedTuple):
 
 def station(config, place: tuple[float, float], what: str = "the station") -> Station:
     """The Station, for sea level, at a place in m, or at a longitude and latitude."""
-    x, y = on_water(config, place, what)
+    along, problems = on_water(config, [place], [what])
+    if problems:
+        raise UsageError(problems[0])
+    (x, y), *_ = along
     return Station(x, y, *(part[0] for part in stencils(config, [QUANTITIES.index("eta")], [x], [y])))
 
 
@@ -100,7 +106,7 @@ def gauges(setup: Setup) -> Gauges | None:
         return None
     grid, stations = config.grid, config.output.stations
     given = np.array([place_of(config, at) for at in stations]).T
-    x, y = np.array([require(at) for at in located(config, stations)]).T
+    x, y = on_water(config, given.T, [each.name for each in stations])[0].T
     state = setup.scheme.state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
     of |= {row_of(name).content: (name, "h") for name in state if row_of(name).content}
@@ -115,8 +121,8 @@ def gauges(setup: Setup) -> Gauges | None:
         *(np.concatenate([getattr(found[name], part).ravel() for name, _ in numbers]) for part in ("rows", "columns")),
         at_sides,
     )
-    at = found["eta"]
-    depth = neighbourhoods(config, at.rows[:, 0], at.columns[:, 0], depths)[:, :2, :2].reshape(-1, 4)
+    at, resting = found["eta"], lambda config, *cells: fields.evaluate(config, "depth", *cells)
+    depth = neighbourhoods(config, at.rows[:, 0], at.columns[:, 0], resting)[:, :2, :2].reshape(-1, 4)
     return Gauges(
         [station.name for station in stations],
         given,
@@ -128,11 +134,6 @@ def gauges(setup: Setup) -> Gauges | None:
         depth.astype(config.run.dtype).astype(np.float64),
         turn(grid.pole, x, y) if turned(grid) else None,
     )
-
-
-def depths(config, rows, columns) -> np.ndarray:
-    """Resting depths of cells, m."""
-    return fields.evaluate(config, "depth", rows, columns)
 
 
 def distance_of_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -154,30 +155,68 @@ def place_of(config, station) -> tuple[float, float]:
     return tuple(getattr(station, key) for key in keys)
 
 
-def located(config, stations) -> list[list[float] | UsageError]:
-    """The same along the axes of the grid, on water, or why they are not: not given, outside, or on land."""
-    found: list[list[float] | UsageError | None] = []
-    for station in stations:
-        try:
-            place_of(config, station)
-            found.append(None)
-        except UsageError as error:
-            found.append(error)
-    there = [station for station, at in zip(stations, found, strict=True) if at is None]
-    names = [f'the station "{station.name}"' for station in there]
-    rest = iter(all_on_water(config, [place_of(config, station) for station in there], names))
-    return [next(rest) if at is None else at for at in found]
-
-
-def require(found: list[float] | UsageError) -> list[float]:
-    """What was found."""
-    if isinstance(found, UsageError):
-        raise found
-    return found
-
-
 def problems(config) -> Iterator[str]:
     """What is wrong with the gauges of a configuration, one line each."""
     yield from twice(config, "stations")
-    wrong = (at for at in located(config, config.output.stations) if isinstance(at, UsageError))
-    yield from (f"output.stations: {error}" for error in wrong)
+    given, names = [], []
+    for station in config.output.stations:
+        try:
+            given.append(place_of(config, station))
+            names.append(f'the station "{station.name}"')
+        except UsageError as error:
+            yield f"output.stations: {error}"
+    yield from (f"output.stations: {line}" for line in on_water(config, given, names)[1])
+
+
+def twice(config, key: str) -> Iterator[str]:
+    """One line for each name that several tables of a key of `output` share."""
+    for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
+        if count > 1:
+            yield f'output.{key}: "{name}" is there {count} times'
+
+
+def inside(axis, what: str, position: float) -> float:
+    """A position on an Axis; longitudes are brought into the domain where they are the same as one there."""
+    (first, last), within = axis.edges, float(axis.within(position))
+    if not first <= within <= last:
+        raise UsageError(f"{what}: {axis.told(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}")
+    return within
+
+
+def on_water(config, given: Sequence[tuple[float, float]], names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+    """Places in m, or longitudes and latitudes: those on water along the axes of the grid [n, 2]; what is wrong."""
+    found, problems = [], []
+    for place, what in zip(given, names, strict=True):
+        along = zip(axes(config.grid), along_axes(config.grid, *place), strict=True)
+        try:
+            found.append(([inside(axis, what, float(at)) for axis, at in along], place, what))
+        except UsageError as error:
+            problems.append(str(error))
+    along = np.array([at for at, _, _ in found], dtype=np.float64).reshape(-1, 2)
+    wet = neighbourhoods(config, *cells_around(config, *along.T))[:, 0, 0] != 0
+    for count, number in enumerate(np.flatnonzero(~wet)):
+        _, place, what = found[number]
+        problems.append(on_land(config, place, what) if count < NAMED else f"{what} is on land")
+    return along[wet], problems
+
+
+def on_land(config, place: tuple[float, float], what: str) -> str:
+    """That a place is on land, and where the nearest water is."""
+    keys, unit = positions(config.grid)
+    distance, water = nearest_water(config, place)
+    here, there = (
+        ", ".join(f"{key} = {at:.7g} {unit}" for key, at in zip(keys, p, strict=True)) for p in (place, water)
+    )
+    return f"{what} at {here} is on land; the nearest water is {distance / 1e3:.3g} km away, the cell at {there}"
+
+
+def nearest_water(config, place: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+    """Distance in m, and place in m or degrees, of the centre of a wet cell that is nearest to a place."""
+    grid, columns, best = config.grid, np.arange(config.grid.nx), (np.inf, 0, 0)
+    for rows in fields.bands(grid):
+        away = distances(grid, place, points(grid, "centre", rows, columns))
+        away = np.where(fields.wet(config, rows, columns) != 0, away, np.inf)
+        j, i = np.unravel_index(np.argmin(away), away.shape)
+        best = min(best, (float(away[j, i]), int(rows[j]), int(i)))
+    (of_x, of_y), (distance, row, column) = axes(grid), best
+    return distance, places(grid, of_x.first + column * of_x.spacing, of_y.first + row * of_y.spacing)

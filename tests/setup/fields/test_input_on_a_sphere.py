@@ -8,15 +8,13 @@ import pytest
 
 from swmodel import Case, load
 from swmodel.config import ConfigError
-from swmodel.config.loading.load import gather
-from swmodel.config.remarks import remarks
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.table import VARIABLES
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.decomposition import block
 from swmodel.setup import fields
-from swmodel.setup.checks.outside import filled, incomplete, level_alone
+from swmodel.setup.checks import outside
 from swmodel.setup.fields.netcdf_input import InputError, read_field
 from swmodel.setup.setup import setup_of
 
@@ -33,16 +31,15 @@ def smooth(lon, lat):
 def ocean(tmp_path):
     """write(lon, lat, values, ...): the path of a file with a depth on these coordinates."""
 
-    def write(lon, lat, values, name="depth", dimensions=("lat", "lon"), **attributes):
+    def write(lon, lat, values, name="depth", dimensions=("lat", "lon")):
         path = tmp_path / "ocean.nc"
         with netCDF4.Dataset(path, "w") as dataset:
             for axis, along in (("lon", lon), ("lat", lat)):
                 dataset.createDimension(axis, len(along))
                 dataset.createVariable(axis, "f8", (axis,)).units = UNITS[axis]
                 dataset[axis][:] = along
-            variable = dataset.createVariable(name, "f8", dimensions)
-            variable.setncatts({"units": VARIABLES[name].units, **attributes})
-            variable[:] = np.ma.masked_invalid(values)
+            dataset.createVariable(name, "f8", dimensions).units = VARIABLES[name].units
+            dataset[name][:] = np.ma.masked_invalid(values)
         return f"{path}:{name}"
 
     return write
@@ -61,25 +58,23 @@ def at_points(grid, name="depth"):
     return smooth(at.lon, at.lat)
 
 
-@pytest.mark.parametrize("name", ["depth", "u", "v"])
-@pytest.mark.parametrize("step", [2.0, 1.0])
-@pytest.mark.parametrize("start", [0.5, -179.5, 100.0])
-def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, name, step, start):
+@pytest.mark.parametrize(("name", "step", "start"), [("depth", 2.0, 0.5), ("u", 1.0, -179.5), ("v", 2.0, 100.5)])
+def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, caplog, name, step, start):
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
     grid = grid_of()
     found = read(ocean(lon, lat, smooth(lon, lat[:, None]), name), grid, name)
     np.testing.assert_allclose(found, at_points(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12)
+    assert f"lon has steps of {step:g} degrees, between which values are interpolated" in caplog.text
 
 
-@pytest.mark.parametrize("turned", ["lat", "lon", "axes"])
-def test_points_of_the_grid_itself_keep_their_values_however_the_file_lies(ocean, turned):
+@pytest.mark.parametrize("turned", ["", "lat", "lon", "axes"])
+def test_points_of_the_grid_itself_keep_their_values_however_the_file_lies(ocean, caplog, turned):
     grid = grid_of()
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     lon, lat = (at.lon[0] + 360) % 360, at.lat[:, 0]
     order = np.argsort(lon)
     values = np.random.default_rng(1).random((6, 18))
-    stored, dimensions = values[:, order], ("lat", "lon")
-    lon = lon[order]
+    lon, stored, dimensions = lon[order], values[:, order], ("lat", "lon")
     if turned == "lat":
         lat, stored = lat[::-1], stored[::-1]
     if turned == "lon":
@@ -87,16 +82,7 @@ def test_points_of_the_grid_itself_keep_their_values_however_the_file_lies(ocean
     if turned == "axes":
         stored, dimensions = stored.T, ("lon", "lat")
     np.testing.assert_array_equal(read(ocean(lon, lat, stored, dimensions=dimensions), grid), values)
-
-
-def test_what_is_interpolated_is_said_and_what_is_not_is_not(ocean, caplog):
-    grid = grid_of()
-    at = points(grid, "centre", range(grid.ny), range(grid.nx))
-    read(ocean(at.lon[0], at.lat[:, 0], smooth(at.lon, at.lat)), grid)
     assert not caplog.text
-    lon, lat = np.arange(0.0, 360, 3), np.arange(-60.0, 61, 3)
-    read(ocean(lon, lat, smooth(lon, lat[:, None])), grid)
-    assert "lat has steps of 3 degrees, between which values are interpolated; lon has steps of 3" in caplog.text
 
 
 def test_missing_values_have_no_weight_and_where_most_are_missing_there_is_none(ocean):
@@ -104,10 +90,9 @@ def test_missing_values_have_no_weight_and_where_most_are_missing_there_is_none(
     values = np.full((8, 36), 7.0)
     values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
     found = read(ocean(lon, lat, values), grid_of(west=0.0, nx=36, dlon=None))
-    np.testing.assert_array_equal(np.isnan(found).all(axis=0), np.isnan(found).any(axis=0))
-    np.testing.assert_array_equal(found[0, :10], 7.0)
-    assert np.isnan(found[0, 10:19]).all()
-    np.testing.assert_array_equal(found[0, 19:], 7.0)
+    expected = np.full(found.shape, 7.0)
+    expected[:, 10:19] = np.nan
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_mask_is_that_of_the_nearest_point(ocean):
@@ -120,16 +105,16 @@ def test_a_mask_is_that_of_the_nearest_point(ocean):
 
 
 @pytest.mark.parametrize(
-    ("lon", "lat", "changes", "message"),
+    ("lon", "lat", "message"),
     [
-        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), {}, "lon runs from 0 to 298 degrees, which does not cover"),
-        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), {}, "there is nothing at lat = -25 degrees"),
-        (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), {}, "does not run in one direction"),
+        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees, which does not cover"),
+        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "there is nothing at lat = -25 degrees"),
+        (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), "does not run in one direction"),
     ],
 )
-def test_a_file_that_does_not_cover_the_grid_is_refused_with_what_is_missing(ocean, lon, lat, changes, message):
+def test_a_file_that_does_not_cover_the_grid_is_refused_with_what_is_missing(ocean, lon, lat, message):
     with pytest.raises(InputError, match=message):
-        read(ocean(lon, lat, smooth(lon, lat[:, None])), grid_of(**changes))
+        read(ocean(lon, lat, smooth(lon, lat[:, None])), grid_of())
 
 
 def test_a_basin_takes_longitudes_that_are_written_in_another_way(ocean):
@@ -141,21 +126,16 @@ def test_a_basin_takes_longitudes_that_are_written_in_another_way(ocean):
 
 def test_coordinates_in_metres_or_in_two_dimensions_are_refused(tmp_path):
     with netCDF4.Dataset(tmp_path / "ocean.nc", "w") as dataset:
-        for axis, size in (("y", 6), ("x", 18)):
+        for axis, size in (("y", 6), ("x", 18), ("lat_n", 6), ("lon_n", 18)):
             dataset.createDimension(axis, size)
+        for axis in "yx":
             dataset.createVariable(axis, "f8", (axis,)).units = "m"
-            dataset[axis][:] = np.arange(size) * 1e4
-        dataset.createVariable("flat", "f8", ("y", "x")).units = "m"
-        for name in UNITS:
-            dataset.createDimension(f"{name}_n", {"lon": 18, "lat": 6}[name])
+            dataset[axis][:] = np.arange(dataset.dimensions[axis].size) * 1e4
         for name, units in UNITS.items():
             dataset.createVariable(f"nav_{name}", "f8", ("lat_n", "lon_n")).units = units
-            dataset[f"nav_{name}"][:] = np.arange(108.0).reshape(6, 18)
+        dataset.createVariable("flat", "f8", ("y", "x")).units = "m"
         dataset.createVariable("curved", "f8", ("lat_n", "lon_n")).units = "m"
-    for name, message in (
-        ("flat", 'y is in "m"; a grid on a sphere needs .*degrees_north'),
-        ("curved", "varies along lat_n and"),
-    ):
+    for name, message in (("flat", 'y is in "m"; .*degrees_north'), ("curved", "varies along lat_n and")):
         with pytest.raises(InputError, match=message):
             read(f"{tmp_path / 'ocean.nc'}:{name}", grid_of())
 
@@ -192,62 +172,49 @@ def test_parts_of_a_tide_are_made_of_amplitude_and_lag_before_they_are_interpola
     grid = grid_of(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
     bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
     for part, of in (("cosine", np.real), ("sine", np.imag)):
-        at = points(grid, "centre", range(grid.ny), range(grid.nx))
-        found = read(f"{atlas}:amplitude,phase", grid, f"outside_tide_level[M2,{part}]")
-        np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
-        at = points(grid, "u", range(grid.ny), range(grid.nx))
-        found = read(f"{atlas}:uRe,uIm", grid, f"outside_tide_transport_x[M2,{part}]")
-        np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
+        for names, array, location in (("amplitude,phase", "level", "centre"), ("uRe,uIm", "transport_x", "u")):
+            at = points(grid, location, range(grid.ny), range(grid.nx))
+            found = read(f"{atlas}:{names}", grid, f"outside_tide_{array}[M2,{part}]")
+            np.testing.assert_allclose(found, of(wave(at.lon, at.lat)), atol=bound)
 
 
-def entries(atlas, **variables):
-    """The options for the tide M2 of a file, by the variables that give each array."""
-    options = {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
-    return options | {"open_sides.constituents": ["M2"]}
+LEVEL, FLOW = {"outside_tide_level": "amplitude,phase"}, {"outside_tide_transport_x": "uRe,uIm"}
+SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west"], "physics.depth": 80.0}
+
+
+def tidal(atlas, variables, **options):
+    """A configuration with the tide M2 of a file, by the variables that give each array."""
+    found = BAND | SIDES | {"time.dt": 100.0, "time.start": "2012-03-01", "open_sides.constituents": ["M2"]}
+    found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
+    return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
 
 
 def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     """The lines of docs/tides.md."""
-    options = entries(atlas, outside_tide_level="amplitude,phase", outside_tide_transport_x="uRe,uIm")
-    options |= {"grid.periodic_x": False, "open_sides.sides": ["west"], "time.start": "2012-03-01", "grid.east": 20.0}
-    config = load("rest", BAND | {"physics.depth": 80.0, "time.dt": 100.0} | options, environ={})
-    check_config(config)
+    config = check_config(tidal(atlas, LEVEL | FLOW))
     params = setup_of(config).params(block(0, (1, 1), 6, 18), 0)
     assert params["outside_tide[M2,flows]"] == 1
     assert "outside_tide[K1,turns_high]" not in params
     at = points(config.grid, "u", range(6), range(18))
     cosine, sine = (params[f"outside_tide_transport_x[M2,{part}]"] for part in ("cosine", "sine"))
-    there = cosine + 1j * sine
-    np.testing.assert_allclose(there[:, 0], wave(at.lon, at.lat)[:, 0], atol=3e-3)
+    np.testing.assert_allclose((cosine + 1j * sine)[:, 0], wave(at.lon, at.lat)[:, 0], atol=3e-3)
     assert TERMS["open_sides"].unused_coefficients(config)[0] == "outside_tide_level[S2,cosine]"
 
 
-SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west"], "physics.depth": 80.0}
-LEVEL, FLOW = {"outside_tide_level": "amplitude,phase"}, {"outside_tide_transport_x": "uRe,uIm"}
-
-
 @pytest.mark.parametrize(
-    ("given", "start", "words"),
+    ("given", "options", "words"),
     [
-        (LEVEL, "2012-03-01", ["comes in with half of its level; give input.outside_tide_transport_x"]),
-        (FLOW, "2012-03-01", ["half of it comes in; give input.outside_tide_level"]),
-        (LEVEL | FLOW, "", ["lags count from the start of the run"]),
-        (LEVEL | FLOW, "2012-03-01", []),
+        (LEVEL, {}, ["comes in with half of its level; give input.outside_tide_transport_x"]),
+        (FLOW, {}, ["half of it comes in; give input.outside_tide_level"]),
+        (LEVEL | FLOW, {"time__start": ""}, ["lags count from the start of the run"]),
+        (LEVEL | FLOW, {"open_sides__amplitude": [1.0]}, ["open_sides.amplitude: has no effect for M2"]),
+        (LEVEL | FLOW, {}, []),
     ],
 )
-def test_a_tide_of_which_a_part_is_missing_is_said(atlas, given, start, words):
-    options = BAND | SIDES | entries(atlas, **given) | {"time.start": start, "time.dt": 100.0}
-    found = remarks(check_config(load("rest", options, {})), gather("rest", options, {}), records=False)
-    found = [line for line in found if "outside_tide" in line]
+def test_a_tide_of_which_a_part_is_missing_is_said(atlas, given, options, words):
+    found = [*outside.remarks(check_config(tidal(atlas, given, **options)))]
     assert len(found) == len(words)
     assert all(word in line for word, line in zip(words, found, strict=True)), found
-
-
-def test_an_amplitude_beside_a_tide_from_a_file_has_no_effect_and_that_is_said(atlas):
-    options = BAND | SIDES | entries(atlas, **LEVEL | FLOW) | {"time.start": "2012-03-01", "time.dt": 100.0}
-    for more, count in (({}, 0), ({"open_sides.amplitude": [1.0]}, 1)):
-        found = incomplete(check_config(load("rest", options | more, environ={})))
-        assert sum("open_sides.amplitude: has no effect for M2" in line for line in found) == count
 
 
 def test_the_water_of_a_case_that_varies_in_time_without_a_current_is_said():
@@ -259,10 +226,9 @@ def test_the_water_of_a_case_that_varies_in_time_without_a_current_is_said():
         def outside_current_x(self, config, at, t):
             return 0 * at.lat + t
 
-    options = BAND | SIDES | {"time.dt": 100.0, "run.steps": 1}
     for case, said in ((Surge, 1), (Flowing, 0)):
-        found = level_alone(check_config(load(case, options, environ={})))
-        assert sum("input.outside_current_x" in line for line in found) == said
+        config = load(case, BAND | SIDES | {"time.dt": 100.0, "run.steps": 1}, environ={})
+        assert sum("input.outside_current_x" in line for line in outside.remarks(check_config(config))) == said
 
 
 def holed(path, holes):
@@ -276,60 +242,49 @@ def holed(path, holes):
 
 def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_said(atlas):
     """Where nothing else is known of a point; the same in every block, and no further than two steps."""
-    options = BAND | SIDES | entries(atlas, **LEVEL | FLOW)
-    options |= {"time.start": "2012-03-01", "time.dt": 100.0, "grid.nx": 80, "grid.ny": 120}
-    config = load("rest", options, environ={})
-    row, wanted = (
-        60,
-        [f"outside_tide_{name}]" for name in ("level[M2,cosine", "level[M2,sine", "transport_x[M2,cosine")],
-    )
+    fine = {"grid__nx": 80, "grid__ny": 120}
+    config, row = tidal(atlas, LEVEL | FLOW, **fine), 60
     lat = config.grid.south + 0.5 * (row + 0.5)
     j, i = round((lat + 40) / 0.5), round((340 - 0.25) / 0.5)
     holed(atlas, [(j + dj, i + di) for dj in (-1, 0, 1) for di in range(-3, 6)])
     check_config(config)
-    for name in wanted:
+    for end in ("level[M2,cosine]", "level[M2,sine]", "transport_x[M2,cosine]"):
+        name = f"outside_tide_{end}"
         whole = fields.evaluate(config, name, np.arange(120), np.arange(80))
         assert np.isfinite(whole[row, :2]).all()
         np.testing.assert_array_equal(fields.evaluate(config, name, [row, row - 1], [1, 0])[0, ::-1], whole[row, :2])
-        place = VARIABLES[name].location
-        at = points(config.grid, place, [row], [0])
-        x = at.lon.item() - 0.25
+        x = points(config.grid, VARIABLES[name].location, [row], [0]).lon.item() - 0.25
         there = wave(0.25 + 0.5 * np.rint(x / 0.5), np.array([-40 + 0.5 * (j + d) for d in (-2, 2)]))
         there = (there.imag if ",sine" in name else there.real).tolist()
         assert any(whole[row, 0] == pytest.approx(value, abs=1e-9) for value in there)
-    (line,) = filled(config)
+    (line,) = outside.remarks(config)
     number, away = re.search(r"(\d+) points of the west side, .* up to ([\d.]+) degrees", line).groups()
     assert int(number) == 4
     assert 0.5 < float(away) <= 1.01
     holed(atlas, [(j + dj, i + di) for dj in range(-9, 9) for di in range(-9, 9)])
     with pytest.raises(ConfigError, match="outside_tide_level.* has no value .* further than 1 degrees"):
-        check_config(load("rest", options, environ={}))
+        check_config(tidal(atlas, LEVEL | FLOW, **fine))
 
 
 def test_an_atlas_with_zero_on_its_land_is_said(atlas):
     """Which is no missing value, so that less of the tide would come in without a word."""
-    options = BAND | SIDES | entries(atlas, **LEVEL)
-    config = load("rest", options | {"time.start": "2012-03-01", "time.dt": 100.0}, environ={})
-    assert not any("M2 is 0 at" in line for line in incomplete(config))
+    config = tidal(atlas, LEVEL)
+    assert not any("M2 is 0 at" in line for line in outside.remarks(config))
     with netCDF4.Dataset(atlas, "a") as data:
         data["amplitude"][60:100] = 0.0
-    (line,) = (line for line in incomplete(config) if "M2 is 0 at" in line)
+    (line,) = (line for line in outside.remarks(config) if "M2 is 0 at" in line)
     assert "rows 2 to 3 of the west side" in line
 
 
 @pytest.mark.parametrize(
     ("variables", "name", "words"),
     [
-        ("amplitude,phase", "outside_level", "only a tide is made; name one"),
+        ("amplitude,phase", "outside_level", "a tide is made of two variables"),
         ("amplitude", "outside_tide_level[M2,sine]", "a tide is made of two variables"),
         ("amplitude,radians", "outside_tide_level[M2,sine]", 'the lag is in "radian"; convert it to "degrees"'),
         ("amplitude,uIm", "outside_tide_level[M2,sine]", "lie along lat, lon and along lon, lat"),
-        (
-            "amplitude,lag",
-            "outside_tide_level[M2,sine]",
-            'has no variable "amplitude,lag"; it has lon_z, lat_z, amplitude, phase',
-        ),
-        ("amplitude,phase,uIm", "outside_tide_level[M2,sine]", 'has no variable "amplitude,phase,uIm"'),
+        ("amplitude,lag", "outside_tide_level[M2,sine]", 'no variable "amplitude,lag"; it has lon_z, lat_z, amplitude'),
+        ("amplitude,phase,uIm", "outside_tide_level[M2,sine]", 'no variable "amplitude,phase,uIm"'),
     ],
 )
 def test_what_is_no_part_of_a_tide_is_refused(atlas, variables, name, words):

@@ -51,17 +51,19 @@ def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
     assert options.input.outside_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
 
 
-@pytest.mark.parametrize("names", [None, (), ("u_M2",), ("eta_MS4",)])
-def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path, names):
+@pytest.mark.parametrize(
+    ("names", "sides", "words"),
+    [
+        (None, ["west"], "there is no file"),
+        ((), ["west"], "has no amplitude and phase of eta"),
+        (("u_M2",), ["west"], "has no amplitude and phase of eta"),
+        (("eta_MS4",), ["west"], "has no amplitude and phase of eta"),
+        (("eta_M2",), [], "has no effect without open_sides.sides"),
+    ],
+)
+def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path, names, sides, words):
     path = tmp_path / "harmonics.nc"
     if names is not None:
         constants_of(path, *names)
-    words = "no file" if names is None else "has no amplitude and phase of eta"
     with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
-        load("rest", {"open_sides.tide": str(path), "open_sides.sides": ["west"]}, environ={})
-
-
-def test_the_tide_of_a_run_without_an_open_side_is_refused_by_its_own_key(tmp_path):
-    path = constants_of(tmp_path / "harmonics.nc", "eta_M2")
-    with pytest.raises(ConfigError, match=r"open_sides.tide: has no effect without open_sides.sides"):
-        load("rest", {"open_sides.tide": str(path)}, environ={})
+        load("rest", {"open_sides.tide": str(path), "open_sides.sides": sides}, environ={})

@@ -82,12 +82,8 @@ def test_records_in_time_and_fields_have_the_bits_of_a_netcdf_file(stored):
     for name in ("depth", "mask"):
         np.testing.assert_array_equal(*(evaluate(each, name, ROWS, COLUMNS) for each in (ours, theirs)))
     assert evaluate(ours, "mask", [NY - 1], [0]) == 0
-
-
-def test_a_variable_is_found_by_its_standard_name_and_a_record_is_chosen_by_its_time(stored):
-    file, store = stored()
-    ours, theirs = (configuration(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file))
-    np.testing.assert_array_equal(*(evaluate(each, "wind_x", ROWS, COLUMNS) for each in (ours, theirs)))
+    chosen = [configuration(wind_x=f"{path}@2020-02-29T06:00") for path in (store, file)]
+    np.testing.assert_array_equal(*(evaluate(each, "wind_x", ROWS, COLUMNS) for each in chosen))
 
 
 def test_several_stores_and_files_are_one_series(stored, tmp_path):
@@ -115,13 +111,10 @@ def test_a_store_that_is_written_anew_is_read_anew(stored, tmp_path):
 
 def test_what_cannot_be_used_is_said_in_a_line(stored, tmp_path, monkeypatch):
     _, store = stored()
-    words, _, names = refused(wind_x=f"{store}:vstress").partition("; it has ")
-    assert words == f'input.wind_x: {store} has no variable "vstress"'
-    assert sorted(names.split(", ")) == ["bottom", "time", "ustress", "x", "y"]
+    assert refused(wind_x=f"{store}:vstress").startswith(f'input.wind_x: {store} has no variable "vstress"; it has ')
     assert refused(wind_x=f"{store}x:ustress") == f"input.wind_x: there is no file {store}x"
     (tmp_path / "empty").mkdir()
-    line = f"input.wind_x: {tmp_path}/empty is a folder, and no store of Zarr: it has neither zarr.json nor .zgroup"
-    assert refused(wind_x=f"{tmp_path}/empty:ustress") == line
+    assert "empty is a folder, and no store of Zarr" in refused(wind_x=f"{tmp_path}/empty:ustress")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "zarr", None)
         other = shutil.copytree(store, tmp_path / "other.zarr")  # which nothing has opened yet

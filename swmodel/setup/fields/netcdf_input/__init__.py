@@ -2,8 +2,7 @@
 
 from . import series
 from .errors import InputError
-from .labelled import field_in, times_of
-from .read import opened, pole_in, read_field
+from .read import field_in, opened, read_field, times_of
 from .units import DEGREES, LENGTHS, SYNONYMS
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "InputError",
     "field_in",
     "opened",
-    "pole_in",
     "read_field",
     "series",
     "times_of",

@@ -6,137 +6,172 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ocean.coordinates import OFFSETS, axes, on_sphere
+from ....ocean.coordinates import OFFSETS, Axis, axes, on_sphere
 from ....ocean.elements import index_of
-from . import degrees
 from .dataset import NAMES, CFDataset, in_degrees
+from .degrees import Places, places
 from .errors import InputError, remark
-from .line import Line
+from .units import LENGTHS, SYNONYMS
 
-#: What is taken for granted without a coordinate.
-FIRST = {"y": "its first row is taken for the southern one", "x": "its first column is taken for the western one"}
+#: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
+NEAR = 0.1
+
+#: Words for an axis that is turned, its lines of cells, and the sides at its ends.
+WORDS = {"y": ("downward", "rows", "south", "north"), "x": ("leftward", "columns", "west", "east")}
 
 
 class Axes(NamedTuple):
     """How a variable lies on the grid.
 
     Attributes:
-        numbers: of its axes of y and x.
+        y, x: names of its dimensions.
+        exchanged: whether that of x comes first.
         turned: whether each runs from north to south, from east to west.
         along: on a sphere, where the points of the grid lie among those of the file; else None.
     """
 
-    numbers: tuple[int, int]
+    y: str
+    x: str
+    exchanged: bool
     turned: tuple[bool, bool] = (False, False)
-    along: degrees.Places | None = None
+    along: Places | None = None
 
 
 def arrange(dataset: CFDataset, found, row, grid, place: str) -> Axes:
-    """The Axes of the variable `found` of a file for the field `row`; one line says what is not plain."""
-    if on_sphere(grid) and (coordinates := both(dataset, found)):
-        return between_points(dataset, coordinates, found, row, grid, place)
-    numbers = choose(dataset, found, grid, place)
-    turned, words, unknown = [], [], {}
-    for axis, along, offset in zip("yx", reversed(axes(grid)), OFFSETS[row.location], strict=True):
-        wanted, size = along.first + (np.arange(along.cells) + offset) * along.spacing, along.spacing
-        dimension, other = (found.dims[number] for number in (numbers if axis == "y" else numbers[::-1]))
-        coordinates = coordinates_of(dataset, found, dimension, other, axis, place)
-        if not coordinates:
-            unknown[dimension] = FIRST[axis]
-            turned.append(False)
-            continue
-        if on_sphere(grid):
-            raise InputError(f"{place}: {coordinates[0].name} alone does not say where the field lies on a sphere")
-        lines = [Line(dataset, one, dimension, axis, wanted, size, place) for one in coordinates]
-        line = agreed(lines, place)
-        line.check(offset)
-        turned.append(line.turned)
-        words += line.words()
-    if numbers[0] > numbers[1]:
-        words.append(f"its axes ({', '.join(found.dims)}) are exchanged")
-    if words:
-        remark(f"{place}: {'; '.join(words)}")
-    if unknown:
-        names, first = ", ".join(unknown), " and ".join(unknown.values())
-        remark(f"{dataset.place} has no coordinates along {names}: {first}")
-    return Axes(numbers, tuple(turned))
+    """The Axes of the variable `found` of a file for the field `row`, found once; a line says what is not plain."""
+    if (asked := (found.name, row, grid)) not in dataset.axes:
+        dataset.axes[asked] = lie(dataset, found, row, grid, place)
+    return dataset.axes[asked]
 
 
-def both(dataset: CFDataset, found) -> dict:
-    """{"y": (coordinate, its dimension), "x": ...} of a field, in degrees rather than in others; empty without both."""
-    pairs = {}
-    for dimension in found.dims:
-        for one in sorted(dataset.along(dimension), key=in_degrees):
-            pairs[dataset.kind(one)] = one, dimension
-    for axis, dimension in zip("yx", found.dims[-2:], strict=False):
-        if axis not in pairs:
-            for one in dataset.across(found, *found.dims[-2:], axis):
-                pairs[axis] = one, dimension
-    return {axis: pairs[axis] for axis in "yx"} if {"y", "x"} <= pairs.keys() else {}
-
-
-def between_points(dataset: CFDataset, coordinates: dict, found, row, grid, place: str) -> Axes:
-    """The Axes of a variable on a sphere; one line says what is interpolated."""
-    made = degrees.places(dataset, coordinates, found, grid, row, place)
-    if words := made.words():
-        remark(f"the tide in {dataset.place} is interpolated" if index_of(row.name) else f"{place}: {'; '.join(words)}")
-    numbers = tuple(found.dims.index(coordinates[axis][1]) for axis in "yx")
-    check_records(found, numbers, place)
-    return Axes(numbers, along=made)
-
-
-def check_records(found, numbers: tuple[int, int], place: str) -> None:
-    """Raise InputError where a variable has records along several axes besides those of y and x."""
-    several = [name for n, name in enumerate(found.dims) if n not in numbers and found.shape[n] > 1]
+def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
+    """See `arrange`."""
+    if found.ndim < 2:
+        raise InputError(f"{place} has shape {found.shape}, the grid needs {grid.ny, grid.nx} (ny, nx)")
+    y, x = dimensions(dataset, found, place)
+    exchanged = found.dims.index(y) > found.dims.index(x)
+    several = [name for name, size in found.sizes.items() if name not in (y, x) and size > 1]
     if len(several) > 1:
         raise InputError(
             f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
             "cut the file to one record along the others"
         )
-
-
-def choose(dataset: CFDataset, found, grid, place: str) -> tuple[int, int]:
-    """The numbers of the axes of y and x: those that their coordinates or names say, else the last two."""
-    kinds = [next(map(dataset.kind, dataset.along(name)), NAMES.get(name.lower(), "")) for name in found.dims]
-    if kinds.count("y") == kinds.count("x") == 1:
-        numbers = kinds.index("y"), kinds.index("x")
-    else:
-        numbers = found.ndim - 2, found.ndim - 1
-        if found.ndim > 1 and any(kinds[n] not in ("", axis) for n, axis in zip(numbers, "yx", strict=True)):
-            raise InputError(f"{place} has the axes ({', '.join(found.dims)}), the last two of which are not y and x")
-    shape, wanted = tuple(found.shape[n] for n in numbers if n >= 0), (grid.ny, grid.nx)
+    coordinates = {
+        name: dataset.along(name) or dataset.across(found, (y, x), axis) for axis, name in (("y", y), ("x", x))
+    }
+    if on_sphere(grid) and all(coordinates.values()):
+        along = places(dataset, *(coordinates[name][-1] for name in (y, x)), found, grid, row, place)
+        if words := along.words():
+            tide = f"the tide in {dataset.place} is interpolated"
+            remark(tide if index_of(row.name) else f"{place}: {'; '.join(words)}")
+        return Axes(y, x, exchanged, along=along)
+    shape, wanted = (found.sizes[y], found.sizes[x]), (grid.ny, grid.nx)
     if shape != wanted:
         swapped = "; its axes are swapped" if shape == wanted[::-1] else ""
         raise InputError(f"{place} has shape {found.shape}, the grid needs {wanted} (ny, nx){swapped}")
-    check_records(found, numbers, place)
-    return numbers
-
-
-def coordinates_of(dataset: CFDataset, found, dimension: str, other: str, axis: str, place: str) -> list:
-    """The coordinates of y or x of a field, best first: those along its dimension, else those that vary along both."""
-    if coordinates := dataset.along(dimension):
-        return coordinates
-    coordinates = dataset.across(found, dimension, other, axis)
-    for one in coordinates:
-        mine, its = (extent(dataset.values_along(one, name)) for name in (dimension, other))
-        if mine < its:
+    turned, words, unknown = [], [], []
+    for axis, name, along, offset in zip("yx", (y, x), reversed(axes(grid)), OFFSETS[row.location], strict=True):
+        if not coordinates[name]:
+            unknown.append(name)
+            turned.append(False)
+        elif on_sphere(grid):
             raise InputError(
-                f"{place}: {one.name} changes by {mine:g} along {dimension} and by {its:g} along {other}: these "
-                "are not the axes of y and x"
+                f"{place}: {coordinates[name][0].name} alone does not say where the field lies on a sphere"
             )
-    return coordinates
+        else:
+            turns, said = compare(dataset, coordinates[name], name, axis, along, offset, place)
+            turned.append(turns)
+            words += said
+    if exchanged:
+        words.append(f"its axes ({', '.join(found.dims)}) are exchanged")
+    if words:
+        remark(f"{place}: {'; '.join(words)}")
+    if unknown:
+        names = ", ".join(unknown)
+        taken = "its first row and column are taken for the southern and the western one"
+        remark(f"{dataset.place} has no coordinates along {names}: {taken}")
+    return Axes(y, x, exchanged, tuple(turned))
 
 
-def extent(values: np.ndarray) -> float:
-    """From the least to the largest that is there; zero where none is."""
-    some = values[np.isfinite(values)]
-    return np.ptp(some) if some.size else 0.0
+def dimensions(dataset: CFDataset, found, place: str) -> tuple[str, str]:
+    """The dimensions of y and x of a variable: those that coordinates or names say, else the last two."""
+    kinds = {name: next(map(dataset.kind, dataset.along(name)), NAMES.get(name.lower(), "")) for name in found.dims}
+    known = [name for axis in "yx" for name, kind in kinds.items() if kind == axis]
+    if [kinds[name] for name in known] == ["y", "x"]:
+        return tuple(known)
+    y, x = found.dims[-2:]
+    if kinds[y] not in ("", "y") or kinds[x] not in ("", "x"):
+        raise InputError(f"{place} has the axes ({', '.join(found.dims)}), the last two of which are not y and x")
+    return y, x
 
 
-def agreed(lines: list[Line], place: str) -> Line:
-    """The first of the coordinates along an axis."""
-    rising, falling = ([line for line in lines if line.direction == sign] for sign in (1.0, -1.0))
-    if rising and falling:
-        names = f"{rising[0].coordinate.name} rises and {falling[0].coordinate.name} falls"
-        raise InputError(f"{place}: {names} along {lines[0].dimension}; leave only the right one in the file")
-    return lines[0]
+def compare(dataset: CFDataset, coordinates, dimension: str, axis: str, along: Axis, offset: float, place: str):
+    """Whether a field runs downward or leftward by its coordinates of y or x, and words on how they lie.
+
+    `coordinates`: along a dimension, best first. `offset`: of the points of the field from the centres of cells, cells.
+    InputError: they have not the steps of the grid, in one direction.
+    """
+    first, values = coordinates[0], agreed(dataset, coordinates, dimension, place)
+    wanted, size = along.first + (np.arange(along.cells) + offset) * along.spacing, along.spacing
+    name, units, degrees = first.name, first.attrs.get("units", ""), in_degrees(first)
+
+    def refuse(what: str):
+        known = there(values)
+        ends = f", between {known.min():g} and {known.max():g} {units}".rstrip() if known.size else ""
+        raise InputError(f"{place}: {name} {what}{ends}; the grid has {axis} {span(wanted)} in steps of {size:g} m")
+
+    turned = len(values) > 1 and bool(values[-1] < values[0])
+    values = values[::-1] if turned else values
+    if not values.size or not np.isfinite(values).all():
+        refuse("has missing values")
+    steps = np.diff(values)
+    if not (steps > 0).all():
+        refuse("does not run in one direction")
+    if not np.array_equal(shift := first.attrs.get("c_grid_axis_shift", offset), offset):
+        refuse(f"lies {shift} cells off the centres, and this field {offset:g}")
+    words = [f"{name} runs {WORDS[axis][0]}, so its {WORDS[axis][1]} are turned"] if turned else []
+    if degrees:
+        return turned, [*words, f"{name} is in degrees, so its steps are not compared with {size:g} m"]
+    plain = units in SYNONYMS["1"]
+    if units not in LENGTHS and not plain:
+        refuse('needs "m", "km" or degrees')
+    counts = plain and np.allclose(steps, 1.0)  # numbers of cells
+    metres = values * (size if counts else LENGTHS.get(units, 1.0))
+    rounding = 4 * np.finfo(np.float32).eps * np.abs(metres).max() if first.dtype.itemsize < 8 else 0.0
+    if np.abs(metres - metres[0] - (wanted - wanted[0])).max() > NEAR * size + rounding:
+        refuse("has other steps")
+    away = (metres[0] - wanted[0]) / size
+    if not counts and abs(away) > NEAR:
+        half = abs(abs(away) - 0.5) < NEAR
+        what = f"half a cell to the {WORDS[axis][2 + (away > 0)]}" if half else "origins are not compared"
+        words.append(f"{name} runs {span(metres)}, the grid's points {span(wanted)}: {what}")
+    return turned, words
+
+
+def agreed(dataset: CFDataset, coordinates, dimension: str, place: str) -> np.ndarray:
+    """Values along a dimension of the first of its coordinates, all of which have to run in one direction."""
+    first = coordinates[0]
+    if first.ndim > 1:
+        of_dims = {name: there(dataset.values_along(first, name)) for name in first.dims}
+        extents = {name: np.ptp(values) if values.size else 0.0 for name, values in of_dims.items()}
+        if extents[dimension] < max(extents.values()):
+            changes = " and ".join(f"by {extent:g} along {name}" for name, extent in extents.items())
+            raise InputError(f"{place}: {first.name} changes {changes}: these are not the axes of y and x")
+        # Degrees may be missing on land.
+        return of_dims[dimension] if in_degrees(first) else dataset.values_along(first, dimension)
+    values = [dataset.values_along(one, dimension) for one in coordinates]
+    ends = np.array([(each[0], each[-1]) for each in values])
+    if {1.0, -1.0} <= {*np.sign(ends[:, 1] - ends[:, 0])}:
+        names = " and ".join(one.name for one in coordinates)
+        raise InputError(f"{place}: {names} run in opposite directions along {dimension}; leave one in the file")
+    return values[0]
+
+
+def there(values: np.ndarray) -> np.ndarray:
+    """The values that are not missing."""
+    return values[np.isfinite(values)]
+
+
+def span(values: np.ndarray) -> str:
+    """From where to where values in m run."""
+    return f"from {values[0]:g} to {values[-1]:g} m"

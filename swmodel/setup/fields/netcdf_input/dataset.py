@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from .units import LENGTHS, axis_of_degrees
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
-#: Axes as cf_xarray calls them; what stands first in the list wins.
+#: Axes as cf_xarray calls them; the first that fits counts.
 AXES = {"X": "x", "Y": "y", "Z": "z", "T": "t", "longitude": "x", "latitude": "y"}
 
 #: Names by which coordinates are known that have no attributes, in small letters.
@@ -49,49 +49,51 @@ class Unreadable(OSError):
 
 
 class CFDataset(NamedTuple):
-    """Variables of a Dataset, read when they are used, and the kind x, y, z or t of each coordinate by its name."""
+    """Variables of a Dataset, read when they are used.
+
+    Attributes:
+        kinds: x, y, z or t by the name of each coordinate.
+        axes: how variables lie on a grid, where that was asked for (`axes.arrange`).
+    """
 
     data: Dataset
     kinds: dict[str, str]
     place: str
+    axes: dict[Any, Any]
 
     def along(self, dimension: str) -> list[DataArray]:
-        """The coordinates along a dimension, all of a kind, best first: the variable of its name, and those known.
-
-        What is known comes before what is not, m before cells, and these before degrees.
-        """
-        names = self.of_dimensions({dimension}, {dimension})
-        found = self.best_first((n for n in names if n == dimension or n in self.kinds), dimension)
+        """The coordinates along a dimension, all of a kind, best first: the variable of its name, and those known."""
+        every = self.best_first({dimension}, {dimension}, dimension)
+        found = [one for one in every if one.name == dimension or self.kind(one)]
         return [one for one in found if self.kind(one) == self.kind(found[0])]
 
-    def across(self, field: DataArray, dimension: str, other: str, axis: str) -> list[DataArray]:
+    def across(self, field: DataArray, dimensions, axis: str) -> list[DataArray]:
         """The coordinates of y or x that vary along two dimensions of a field, best first: latitude(y, x)."""
-        names = self.of_dimensions({dimension, other}, {*field.dims})
-        return self.best_first((n for n in names if n != field.name and self.kinds.get(n) == axis), dimension)
+        every = self.best_first({*dimensions}, {*field.dims})
+        return [one for one in every if one.name != field.name and self.kind(one) == axis]
 
-    def of_dimensions(self, least: set, most: set) -> list[str]:
-        """Names of the variables with numbers that have all dimensions of `least`, and none besides `most`."""
-        found = self.data.variables.items()
-        return [name for name, one in found if least <= {*one.dims} <= most and numeric(one)]
+    def best_first(self, least: set, most: set, name: str = "") -> list[DataArray]:
+        """The variables with numbers that have all dimensions of `least`, and none besides `most`, best first.
+
+        A known kind comes before an unknown one, m before cells, these before degrees, and the variable `name` first.
+        """
+        every = self.data.variables.items()
+        return sorted(
+            (self.data[key] for key, one in every if least <= {*one.dims} <= most and numeric(one)),
+            key=lambda v: (not self.kind(v), v.attrs.get("units") not in LENGTHS, in_degrees(v), v.name != name),
+        )
 
     def kind(self, coordinate: DataArray) -> str:
-        """What a coordinate is: x, y, z or t; empty if that is not known."""
+        """x, y, z or t; empty if that is not known."""
         return self.kinds.get(coordinate.name, "")
-
-    def best_first(self, names, dimension: str) -> list[DataArray]:
-        """The coordinates of these names in the order in which they are taken; see `along`."""
-        return sorted(
-            (self.data[name] for name in names),
-            key=lambda v: (not self.kind(v), v.attrs.get("units") not in LENGTHS, in_degrees(v), v.name != dimension),
-        )
 
     def values_along(self, coordinate: DataArray, dimension: str) -> np.ndarray:
         """Values along a dimension, float64, NaN where missing; along the middle of any other dimension.
 
         Longitudes go on beyond 360.
         """
-        index = tuple(slice(None) if name == dimension else size // 2 for name, size in coordinate.sizes.items())
-        values = np.asarray(values_of(coordinate, index), np.float64)
+        middle = {name: size // 2 for name, size in coordinate.sizes.items() if name != dimension}
+        values = np.asarray(values_of(coordinate, middle), np.float64)
         turns = in_degrees(coordinate) and self.kind(coordinate) == "x"
         return np.unwrap(values, period=360.0) if turns else values
 
@@ -108,16 +110,14 @@ def in_degrees(coordinate) -> bool:
 
 def cf_dataset(data: Dataset, place: str) -> CFDataset:
     """The CFDataset of variables that are decoded except for times."""
-    kinds = {}
-    for name, variable in data.variables.items():
+    for variable in data.variables.values():
         variable.attrs |= {text: str(variable.attrs[text]) for text in TEXTS & variable.attrs.keys()}
-        if kind := kind_of(str(name), variable.attrs):
-            kinds[name] = kind
-    return CFDataset(data, kinds, place)
+    kinds = {name: kind_of(str(name), one.attrs) for name, one in data.variables.items()}
+    return CFDataset(data, {name: kind for name, kind in kinds.items() if kind}, place, {})
 
 
 def kind_of(name: str, attributes) -> str:
-    """What a variable is as a coordinate: x, y, z or t; empty if neither CF nor its name says so."""
+    """The kind of a variable as a coordinate: x, y, z or t; empty if neither CF nor its name says so."""
     from cf_xarray.criteria import coordinate_criteria  # its accessor stops at SGRID that it does not understand
 
     for key, kind in AXES.items():
@@ -130,7 +130,7 @@ def kind_of(name: str, attributes) -> str:
 def open_file(path: str, key: str = "", error: type[InputError] = InputError) -> Iterator[CFDataset]:
     """The variables of a file or a store, open inside `with`, by one thread at a time; messages begin with `key`."""
     is_folder = os.path.isdir(path)
-    if not is_folder and not os.path.isfile(path):
+    if not os.path.exists(path):
         raise error(f"{key}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in OF_GROUP):
         raise error(f"{key}{path} is a folder, and no store of Zarr: it has neither zarr.json nor .zgroup")
@@ -148,7 +148,7 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
 
 
 def stamp(path: str) -> tuple:
-    """What tells a file or a store from a later one of its name; empty where there is none."""
+    """Times and sizes that tell a file or a store from a later one of its name."""
     files = [path]
     if os.path.isdir(path):
         of_arrays = (os.path.join(each, name) for each in sorted(os.listdir(path)) for name in OF_ARRAY)
@@ -159,40 +159,39 @@ def stamp(path: str) -> tuple:
 
 @lru_cache(maxsize=64)
 def kept(path: str, stamp: tuple):
-    """The variables of a file or a store, and what closes it again: it is opened where values are read."""
+    """The variables of a file or a store, which is opened where values are read, and what closes it again."""
     import xarray
 
-    if os.path.isdir(path):
+    is_folder = os.path.isdir(path)
+    if is_folder:
         import zarr  # noqa: F401  # which xarray misses in other words
     with warnings.catch_warnings(), unreadable():
         warnings.simplefilter("ignore")
-        if os.path.isdir(path):
+        if is_folder:
             store = xarray.backends.ZarrStore.open_group(path, mode="r", consolidated=False)
         else:
             store = xarray.backends.NetCDF4DataStore.open(path)
-        try:
+        with closing(store):
             raw = xarray.open_dataset(store, decode_cf=False, cache=False)
-            if not os.path.isdir(path):
-                fill(raw)
             for variable in raw.variables.values():
-                if variable.dtype.kind in "iu" and variable.dtype.itemsize > 2:  # float32 would round them
-                    wide = {name: np.float64(variable.attrs[name]) for name in PACKING & variable.attrs.keys()}
-                    variable.attrs |= wide
+                complete(variable, filled=not is_folder)
             data = xarray.decode_cf(raw, decode_times=False, decode_timedelta=False, decode_coords=False)
             return cf_dataset(data, path), store.close
-        except BaseException:
-            store.close()
-            raise
 
 
-def fill(data: Dataset) -> None:
-    """Give variables without a `_FillValue` that of NetCDF, which stands where nothing was written."""
+def complete(variable, filled: bool) -> None:
+    """Add the attributes with which xarray decodes no value wrongly.
+
+    Where a NetCDF file names no `_FillValue`, that of NetCDF stands where nothing was written (`filled`). Packed
+    integers of 32 bits and more become float64, as float32 would round them.
+    """
     import netCDF4
 
-    for variable in data.variables.values():
-        kind = variable.dtype.str[1:]
-        if variable.dtype.kind in "iuf" and variable.dtype.itemsize > 1 and "_FillValue" not in variable.attrs:
-            variable.attrs["_FillValue"] = variable.dtype.type(netCDF4.default_fillvals[kind])
+    kind, size, attributes = variable.dtype.kind, variable.dtype.itemsize, variable.attrs
+    if filled and kind in "iuf" and size > 1 and "_FillValue" not in attributes:
+        attributes["_FillValue"] = variable.dtype.type(netCDF4.default_fillvals[variable.dtype.str[1:]])
+    if kind in "iu" and size > 2:
+        attributes |= {name: np.float64(attributes[name]) for name in PACKING & attributes.keys()}
 
 
 @contextmanager
@@ -205,22 +204,15 @@ def unreadable() -> Iterator[None]:
         raise Unreadable(said.splitlines()[0]) from error
 
 
-def values_of(variable: DataArray, index: tuple = ()) -> np.ndarray:
+def values_of(variable: DataArray, index: Any = ()) -> np.ndarray:
     """Values of a variable at an index, in the precision of the file, integers as float64; NaN beyond `valid_range`."""
     with unreadable():
         values = np.asarray(variable.variable[index].values)
-    values = values if values.dtype.kind == "f" else values.astype(np.float64)
-    low, high = valid_range(variable)
-    return np.where((values < low) | (values > high), np.nan, values) if (low, high) != (-np.inf, np.inf) else values
-
-
-def valid_range(variable: DataArray) -> tuple[float, float]:
-    """The least and the largest value of a variable that count, unpacked as its values are."""
-    attributes, packing = variable.attrs, variable.encoding
-    ends = attributes.get("valid_min", -np.inf), attributes.get("valid_max", np.inf)
-    try:
-        low, high = np.asarray(attributes.get("valid_range", ends), np.float64)
-    except (TypeError, ValueError):  # no two numbers
-        return -np.inf, np.inf
-    factor, offset = packing.get("scale_factor", 1.0), packing.get("add_offset", 0.0)
-    return low * factor + offset, high * factor + offset
+        values = values if values.dtype.kind == "f" else values.astype(np.float64)
+        attributes, packing = variable.attrs, variable.encoding
+        if not attributes.keys() & {"valid_min", "valid_max", "valid_range"}:
+            return values
+        ends = attributes.get("valid_min", -np.inf), attributes.get("valid_max", np.inf)
+        low, high = np.asarray(attributes.get("valid_range", ends), np.float64) * packing.get("scale_factor", 1.0)
+        offset = packing.get("add_offset", 0.0)
+        return np.where((values < low + offset) | (values > high + offset), np.nan, values)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ocean.coordinates import CIRCLE, OFFSETS, Axis, axes, points
+from ....ocean.coordinates import CIRCLE, OFFSETS, axes, points
 from ....ocean.rotated import directions, from_earth
 from .dataset import CFDataset, in_degrees
 from .errors import InputError
@@ -22,11 +22,9 @@ REACH = 2.0
 
 
 class Between(NamedTuple):
-    """For points of the grid the two positions of the file that each lies between, and how far it is from the first.
+    """For points of the grid the numbers of the two positions that each lies between, and its part of the way.
 
-    Attributes:
-        first, second: numbers in the file; the same where the point lies on one, or up to half a step beyond the last.
-        part: of the step between them.
+    Beyond the first and the last position the part is 0 or 1.
     """
 
     first: np.ndarray
@@ -45,9 +43,29 @@ class Line(NamedTuple):
     turns: bool
     place: str
 
+    def located(self, wanted: np.ndarray) -> tuple[Between, np.ndarray]:
+        """The Between of positions among the values, and whether these cover each: to half a step beyond both ends.
+
+        Where positions turn round a circle the last value is a neighbour of the first if they are no more than a step
+        and a half apart.
+        """
+        values, count, step = self.values, len(self.values), np.diff(self.values).max()
+        if self.turns:
+            wanted = values[0] + (wanted - values[0] + SNAP * step) % CIRCLE - SNAP * step
+            closed = values[0] + CIRCLE - values[-1] <= 1.5 * step
+            wanted = wanted if closed else np.where(wanted > values[-1] + 0.5 * step, wanted - CIRCLE, wanted)
+            if closed:
+                values = np.append(values, values[0] + CIRCLE)
+        covered = (wanted >= values[0] - (0.5 + SNAP) * step) & (wanted <= values[-1] + (0.5 + SNAP) * step)
+        first = np.clip(np.searchsorted(values, wanted, side="right") - 1, 0, len(values) - 2)
+        part = np.clip((wanted - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
+        nearest = np.rint(part)
+        part = np.where(np.abs(part - nearest) < SNAP, nearest, part)
+        return Between(first % count, (first + 1) % count, part), covered
+
     def between(self, wanted: np.ndarray) -> Between:
-        """Where positions lie among those of the file."""
-        found, covered = located(self.values, wanted, self.turns)
+        """The Between of positions, with the numbers in the file."""
+        found, covered = self.located(wanted)
         if not covered.all():
             away, name = wanted[~covered].flat[0], "lon" if self.turns else "lat"
             raise InputError(
@@ -55,6 +73,19 @@ class Line(NamedTuple):
                 f"cover the grid: there is nothing at {name} = {away:.10g} degrees"
             )
         return Between(self.order[found.first], self.order[found.second], found.part)
+
+    def has(self, wanted: np.ndarray) -> bool:
+        """Whether all positions are among the values."""
+        one = self.located(wanted)[0]
+        nearest = self.values[np.where(one.part > 0.5, one.second, one.first)]
+        away = np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2)
+        return bool(away.max() < SNAP * np.diff(self.values).mean())
+
+    def around(self, wanted: np.ndarray, far: float) -> np.ndarray:
+        """Numbers [near, positions] among the values so far to both sides of some positions, and one more."""
+        count, ways = len(self.values), int(np.ceil(far / np.diff(self.values).min())) + 1
+        numbers = self.located(wanted)[0].first + np.arange(-ways, ways + 1)[: 2 * count + 1, None]
+        return numbers % count if self.turns else np.clip(numbers, 0, count - 1)
 
 
 class Places(NamedTuple):
@@ -70,18 +101,14 @@ class Places(NamedTuple):
     pole: tuple[float, float] | None
     nearest: bool
 
-    @property
-    def own(self) -> bool:
-        """Whether the file is about the pole of the grid, so that points are compared by those of the axes."""
-        return self.pole == self.grid.pole
-
     def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Longitudes and latitudes about the pole of the file of points, which broadcast to [rows, columns]."""
-        if not self.own:
+        if self.pole != self.grid.pole:
             x, y = points(self.grid, self.location, rows, columns).degrees
             return from_earth(self.pole, x, y) if self.pole else (x, y)
         along, (north, east) = axes(self.grid), OFFSETS[self.location]
-        return position(along.x, columns[None, :], east), position(along.y, rows[:, None], north)
+        x = along.x.first + (columns[None, :] + east) * along.x.spacing
+        return x, along.y.first + (rows[:, None] + north) * along.y.spacing
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[Between, Between]:
         """The Between along y and along x of points in rows and columns, which broadcast to [rows, columns]."""
@@ -90,27 +117,18 @@ class Places(NamedTuple):
         return tuple(one._replace(part=np.rint(one.part)) if self.nearest else one for one in made)
 
     def words(self) -> list[str]:
-        """What a user should know of how they lie."""
-        found = []
-        for line, axis, shift in zip((self.y, self.x), reversed(axes(self.grid)), OFFSETS[self.location], strict=True):
-            step, name = np.diff(line.values).mean(), line.place.rpartition(" ")[2]
-            if self.own:
-                wanted = position(axis, np.arange(axis.cells), shift)
-                one = located(line.values, wanted, line.turns)[0]
-                nearest = line.values[np.where(one.part > 0.5, one.second, one.first)]
-                if (np.abs((wanted - nearest + CIRCLE / 2) % CIRCLE - CIRCLE / 2) < SNAP * step).all():
-                    continue
-            how = "of which the nearest is taken" if self.nearest else "between which values are interpolated"
-            found.append(f"{name} has steps of {step:.4g} degrees, {how}")
+        """How they lie beside the points of the grid, where these are not among them."""
+        own, found = self.pole == self.grid.pole, []
+        wanted = self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if own else (None, None)
+        how = "of which the nearest is taken" if self.nearest else "between which values are interpolated"
+        for line, positions in zip((self.y, self.x), reversed(wanted), strict=True):
+            if not own or not line.has(positions):
+                name, step = line.place.rpartition(" ")[2], np.diff(line.values).mean()
+                found.append(f"{name} has steps of {step:.4g} degrees, {how}")
         return found
 
 
-def position(axis: Axis, numbers: np.ndarray, shift: float) -> np.ndarray:
-    """Those of points `shift` cells from the centres, degrees."""
-    return axis.first + (numbers + shift) * axis.spacing
-
-
-def line_of(dataset: CFDataset, coordinate, dimension: str, axis: str, place: str) -> Line:
+def line_of(dataset: CFDataset, coordinate, axis: str, place: str) -> Line:
     """The Line of a coordinate along x or y."""
     place = f"{place}: {coordinate.name}"
     if not in_degrees(coordinate):
@@ -123,62 +141,34 @@ def line_of(dataset: CFDataset, coordinate, dimension: str, axis: str, place: st
             f"{place} varies along {' and '.join(coordinate.dims)}; a grid on a sphere takes fields whose "
             "longitudes vary along one axis and whose latitudes along the other"
         )
-    values = dataset.values_along(coordinate, dimension)
+    values = dataset.values_along(coordinate, *coordinate.dims)
     steps = np.diff(values)
-    if not np.isfinite(values).all() or len(values) < 2 or not ((steps > 0).all() or (steps < 0).all()):
+    if not ((steps > 0).all() or (steps < 0).all()) or len(values) < 2:
         raise InputError(f"{place} has missing values, or does not run in one direction")
     order = np.argsort(values)
     return Line(values[order], order, axis == "x", place)
 
 
-def located(values: np.ndarray, wanted: np.ndarray, turns: bool) -> tuple[Between, np.ndarray]:
-    """The Between of positions among values that rise, and whether these cover each: to half a step beyond both ends.
-
-    Where positions turn round a circle the last value is a neighbour of the first if they are no more than a step and
-    a half apart.
-    """
-    count, step = len(values), np.diff(values).max()
-    if turns:
-        wanted = values[0] + (wanted - values[0] + SNAP * step) % CIRCLE - SNAP * step
-        closed = values[0] + CIRCLE - values[-1] <= 1.5 * step
-        wanted = wanted if closed else np.where(wanted > values[-1] + 0.5 * step, wanted - CIRCLE, wanted)
-        if closed:
-            values = np.append(values, values[0] + CIRCLE)
-    covered = (wanted >= values[0] - (0.5 + SNAP) * step) & (wanted <= values[-1] + (0.5 + SNAP) * step)
-    first = np.clip(np.searchsorted(values, wanted, side="right") - 1, 0, len(values) - 2)
-    part = np.clip((wanted - values[first]) / (values[first + 1] - values[first]), 0.0, 1.0)
-    nearest = np.rint(part)
-    part = np.where(np.abs(part - nearest) < SNAP, nearest, part)
-    return Between(first % count, (first + 1) % count, part), covered
-
-
-def places(dataset: CFDataset, found: dict, field, grid, row, place: str) -> Places:
-    """The Places of a variable of a file for the field `row`; a mask is that of the nearest point.
-
-    `found` is {"y": (coordinate, its dimension), "x": ...} of the file.
-    """
-    lines = [line_of(dataset, *found[axis], axis, place) for axis in "yx"]
-    pole = None
-    if found["x"][0].attrs.get("standard_name") == "grid_longitude":
+def places(dataset: CFDataset, y, x, field, grid, row, place: str) -> Places:
+    """The Places of a variable with coordinates y and x for the field `row`; a mask is that of the nearest point."""
+    lines, pole = (line_of(dataset, y, "y", place), line_of(dataset, x, "x", place)), None
+    if x.attrs.get("standard_name") == "grid_longitude":
         mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
         names = ("grid_north_pole_longitude", "grid_north_pole_latitude")
-        pole = tuple(float(mapping.attrs.get(name, np.nan)) if mapping is not None else np.nan for name in names)
-        if not np.isfinite(pole).all():
+        if mapping is None or not mapping.attrs.keys() >= {*names}:
             raise InputError(f"{place} has grid_longitude, and no grid_mapping that names the pole")
+        pole = tuple(float(mapping.attrs[name]) for name in names)
     made = Places(*lines, grid, row.location, pole, row.name == "mask")
-    if made.own:
+    if pole == grid.pole:
         made.at(np.arange(grid.ny), np.arange(grid.nx))
     return made
 
 
 def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
-    """Values in rows and columns of the grid.
+    """Values in rows and columns of the grid; `read` gives those of rows and columns of the file, NaN where missing.
 
-    A missing value has no weight. Where values that are there have less than half of the weight, the result is missing.
-
-    Args:
-        read: function of row and column numbers of the file to their values [rows, columns], NaN where missing.
-        fill: [rows, columns], where a missing value is the `nearest` one; None: nowhere.
+    A missing value has no weight. Where values that are there have less than half of the weight, the result is missing,
+    or the `nearest` one where `fill` [rows, columns] holds.
     """
     y, x = places.at(rows, columns)
     needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
@@ -193,44 +183,29 @@ def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fi
             weight = weight + np.where(there, weights, 0.0)
     enough = weight >= 0.5
     found = np.where(enough, total / np.where(enough, weight, 1.0), np.nan)
-    if fill is None or not (lacking := fill & ~enough).any():
-        return found
-    found[lacking] = nearest(read, places, rows, columns, lacking)[0]
+    if fill is not None and (lacking := fill & ~enough).any():
+        found[lacking] = nearest(read, places, rows, columns, lacking)[0]
     return found
 
 
-def reach_of(places: Places) -> float:
-    """How far the nearest value may be, degrees of arc."""
-    grid, steps = places.grid, [np.diff(line.values).max() for line in (places.y, places.x)]
-    return REACH * max(*steps, grid.dlon, grid.dlat)
-
-
 def nearest(read, places: Places, rows: np.ndarray, columns: np.ndarray, wanted: np.ndarray):
-    """The nearest values of the file that are there, for the points `wanted`, and how far they are, degrees of arc.
+    """The nearest values of the file that are there, for the points `wanted`, how far they are, and may be, degrees.
 
-    Two arrays [points]: NaN and infinity where there is no value within `reach_of`.
+    Two arrays [points]: NaN and infinity where there is no value near enough.
     """
-    shape, most = (len(rows), len(columns)), reach_of(places)
+    grid, shape = places.grid, (len(rows), len(columns))
+    most = REACH * max(*(np.diff(line.values).max() for line in (places.y, places.x)), grid.dlon, grid.dlat)
     x, y = (np.broadcast_to(each, shape)[wanted] for each in places.positions(rows, columns))
     narrow = max(np.cos(np.radians(np.abs(y).max())), 0.1)  # degrees of longitude are shorter there
-    near = [around(line, at, far) for line, at, far in ((places.y, y, most), (places.x, x, most / narrow))]
+    near = places.y.around(y, most), places.x.around(x, most / narrow)
     needed = [np.unique(line.order[numbers]) for line, numbers in zip((places.y, places.x), near, strict=True)]
     window, points_of = read(*needed), directions(x, y)
     best, values = np.full(len(x), np.inf), np.full(len(x), np.nan)
     for row in near[0]:
         for column in near[1]:
-            there = window[tuple(np.searchsorted(need, line.order[numbers]) for need, line, numbers in
-                                 zip(needed, (places.y, places.x), (row, column), strict=True))]  # fmt: skip
+            j, i = np.searchsorted(needed[0], places.y.order[row]), np.searchsorted(needed[1], places.x.order[column])
             chord = np.linalg.norm(directions(places.x.values[column], places.y.values[row]) - points_of, axis=-1)
             away = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
-            closer = np.isfinite(there) & (away < np.minimum(best, most * (1 + SNAP)))
-            best, values = np.where(closer, away, best), np.where(closer, there, values)
-    return values, best
-
-
-def around(line: Line, wanted: np.ndarray, far: float) -> np.ndarray:
-    """Numbers [near, positions] among the values of a Line, so far to both sides of some positions, and one more."""
-    count, ways = len(line.values), int(np.ceil(far / np.diff(line.values).min())) + 1
-    at = located(line.values, wanted, line.turns)[0]
-    numbers = at.first + np.arange(-ways, ways + 1)[: 2 * count + 1, None]
-    return numbers % count if line.turns else np.clip(numbers, 0, count - 1)
+            closer = np.isfinite(window[j, i]) & (away < np.minimum(best, most * (1 + SNAP)))
+            best, values = np.where(closer, away, best), np.where(closer, window[j, i], values)
+    return values, best, most

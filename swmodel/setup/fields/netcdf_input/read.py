@@ -1,20 +1,20 @@
-"""A field is found in its file, checked, and read in part, as it lies on the grid."""
+"""A field is found in its file, or is a DataArray of xarray: checked, and read in part, as it lies on the grid."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import times
 from .axes import Axes, arrange
-from .dataset import CFDataset, numeric, open_file
-from .degrees import interpolated, nearest, reach_of
+from .dataset import CFDataset, cf_dataset, numeric, open_file, values_of
+from .degrees import interpolated, nearest
 from .errors import InputError, remark
-from .source import Source, find, parse
+from .source import find, parse
+from .times import Times, choose, times_in
 from .units import FACTORS, SYNONYMS
 
 #: Gaps of at most so many rows or columns of a file are read rather than skipped, where it is finer than the grid.
@@ -24,17 +24,12 @@ READ_OVER = 64
 class GridVariable(NamedTuple):
     """A variable of an open file as it lies on the grid.
 
-    Attributes:
-        values: function of an index to its values in the file.
-        chosen: {axis: index} of the axes that are not those of the grid.
-        axes: those of the grid.
-        factor: of its values, for the units of the model; negative where the file has the field positive upward and
-            the model downward.
-        grid: section of the configuration.
+    `values`: function of an index by dimension, of which those that are not of the grid are `chosen`. `factor`: of the
+    values, for the units of the model; negative where the file has the field positive upward and the model downward.
     """
 
-    values: Callable[[Any], np.ndarray]
-    chosen: dict[int, int]
+    values: Callable[[dict], np.ndarray]
+    chosen: dict[str, int]
     axes: Axes
     factor: float
     grid: Any
@@ -45,115 +40,110 @@ class GridVariable(NamedTuple):
         return self.axes.along.pole if self.axes.along else self.grid.pole
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
-        """Values in rows and columns of the grid; see `read_field`."""
+        """Values in rows and columns of the grid, in any order, NaN where missing; for `fill` see `interpolated`."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         if self.axes.along:
-            return interpolated(self.read_finer, self.axes.along, rows, columns, fill)
-        sizes = (self.grid.ny, self.grid.nx)
-        turned = zip((rows, columns), sizes, self.axes.turned, strict=True)
-        return self.read_cells(*(size - 1 - numbers if turn else numbers for numbers, size, turn in turned))
+            return interpolated(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
+        down, left = self.axes.turned
+        return self.cells(
+            self.grid.ny - 1 - rows if down else rows,
+            self.grid.nx - 1 - columns if left else columns,
+        )
 
     def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
         """How far the values are that stand for missing ones at points `wanted` of the grid, and may be, degrees."""
-        if not (along := self.axes.along):
-            return np.full(wanted.sum(), np.inf), 0.0
-        return nearest(self.read_finer, along, rows, columns, wanted)[1], reach_of(along)
+        return nearest(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, wanted)[1:]
 
-    def read_finer(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Values in rows and columns of a file that may be finer than the grid."""
-        return self.read_cells(rows, columns, READ_OVER)
+    def cells(self, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
+        """Values in rows and columns of the file, read in runs of those that are at most `over` apart.
 
-    def read_cells(self, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
-        """Values in rows and columns of the file, in any order, which are read in `runs`."""
-        spans = runs(rows, over), runs(columns, over)
-        values = np.block([[read_window(self, y, x) for x in spans[1]] for y in spans[0]])
-        held = (np.concatenate([np.arange(part.start, part.stop) for part in parts]) for parts in spans)
-        return values[np.ix_(*(np.searchsorted(have, want) for have, want in zip(held, (rows, columns), strict=True)))]
+        So a block that reaches round the ring costs no more than another.
+        """
+        (y, rows), (x, columns) = runs(rows, over), runs(columns, over)
+        return np.block([[read_window(self, j, i) for i in x] for j in y])[np.ix_(rows, columns)]
 
 
 def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
     """Values of a window of the file [rows, columns], float64, NaN where missing."""
-    index = field.chosen | dict(zip(field.axes.numbers, (rows, columns), strict=True))
-    values = field.factor * np.asarray(field.values(tuple(index[axis] for axis in sorted(index))), np.float64)
-    return values.T if field.axes.numbers[0] > field.axes.numbers[1] else values
+    index = field.chosen | {field.axes.y: rows, field.axes.x: columns}
+    values = field.factor * np.asarray(field.values(index), np.float64)
+    return values.T if field.axes.exchanged else values
 
 
-def runs(numbers: np.ndarray, over: int = 1) -> list[slice]:
-    """Slices that together hold each of `numbers` once, in rising order.
-
-    Those that are not more than `over` apart are in one slice, with what is between them.
-    """
+def runs(numbers: np.ndarray, over: int) -> tuple[list[slice], np.ndarray]:
+    """Rising slices that together hold each of `numbers` once, and where these are in them, one behind the other."""
     unique = np.unique(numbers)
     parts = np.split(unique, np.flatnonzero(np.diff(unique) > over) + 1)
-    return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
+    held = np.concatenate([np.arange(part[0], part[-1] + 1) for part in parts])
+    return [slice(int(part[0]), int(part[-1]) + 1) for part in parts], np.searchsorted(held, numbers)
 
 
 @contextmanager
 def opened(text: str, row, grid) -> Iterator[GridVariable]:
-    """The GridVariable that an entry of [input] stands for, checked; its file is open inside `with`."""
+    """The GridVariable that an entry of [input] stands for, for a `row` of VARIABLES; its file is open in `with`."""
     source = parse(text)
     with open_file(source.path, f"input.{row.name}: ") as dataset:
-        yield on_grid(dataset, source, row, grid)
+        found, values = find(dataset, source, row)
+        place = f"input.{row.name}: {found.name} in {source.path}"
+        if not numeric(found):
+            raise InputError(f"{place} does not hold numbers")
+        if 0 in found.shape:
+            raise InputError(f"{place} has no records")
+        axes = arrange(dataset, found, row, grid, place)
+        others = {name: size for name, size in found.sizes.items() if name not in (axes.y, axes.x)}
+        chosen = choose(dataset, others, source.record, place)
+        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid)
 
 
 def read_field(text: str, row, grid, rows, columns, fill=None) -> np.ndarray:
-    """Values of one variable in the given rows and columns of the grid, float64; missing values become NaN.
-
-    Only runs of neighbouring rows and columns are read: a block that reaches round the ring costs no more than another.
-
-    Args:
-        text: "FILE" (the variable is found by its standard name) or "FILE:NAME", with "@RECORD" where there are
-            several; see `source.Source`.
-        row: of VARIABLES, which says which standard name, location and units are wanted.
-        grid: section of the configuration.
-        rows, columns: numbers within the grid, in any order.
-        fill: see `degrees.interpolated`.
-    """
+    """Values of a field in rows and columns of the grid: see `opened` and `GridVariable.read`."""
     with opened(text, row, grid) as field:
         return field.read(rows, columns, fill)
 
 
-def pole_in(text: str, row, grid) -> tuple[float, float] | None:
-    """The pole about which a variable of a file lies; see `GridVariable.pole`. The file is opened once."""
-    return kept_pole(text, row, grid, parse(text).stamps())
-
-
-@lru_cache(maxsize=256)
-def kept_pole(text: str, row, grid, stamps) -> tuple[float, float] | None:
-    """See `pole_in`."""
-    with opened(text, row, grid) as field:
-        return field.pole
-
-
-def on_grid(dataset: CFDataset, source: Source, row, grid) -> GridVariable:
-    """The GridVariable that a Source stands for, checked; `dataset` is its file."""
-    found, values = find(dataset, source, row)
-    place = f"input.{row.name}: {found.name} in {source.path}"
-    if not numeric(found):
-        raise InputError(f"{place} does not hold numbers")
-    axes = arrange(dataset, found, row, grid, place)
-    if 0 in found.shape:
-        raise InputError(f"{place} has no records")
-    factor = factor_of(found, row, place)
-    others = tuple(axis for axis in range(found.ndim) if axis not in axes.numbers)
-    return GridVariable(values, times.choose(dataset, found, others, source.record, place), axes, factor, grid)
-
-
-def factor_of(found, row, place: str) -> float:
-    """The factor of a GridVariable."""
-    units, sign = found.attrs.get("units", ""), sign_of(found, row, place)
-    if units in SYNONYMS[row.units]:
+def factor_of(found, row, place: str, required: bool = True) -> float:
+    """The factor of a GridVariable, which may have no units unless they are `required`."""
+    units, sign = found.attrs.get("units", ""), 1.0
+    if row.downward and found.attrs.get("positive", "").lower() == "up":
+        remark(f"{place} is positive upward, so its sign is changed")
+        sign = -1.0
+    if units in SYNONYMS[row.units] or not (units or required):
         return sign
     if units in FACTORS.get(row.units, {}):
         return sign * FACTORS[row.units][units]
-    if not units:
-        raise InputError(f'{place} has no units; it needs "{row.units}"')
-    raise InputError(f'{place} is in "{units}"; convert it to "{row.units}"')
+    raise InputError(f'{place} is in "{units}"; convert it to "{row.units}"' if units else
+                     f'{place} has no units; it needs "{row.units}"')  # fmt: skip
 
 
-def sign_of(found, row, place: str) -> float:
-    """What values are multiplied by: -1 where the attribute `positive` of a field that is positive downward is "up"."""
-    if not row.downward or found.attrs.get("positive", "").lower() != "up":
-        return 1.0
-    remark(f"{place} is positive upward, so its sign is changed")
-    return -1.0
+def field_in(array, row, grid, place: str) -> GridVariable:
+    """The GridVariable that a DataArray is, at the location and in the units of `row`.
+
+    Units are compared where it has any: arithmetic of xarray leaves them out.
+    """
+    dataset = dataset_of(array, place)
+    found = dataset.data[place]
+    if not numeric(found):
+        raise InputError(f"{place}: values of type {found.dtype} cannot be used; must be numbers")
+    axes = arrange(dataset, found, row, grid, place)
+    others = {name: 0 for name in found.dims if name not in (axes.y, axes.x)}
+    if several := [name for name in others if found.sizes[name] != 1]:
+        raise InputError(f"{place} has {' and '.join(several)} besides y and x; choose one, as .isel({several[0]}=0)")
+    factor = factor_of(found, row, place, required=False) if row.units else 1.0
+    return GridVariable(partial(values_of, found), others, axes, factor, grid)
+
+
+def times_of(array, place: str) -> tuple[str, Times] | None:
+    """Of a DataArray with several records in time their dimension and their Times; None of any other."""
+    dataset = dataset_of(array, place)
+    found = times_in(dataset, dataset.data[place])
+    return found if found and found[1].count > 1 else None
+
+
+def dataset_of(array, place: str) -> CFDataset:
+    """A DataArray under the name `place` and its coordinates, whose dates are numbers as in a file."""
+    from xarray.conventions import encode_cf_variable
+
+    texts = {name: str(name) for name in {*array.dims, *array.coords} if not isinstance(name, str)}
+    data = (array.rename(texts) if texts else array).to_dataset(name=place)
+    dates = {name: one.variable.drop_encoding() for name, one in data.coords.items() if one.dtype.kind in "MO"}
+    return cf_dataset(data.assign_coords({name: encode_cf_variable(one) for name, one in dates.items()}), place)

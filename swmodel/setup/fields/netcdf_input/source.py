@@ -10,6 +10,7 @@ import glob
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Source(NamedTuple):
         return sorted(glob.glob(self.path))
 
     def stamps(self) -> tuple:
-        """What tells these files from later ones of their names."""
+        """Each of these files, with what tells it from a later one of its name."""
         return tuple((path, stamp(path)) for path in self.files())
 
 
@@ -64,39 +65,41 @@ def parse(text: str) -> Source:
     return Source(text, "", None)
 
 
-class Found(NamedTuple):
-    """A variable of a file, and a function of an index to its values there, or to what is made of them."""
+def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[Any], np.ndarray]]:
+    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
 
-    variable: DataArray
-    values: Callable[[Any], np.ndarray]
-
-
-def find(dataset: CFDataset, source: Source, row) -> Found:
-    """The variable that is named, or the only one with the standard name of the field, else of its name without one."""
+    And a function of an index to its values there, or to those that are made of two variables.
+    """
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
     if wanted := source.name or ("" if row.standard_name else row.name):
         parts = [each.removeprefix("-") for each in wanted.split(",")]
         if len(parts) > 2 or not {*parts} <= variables.keys():
             raise InputError(f'{place} has no variable "{wanted}"; it has {names}')
-        signs = [-1 if each.startswith("-") else 1 for each in wanted.split(",")]
-        both = [dataset.data[name] for name in parts]
-        require_layer(both[0], place, row)
+        signs, both = (
+            [-1 if each.startswith("-") else 1 for each in wanted.split(",")],
+            [dataset.data[n] for n in parts],
+        )
+        of_sea = row_of(row.name).standard_name
+        if row is REDUCED.get(row.name) and both[0].attrs.get("standard_name") == of_sea:
+            raise InputError(
+                f'{place}: {parts[0]} has the standard_name "{of_sea}"; with physics.reduced_gravity '
+                f"{row.name} is the {row.long_name}"
+            )
         if len(both) == 2 or index_of(row.name):
-            return Found(both[0], part_of_tide(both, signs, f"{place}: {wanted}", row))
-        return Found(both[0], lambda index: signs[0] * values_of(both[0], index))
+            return both[0], part_of_tide(both, signs, f"{place}: {wanted}", row)
+        return both[0], lambda index: signs[0] * values_of(both[0], index)
     others = (each.get(row.standard_name) for each in (EASTWARD, OTHERS))
-    standard_names = [row.standard_name, *filter(None, others)]
+    standard_names = dict.fromkeys((row.standard_name, *filter(None, others)))
     matches = [name for name, one in variables.items() if one.attrs.get("standard_name") in standard_names]
     plain = variables.get(row.name)
     if not matches and plain is not None and plain.ndim > 1 and not plain.attrs.get("standard_name"):
         matches = [row.name]
     if len(matches) == 1:
-        one = dataset.data[matches[0]]
-        return Found(one, lambda index: values_of(one, index))
+        return dataset.data[matches[0]], partial(values_of, dataset.data[matches[0]])
     what = "several variables" if matches else "no variable"
     raise InputError(
-        f'{place} has {what} with standard_name "{" or ".join(dict.fromkeys(standard_names))}" '
+        f'{place} has {what} with standard_name "{" or ".join(standard_names)}" '
         f'({", ".join(matches) or names}); name it as "{source.path}:NAME"'
     )
 
@@ -106,32 +109,16 @@ def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Ca
 
     cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
     """
-    if not index_of(row.name):
-        raise InputError(f"{place}: of two variables only a tide is made; name one")
-    if len(both) != 2:
-        raise InputError(f"{place}: a tide is made of two variables; name AMPLITUDE,LAG or REAL,IMAGINARY")
-    part, (first, second) = index_of(row.name)[1], both
+    if len(both) != 2 or not index_of(row.name):
+        raise InputError(f"{place}: a tide is made of two variables, AMPLITUDE,LAG or REAL,IMAGINARY, others of one")
+    cosine, (first, second) = index_of(row.name)[1] == "cosine", both
     if first.dims != second.dims:
         raise InputError(f"{place} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")
     units = second.attrs.get("units", "")
     if units in DEGREES[""] | {"deg"}:
-        wave = np.cos if part == "cosine" else np.sin
-
-        def of_lag(index):
-            return signs[0] * values_of(first, index) * wave(np.radians(signs[1] * values_of(second, index)))
-
-        return of_lag
+        wave = np.cos if cosine else np.sin
+        return lambda index: signs[0] * values_of(first, index) * wave(np.radians(signs[1] * values_of(second, index)))
     if units != first.attrs.get("units", ""):
         raise InputError(f'{place}: the lag is in "{units}"; convert it to "degrees"')
-    sign, of = (signs[0], first) if part == "cosine" else (-signs[1], second)
+    sign, of = (signs[0], first) if cosine else (-signs[1], second)
     return lambda index: sign * values_of(of, index)
-
-
-def require_layer(found: DataArray, place: str, row) -> None:
-    """See that a field of a layer over a deep one at rest is not sea level, nor the depth of the sea floor."""
-    of_sea = row_of(row.name).standard_name
-    if row is REDUCED.get(row.name) and found.attrs.get("standard_name") == of_sea:
-        raise InputError(
-            f'{place}: {found.name} has the standard_name "{of_sea}"; with physics.reduced_gravity '
-            f"{row.name} is the {row.long_name}"
-        )

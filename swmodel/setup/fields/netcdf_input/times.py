@@ -7,101 +7,99 @@ from datetime import timedelta
 
 import numpy as np
 
+from ....ocean.dates import written
 from .dataset import CFDataset, numeric, values_of
 from .errors import InputError
-
-#: A time as it is written to choose a record; cftime passes over what it does not understand in others.
-TIME = re.compile(r"\d{1,6}-\d\d?-\d\d?([T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?)?", re.ASCII)
 
 #: A record has the time that is asked for if it is not further away, s.
 NEAR = 1.0
 
 
-def choose(dataset: CFDataset, found, axes: tuple[int, ...], record: str | None, place: str) -> dict[int, int]:
-    """{axis: index} of the axes of a variable that are not those of the grid, of which one may have several elements.
+def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place: str) -> dict[str, int]:
+    """The index of each dimension of a variable that is not one of the grid, of which `others` are the sizes.
 
-    `record` is None where there is one record only; a number, also -1 for the last; or a time.
+    `record`: None where there is one record only; a number, also -1 for the last; or a time.
     """
-    chosen = dict.fromkeys(axes, 0)
-    if record is None and all(found.shape[axis] == 1 for axis in axes):
-        return chosen
-    if not axes:
+    if not others and record is not None:
         raise InputError(f"{place} has no records; leave out @{record}")
-    axis = max(axes, key=lambda axis: (found.shape[axis], -axis))
-    count = found.shape[axis]
-    if record is not None and re.fullmatch(r"[+-]?[0-9]{1,18}", record) and -count <= int(record) < count:
-        return chosen | {axis: int(record) % count}
-    times = Times(dataset, found.dims[axis], count)
+    name = max(others, key=others.__getitem__, default="")
+    chosen, size = dict.fromkeys(others, 0), others.get(name, 1)
+    if record is None and size == 1:
+        return chosen
+    if record is not None and re.fullmatch(r"[+-]?\d{1,9}", record) and -size <= int(record) < size:
+        return chosen | {name: int(record) % size}
+    times = Times(dataset, name, size)
     if record is None:
-        examples = f'"@0" to "@{count - 1}", or "@-1" for the last' + (f', or "@{times.text(0)}"' if times else "")
         raise InputError(
-            f"{place} has {count} records along {found.dims[axis]}{times.span()}, and the model takes one; "
-            f"choose it at the end of the entry: {examples}"
+            f"{place} has {size} records along {name}{times.span()}, and the model takes one; choose it at the "
+            f'end of the entry: "@0" to "@{size - 1}", or "@-1" for the last'
+            + (f', or "@{times.text(0)}"' if times.dated else "")
         )
-    if re.fullmatch(r"[+-]?[0-9]+", record):
-        raise InputError(f"{place} has no record {record}: they are 0 to {count - 1}{times.span()}")
-    return chosen | {axis: times.nearest(record, place)}
+    number = times.find(record)
+    if number is None:
+        raise InputError(f'{place} has no record "{record}": they are 0 to {size - 1}{times.span()}')
+    return chosen | {name: number}
 
 
 class Times:
     """The times of the records along a dimension: none where it has no coordinate in units of time since a date."""
 
     def __init__(self, dataset: CFDataset, dimension: str, count: int):
-        self.count, self.values, self.units, self.kind = count, np.empty(0), "", ""
+        self.count, self.values = count, np.empty(0)
+        self.units, self.calendar, self.kind = "", "standard", ""
         variable = dataset.data.variables.get(dimension)
         if variable is None or not count or variable.shape != (count,) or not numeric(variable):
             return
         self.kind = dataset.kinds.get(dimension, "")
-        self.units, self.calendar = variable.attrs.get("units", ""), variable.attrs.get("calendar", "standard")
+        self.units, self.calendar = variable.attrs.get("units", ""), variable.attrs.get("calendar", self.calendar)
         values = np.asarray(values_of(dataset.data[dimension]), np.float64)
         try:
-            self.decoded(values[[0, -1]])
+            self.dates(values[[0, -1]])
         except (ValueError, OverflowError):  # no units of time, or no finite numbers
             return
         self.values = values
 
-    def decoded(self, values, units: str = ""):
+    @property
+    def dated(self) -> bool:
+        """Whether the records have dates."""
+        return self.values.size > 0
+
+    def dates(self, values, units: str = ""):
         """The dates of numbers in the units of the file, or in others."""
         import cftime
 
         return cftime.num2date(values, units or self.units, self.calendar)
 
-    def __bool__(self) -> bool:
-        return self.values.size > 0
-
     def text(self, number: int) -> str:
         """A time as it is written to choose its record, rounded to the second."""
-        date = self.decoded(self.values[number]) + timedelta(microseconds=500_000)
+        date = self.dates(self.values[number]) + timedelta(microseconds=500_000)
         return date.strftime("%Y-%m-%dT%H:%M:%S")
 
     def span(self) -> str:
         """From when to when they are, or why that is not known, in words that follow others."""
-        if not self and "since" in self.units:
-            return f', whose times are not understood, in "{self.units}" of the calendar {self.calendar}'
-        if not self and self.kind == "t":
-            has = f'the units "{self.units}"' if self.units else "no units"
-            return f', without dates (their times have {has}; as "hours since 2020-01-01" they would be dates)'
-        return f", {self.text(0)} to {self.text(-1)}" if self else ""
+        if self.dated:
+            return f", {self.text(0)} to {self.text(-1)}"
+        if self.kind != "t" and "since" not in self.units:
+            return ""
+        has = f'"{self.units}" of the calendar {self.calendar}' if self.units else "no units"
+        return f', without dates (their times have {has}; as "hours since 2020-01-01" they would be dates)'
 
-    def date(self, record: str):
-        """The date that is written, in the calendar of the file; None if it is none."""
-        try:
-            return self.decoded(0, f"seconds since {record}") if TIME.fullmatch(record) else None
-        except (ValueError, OverflowError):
-            return None
-
-    def nearest(self, record: str, place: str) -> int:
-        """The number of the record with the time that is written."""
+    def find(self, record: str) -> int | None:
+        """The number of the record with a time that is written; None without."""
         import cftime
 
-        how = f"write a number from 0 to {self.count - 1}, or -1 for the last"
-        if not self:
-            raise InputError(f'{place} has no record "{record}": its records have no times; {how}')
-        date = self.date(record)
-        if date is None:
-            raise InputError(f'{place}: "{record}" is no record; {how}, or a time such as {self.text(0)}')
-        number = int(np.nanargmin(np.abs(self.values - cftime.date2num(date, self.units, self.calendar))))
-        if abs((self.decoded(self.values[number]) - date).total_seconds()) > NEAR:
-            near = f"; the nearest is {self.text(number)}" if self.count > 1 else ""
-            raise InputError(f"{place} has no record at {record}: they are{self.span()[1:]}{near}")
-        return number
+        if not self.dated or not written(record):
+            return None
+        try:
+            date = self.dates(0, f"seconds since {written(record)}")
+            number = int(np.nanargmin(np.abs(self.values - cftime.date2num(date, self.units, self.calendar))))
+        except (ValueError, OverflowError):  # no such date
+            return None
+        return number if abs((self.dates(self.values[number]) - date).total_seconds()) <= NEAR else None
+
+
+def times_in(dataset: CFDataset, found) -> tuple[str, Times] | None:
+    """The dimension of a variable whose records have times, and these; None without."""
+    several_first = sorted(found.sizes.items(), key=lambda item: item[1] == 1)
+    every = ((name, Times(dataset, name, size)) for name, size in several_first)
+    return next((pair for pair in every if pair[1].dated), None)

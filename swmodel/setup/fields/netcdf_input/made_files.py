@@ -1,17 +1,33 @@
-"""A file of harmonic constants, harmonics.nc of a run: the variables that give the tide outside open sides."""
+"""Files that the model made: of `swmodel grid`, and of harmonic constants, harmonics.nc of a run."""
 
 from __future__ import annotations
 
 import os
+import tomllib
 
 from ....ocean.terms.outside import ARRAYS, LEVEL, NAMES
 from .dataset import open_file
 from .errors import InputError, remark
 
+#: The attribute of a file of `swmodel grid` with the keys of [grid], as TOML.
+ATTRIBUTE = "swmodel_grid"
+
 #: The field whose constants give an array of the tide outside.
 FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("outside_tide_") for array in ARRAYS}
+
 #: The axis of the constituents, and the attribute that names them in files of earlier versions.
 AXIS, OLDER = "constituent", "constituents"
+
+
+def keys_in(path: str) -> dict[str, object]:
+    """The keys of [grid] that a file is for."""
+    if not os.path.isfile(path):
+        raise InputError(f"there is no file {path}; `swmodel grid {os.path.basename(path)}` makes one")
+    with open_file(path) as dataset:
+        text = str(dataset.data.attrs.get(ATTRIBUTE, ""))
+    if not text:
+        raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
+    return tomllib.loads(text)
 
 
 def constants_in(path: str) -> dict[str, tuple[str, ...]]:
@@ -24,8 +40,11 @@ def constants_in(path: str) -> dict[str, tuple[str, ...]]:
     names, left_out = [name for name in NAMES if name in known], [name for name in known if name not in NAMES]
     found: dict[str, tuple[str, ...]] = {}
     for array, field in FIELDS.items():
-        pairs = [pair_of(field, name, known.index(name), bool(older)) for name in names]
-        entries = [f"{path}:{pair}" if there.issuperset(pair.partition("@")[0].split(",")) else "" for pair in pairs]
+        entries = []
+        for name in names:
+            start, end = (f"{field}_{name}", "") if older else (field, f"@{known.index(name)}")
+            pair = f"{start}_amplitude", f"{start}_phase"
+            entries.append(f"{path}:{','.join(pair)}{end}" if there.issuperset(pair) else "")
         found |= {array: tuple(entries)} if any(entries) else {}
     if LEVEL not in found:
         raise InputError(
@@ -35,9 +54,3 @@ def constants_in(path: str) -> dict[str, tuple[str, ...]]:
     if left_out:
         remark(f"open_sides.tide: {', '.join(left_out)} of {path} do not come in; these may: {', '.join(NAMES)}")
     return {"constituents": tuple(names)} | found
-
-
-def pair_of(field: str, name: str, number: int, older: bool) -> str:
-    """Amplitude and phase of a constituent, as `[input]` names them behind the file."""
-    first, last = (f"{field}_{name}", "") if older else (field, f"@{number}")
-    return f"{first}_amplitude,{first}_phase{last}"
