@@ -54,17 +54,9 @@ def compute(config, directory, options, report, command_line, watch):
                 record.iteration = start.iteration
             elif transport.rank == 0:
                 log.warning("no iterations in %s to go on from: starts from the first guess", directory)
-        limits = Limits(
-            gradient=config.assimilation.gradient, outer=config.assimilation.outer, inner=config.assimilation.inner
-        )
-        result = minimise(
-            function.cost_and_gradient,
-            record.hessian,
-            function.dot,
-            start,
-            limits,
-            report=record.event,
-        )
+        section = config.assimilation
+        limits = Limits(section.gradient, section.outer, section.inner)
+        result = minimise(function.cost_and_gradient, record.hessian, function.dot, start, limits, record.event)
         results = finish(experiment, function, result, record.history, directory, command_line, guard)
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
@@ -124,13 +116,13 @@ class IterationRecord:
 
     def event(self, event: Event):
         """Record an outer iteration, write the file, and report it."""
-        cost, solution = event.cost, event.solution
+        cost = event.cost
         row = {"iteration": event.iteration, "cost": cost.total, "background": cost.background}
         row |= {"observations": cost.observations, "misfit": cost.misfit, "gradient_norm": event.gradient_norm}
-        row |= {"inner": solution.iterations if solution else 0, "part": event.part if solution else 1.0}
-        if not self.history or self.history[-1] != row and solution:
+        row |= {"inner": event.inner, "part": event.part}
+        if event.inner or not self.history:
             self.history.append(row)
-        if event.part > 0:
+        if event.inner and event.part > 0:
             function, transport = self.function, self.function.problem.transport
             checkpoint.save(self.directory, event.progress, self.history, self.config, function.observations, transport)
         self.iteration, self._inner = event.progress.iteration, 0

@@ -6,9 +6,9 @@ from .maps import plot, plot_grid
 from .maxima import plot_maxima
 from .overlays import Over
 from .page import view
-from .scale import Scale
 from .series import plot_diagnostics, plot_sections, plot_stations
 from .spectra import spectra
+from .style import Scale
 
 __all__ = [
     "Over",

@@ -6,6 +6,7 @@ import io
 import os
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import netCDF4
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ..config import ConfigError, load
-from ..errors import FilesError
+from ..errors import FilesError, file_errors
 from ..files.integrity import guard
 from ..files.restart.folder import candidates, job
 from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
@@ -66,11 +67,13 @@ def records_of(path: Path) -> Path | None:
 
 def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
     """Pairs of a name and a text: configuration, state, records, time series and restart files, as far as present."""
+    written = path / CONFIG if path.is_dir() else path
     if path.is_dir():
-        yield from as_written(path / STATUS, state_facts(read_status(path)))
-    config, written = read_config(path), path / CONFIG if path.is_dir() else path
-    if config:
-        yield from as_written(written, config_facts(config))
+        with as_written(path / STATUS):
+            yield from [*state_facts(read_status(path))]
+    with as_written(written):
+        config = read_config(path)
+        yield from [*config_facts(config)] if config else []
     if file:
         with opened(file) as data:
             yield from record_facts(data)
@@ -79,29 +82,26 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator
             yield from conservation_facts(data)
     yield from restart_facts(restarts)
     if config:
-        yield from as_written(written, difference_facts(config))
+        with as_written(written):
+            yield from [*difference_facts(config)]
 
 
 def read_config(path: Path) -> dict:
     """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none."""
-    where = path / CONFIG if path.is_dir() else path
-    try:
-        if path.is_dir():
-            return tomllib.loads(where.read_text(encoding="utf-8")) if os.path.lexists(where) else {}
+    if not path.is_dir():
         with opened(path) as data:
             return tomllib.loads(getattr(data, "configuration", ""))
-    except OSError as error:
-        raise FilesError(f"{where} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FilesError(f"the configuration in {where} is not TOML: {error}") from None
+    return tomllib.loads((path / CONFIG).read_text(encoding="utf-8")) if os.path.lexists(path / CONFIG) else {}
 
 
-def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs, which are made from a text file of the model."""
-    try:
-        return list(pairs)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged") from None
+@contextmanager
+def as_written(path: Path) -> Iterator[None]:
+    """A context in which a text file of the model is used; a FilesError if it is damaged."""
+    with file_errors(path, "read"):
+        try:
+            yield
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged ({error})") from None
 
 
 def state_facts(status: dict) -> Iterator[tuple[str, str]]:
@@ -193,10 +193,9 @@ def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
         for key, value in options.items():
             default = defaults.get(section, {}).get(key)
             decided = f"{section}.{key}" in DECIDED and default in (None, "", "auto")
-            if decided or as_text(value) == as_text(default):
-                continue
-            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
-            heading = ""
+            if not decided and as_text(value) != as_text(default):
+                yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
+                heading = ""
 
 
 def as_text(value) -> str:

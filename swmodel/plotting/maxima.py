@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,12 +11,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..ocean.table import ARRIVAL, MAXIMUM
-from . import panels, style
+from . import style
 from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data
 from .files import default_output, save
-from .record import Map, read_map
-from .scale import OF_RECORD, Scale, looks
+from .panels import draw
+from .record import Map, along_axes, read_map
 from .series import DRAWN
+from .style import OF_RECORD, Scale
 from .titles import time_unit, titles
 
 #: Seconds between isochrones: the first of these that gives at most so many lines.
@@ -38,49 +39,42 @@ def plot_maxima(path, output=None, record: int = -1, time: float | None = None, 
 
 
 def picture(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Figure:
-    """The figure of `plot_maxima`."""
+    """The figure of `plot_maxima`; unless ends are given, the colours of a largest value end with it."""
     names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
     arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL)]
     if not names + arrivals:
         raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
-    maps = [read_map(data, name, record) for name in names or arrivals]
-    own = [style.look([each], (None, top(each))) for each in maps]
-    drawn = own if scale.ends == (None, None) else looks(data, maps, record, None, scale)
-    timed = names and arrivals
-    figure, _ = panels.draw(maps, drawn, 2 if timed else 1)
-    axes, caption = [each for each in figure.axes if each.images], titles(data)(record)
-    if timed:
-        caption += "\n" + isochrones(axes, read_map(data, arrivals[0], record))
-    panels.write_caption(figure, caption)
-    for each in axes:
-        mark_stations(each, data, maps[0])
+    maps, caption = [read_map(data, name, record) for name in names or arrivals], [titles(data)(record)]
+    tops = [float(each.values.max()) if names and each.values.count() else 0.0 for each in maps]
+    scales = [replace(scale, high=top) if scale.ends == (None, None) and top > 0 else scale for top in tops]
+    looks = [style.looks(data, [each], [record], None, one)[0] for each, one in zip(maps, scales, strict=True)]
+    arrival = read_map(data, arrivals[0], record) if names and arrivals else None
+    if arrival:
+        levels, (size, unit), step = isochrones(arrival)
+        apart = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
+        caption.append(f"lines: {arrival.long_name}, every {apart}")
+    figure, _ = draw(maps, looks, caption)
+    for axes in (each for each in figure.axes if each.images):
+        if arrival and levels.size:
+            lines = axes.contour(*arrival.places, arrival.values / size, levels, colors=style.INK, linewidths=0.6)
+            axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2)
+        mark_stations(axes, data, maps[0])
     return figure
 
 
-def top(field: Map) -> float | None:
-    """The upper end of the colours, the largest value; None: the usual one."""
-    high = float(field.values.max()) if field.values.count() else 0.0
-    return high if field.name.endswith(MAXIMUM) and high > 0 else None
-
-
-def isochrones(axes: Sequence, arrival: Map) -> str:
-    """Draw lines of equal time on maps; returns their interval, in words."""
+def isochrones(arrival: Map) -> tuple[np.ndarray, tuple[float, str], float]:
+    """Round times up to the latest arrival, in a unit of time; the unit, s and its name; and the step between them."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
     step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])
-    (unit, name), (scale, _) = time_unit(step), arrival.unit
-    levels = np.arange(step, latest, step) / unit
-    for each in axes if levels.size else ():
-        place = arrival.x / scale, arrival.y / scale
-        lines = each.contour(*place, arrival.values / unit, levels, colors=style.INK, linewidths=0.6)
-        each.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2)
-    return f"lines: {arrival.long_name}, every {f'{step / unit:g} {name}' if step > unit else name.removesuffix('s')}"
+    unit = time_unit(step)
+    return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
 
 
 def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
     """A mark and the name of each gauge of the run on a map, of many at the first ones."""
     scale, _ = panel.unit
     for station in configuration(data).get("output", {}).get("stations", [])[:DRAWN]:
-        x, y = panel.along_axes(*(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
+        x, y = along_axes(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
         if x > panel.domain[1]:
             continue
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)

@@ -44,7 +44,7 @@ def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, t
         assert np.ptp(drawn) > 0
         assert np.corrcoef(drawn, values[:, number])[0, 1] == pytest.approx(1)
     assert plot_stations(folder, output=tmp_path / "a.png").stat().st_size > 10_000
-    with pytest.raises(PlotError, match="no w in .*stations.nc; known are eta, u, v"):
+    with pytest.raises(PlotError, match="no w in "):
         plot_stations(folder, "w")
 
 
