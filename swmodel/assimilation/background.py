@@ -1,12 +1,7 @@
 """Errors of a first guess: the change of variables x = x_b + L w, where w are independent standard normal numbers.
 
-    eta, u, v            L = [1 0; K 1] diag(sigma) C^(1/2)    K: geostrophic balance, or 0
-    depth, wind, drag    L = sigma C^(1/2)
-    a number             L = sigma
-
-so that the covariance of the errors is B = L Lᵀ, and <w, w> = (x - x_b)ᵀ B^-1 (x - x_b). C^(1/2) = N F is the
-normalised smoothing of `diffusion.py`, or, in seas without land, of `spectral.py`. With balance, the sigma of u and v
-is that of the unbalanced currents.
+docs/assimilation.md has L for each control. C^(1/2) = N F is the normalised smoothing of `diffusion.py`, or, in seas
+without land, of `spectral.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +47,6 @@ class Background:
     def __init__(
         self, setup, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
     ):
-        check_controls(controls, balanced)
         config = setup.config
         self.transport, self.dtype = transport, config.run.dtype
         self.names = tuple(controls)
@@ -65,26 +59,23 @@ class Background:
         self.coefficients = self.links = self.scale = self.filters = None
         if not self.fields:
             return
-        keys = {name: (LOCATIONS[name], controls[name][1]) for name in self.fields}
-        masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys.values()}
+        keys = [(LOCATIONS[name], controls[name][1]) for name in self.fields]
+        masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys}
         if config.assimilation.correlation == "spectrum":
             require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
-            self.filters = Filters(tuple(keys.values()), config.grid)
+            self.filters = Filters(tuple(keys), config.grid)
             variance = {key: variance_of_spectrum(*key, config.grid, transport) for key in masks}
-            self.scale = self._scale(controls, keys, masks, variance)
-            return
-        every = {key: series(key[1], config, order, tolerance) for key in masks}
-        variance = variances(config, transport, masks, every, samples)
-        links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
-        self.coefficients = jnp.asarray(stack_series([every[key] for key in keys.values()]), self.dtype)
-        self.links = Links(*(jnp.concatenate(p) for p in zip(*(links[key] for key in keys.values()), strict=True)))
-        self.scale = self._scale(controls, keys, masks, variance)
-
-    def _scale(self, controls, keys: dict, masks: dict, variance: dict):
-        """sigma N of each field, [fields, ny, nx]; zero on land and closed faces."""
-        shape = self.transport.block.shape
-        scales = [controls[name][0] * masks[key].on(shape) / np.sqrt(variance[key]) for name, key in keys.items()]
-        return jnp.asarray(np.stack(scales), self.dtype)
+        else:
+            every = {key: series(key[1], config, order, tolerance) for key in masks}
+            variance = variances(config, transport, masks, every, samples)
+            links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
+            self.coefficients = jnp.asarray(stack_series([every[key] for key in keys]), self.dtype)
+            self.links = Links(*(jnp.concatenate(parts) for parts in zip(*(links[key] for key in keys), strict=True)))
+        scales = [
+            controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key])
+            for name, key in zip(self.fields, keys, strict=True)
+        ]
+        self.scale = jnp.asarray(np.stack(scales), self.dtype)  # sigma N; zero on land and closed faces
 
     def _smooth(self, fields):
         """F of each field, [fields, ny, nx]."""
@@ -126,17 +117,6 @@ class Background:
     def draw(self, seed: int, member: int) -> dict:
         """L w for the noise of an ensemble's member: a random error of the first guess."""
         return _apply(self, self.noise(seed, member))
-
-
-def check_controls(controls, balanced: bool) -> None:
-    """Raise ValueError if the controls contradict each other."""
-    for name, (_, length) in controls.items():
-        if name in LOCATIONS and not (length and length > 0):
-            raise ValueError(f"errors of {name}, a field, need a length of correlation in m")
-        if name not in LOCATIONS and length is not None:
-            raise ValueError(f"errors of {name}, a number, have no length of correlation")
-    if balanced and not {"eta", "u", "v"} <= set(controls):
-        raise ValueError("balance needs eta, u and v among the controls")
 
 
 ARRAYS = ("numbers", "balance", "coefficients", "links", "scale")

@@ -31,6 +31,8 @@ SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
 PUBLISHED = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
 PERFECT = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
 WORDS = {"textcoords": "offset points", "fontsize": 7.5}
+#: A legend below the panel, where it hides nothing.
+LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
 #: Numbers without powers of ten, with spaces between thousands.
 PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
 
@@ -129,10 +131,10 @@ def roofline(records: list[dict]) -> Figure:
     Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
     """
     figure = Figure(figsize=(4.8 * len(records), 5.2), layout="constrained")
-    there = published()
-    for number, record in enumerate(records):
-        axes = figure.add_subplot(1, len(records), number + 1, xscale="log", yscale="log")
-        axes.set(xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"])
+    for axes, record in zip(figure.subplots(1, len(records), squeeze=False)[0], records, strict=True):
+        axes.set(
+            xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"], xscale="log", yscale="log"
+        )
         rows = sorted((one for one in numbers(record) if not one.row.oversubscribed), key=lambda one: one.rate)
         best = {(one.row.executor, one.row.platform): one for one in rows}
         intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
@@ -151,16 +153,7 @@ def roofline(records: list[dict]) -> Figure:
             share = f": {percent(one.share)} of triad" if one.share > 0 else ""
             speed = one.rate * FLOPS_PER_CELL / 1e9
             axes.plot(intensity, speed, marker, color=color, ms=5, label=name + share)
-        for row in there["row"]:
-            platform, n = row["platform"], row["processes"]
-            if (platform, n) in (("cpu", 1), ("cpu", 16)) or (platform, n) == ("gpu", 2) and gpus:
-                speed = there["nx"] * there["ny"] * there["steps"] / row["seconds"] * FLOPS_PER_CELL / 1e9
-                text = counted(n, "GPU") if platform == "gpu" else workers(n, 1)
-                axes.plot(intensity, speed, "s" if n == 1 else "o", **PUBLISHED, label=f"published, {text}")
-        to_cells = (lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
-        cells = axes.secondary_yaxis("right", functions=to_cells)
-        cells.set_ylabel("million cell updates per second")
-        for axis in (axes.xaxis, axes.yaxis, cells.yaxis):
+        for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(PLAIN)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=7.5)
     return figure
@@ -181,7 +174,7 @@ def bars(records: list[dict]) -> Figure:
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    legend(figure)
+    figure.legend(**LEGEND)
     return figure
 
 
@@ -236,12 +229,7 @@ def logarithmic(axes, counts=()):
     low, high = axes.get_ylim()
     subs = (1, 2, 5) if high < 200 * low else (1,)
     axes.yaxis.set(major_locator=LogLocator(subs=subs), major_formatter=PLAIN, minor_formatter=NullFormatter())
-    legend(axes.figure)
-
-
-def legend(figure: Figure):
-    """A legend below the panel, where it hides nothing."""
-    figure.legend(loc="outside lower center", frameon=False, fontsize=7.5, ncols=1)
+    axes.figure.legend(**LEGEND)
 
 
 #: By the names of the files: the sweep that the figure shows, and the function that draws it; None if there is nothing.

@@ -7,9 +7,7 @@ import pytest
 from support.background_case import CONTROLS, DX, DY, background_case, island_mask
 from support.small_domain import RINGS
 
-import swmodel
 from swmodel.assimilation.settings import problems
-from swmodel.config import from_toml, to_toml
 from swmodel.errors import UsageError
 
 pytestmark = pytest.mark.compiled
@@ -76,12 +74,6 @@ def test_the_square_root_and_its_transpose_fit(dtype):
     by_jax = jax.jit(jax.linear_transpose(background.apply, w))(x)[0]
     for name, field in back.items():
         np.testing.assert_allclose(by_jax[name], field, rtol=0, atol=(1e-12 if dtype == "float64" else 1e-4))
-
-
-def test_the_choice_is_read_and_recorded_as_a_word():
-    config = swmodel.load("double_gyre_twin", {"assimilation.correlation": "spectrum"}, environ={})
-    assert config.assimilation.correlation == "spectrum"
-    assert from_toml(to_toml(config)).assimilation.correlation == "spectrum"
 
 
 def test_land_and_too_many_blocks_are_refused_in_one_line():

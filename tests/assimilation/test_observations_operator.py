@@ -130,26 +130,6 @@ def test_at_walls_sea_level_and_flow_along_them_are_those_of_the_nearest_cells_a
     np.testing.assert_allclose(seen(corner, config, fields), expected, rtol=1e-13)
 
 
-def test_a_coast_is_a_wall():
-    """The same values in a basin of walls as in the same basin within land, except for the ring of land around it."""
-    basin, around = make(), (NY + 2, NX + 2)
-    at = scattered(basin, 500)
-    inside = seen(at, basin, evaluated(basin, linear) | walled(basin))
-    land = np.zeros(around)
-    land[1:-1, 1:-1] = 1
-    coast = make(*around, mask=land, rings=(True, True))
-    fields = {name: np.pad(values, 1) for name, values in (evaluated(basin, linear) | walled(basin)).items()}
-    moved = at._replace(x=at.x + coast.grid.dx, y=at.y + coast.grid.dy)
-    np.testing.assert_allclose(seen(moved, coast, fields), inside, rtol=1e-11, atol=1e-13)
-
-
-def walled(config):
-    """u and v that are zero on the eastern and the northern wall."""
-    fields = evaluated(config, linear)
-    fields["u"][:, -1] = fields["v"][-1] = 0.0
-    return {"u": fields["u"], "v": fields["v"]}
-
-
 def test_a_dry_cell_leaves_the_weights_to_the_others():
     mask = np.ones((NY, NX))
     mask[3, 4] = 0
@@ -218,12 +198,3 @@ def test_the_transpose_is_the_adjoint_and_reaches_water_only(layout):
             assert (np.asarray(gradient.u)[:, (mask * np.roll(mask, -1, 1)) == 0] == 0).all()
             assert (np.asarray(gradient.u)[:, :, -1] == 0).all()
     assert abs(left - right) < 1e-12 * abs(left)
-
-
-def test_single_precision_stays_single():
-    config = make(run__dtype="float32")
-    at = scattered(config, 20, margin=1.0)
-    observe = operator(at, config, block(0, (1, 1), NY, NX), EVERY)
-    state = State(*np.random.default_rng(6).standard_normal((3, NY, NX)).astype(np.float32))
-    share = observe.observe(SimpleNamespace(state=state, depth=jnp.zeros((NY, NX), jnp.float32)), 1)
-    assert share.dtype == jnp.float32

@@ -11,7 +11,7 @@ import pytest
 #: Files and folders of tests/, and beginnings of the names of their tests, that only `make test-all` runs.
 NIGHT = {
     "assimilation/test_assimilate.py": ("another_twin", "perfect_observations", "a_run_that_blows_up"),
-    "assimilation/test_background.py": ("the_transpose_is_that_of_jax", "single_precision"),
+    "assimilation/test_background.py": ("the_transpose_is_that_of_jax",),
     "assimilation/test_background_correlations.py": (
         *("far_from_coasts", "fields_of_different_lengths", "smoothing_is_self_adjoint", "the_series_is_as_exact"),
         *("with_land", "without_land"),
@@ -21,9 +21,7 @@ NIGHT = {
     "assimilation/test_observations.py": ("the_file_satisfies",),
     "assimilation/test_observations_operator.py": ("the_shares", "the_transpose"),
     "bench/test_bench_numbers.py": ("report_and_compare",),
-    "bench/test_bench_samples.py": (
-        *("a_right_answer", "a_wrong_answer_of", "an_ensemble_is_measured", "steps_in_a_sweep", "with_everything_on"),
-    ),
+    "bench/test_bench_samples.py": (*("a_right_answer", "a_wrong_answer_of", "an_ensemble_is_measured"),),
     "cases/test_double_gyre.py": ("gyres_turn", "interior", "wind_work"),
     "cases/test_equatorial.py": ("error_is_of_second_order",),
     "cases/test_galewsky.py": ("with",),
@@ -135,7 +133,7 @@ NIGHT = {
     "plotting/test_picture_files.py": ("a_folder_that_cannot_be_written", "a_full_disk"),
     "plotting/test_picture_options.py": ("a_film",),
     "plotting/test_places.py": ("of_many_gauges", "the_page_of"),
-    "plotting/test_plotting.py": ("a_film_has_one_frame", "panels_have_the_shape", "plot_writes", "without_ffmpeg"),
+    "plotting/test_plotting.py": ("a_film_has_one_frame", "panels_have_the_shape", "plot_writes"),
     "setup/checks/test_stability.py": ("just_below_the_limit_waves_leave",),
     "setup/fields/test_input_coordinates.py": ("however_a_file_lies",),
     "setup/fields/test_netcdf_input.py": ("every_field_is_read",),
@@ -152,7 +150,7 @@ NIGHT = {
 DAY = {
     "assimilation/test_background.py": ("[{'periodic_y': False, 'periodic_x': True",),
     "assimilation/test_background_correlations.py": ("[(11", "[4-8", "[5-1e-05"),
-    "assimilation/test_background_noise.py": ("[layout3",),
+    "assimilation/test_background_noise.py": ("[layout1",),
     "assimilation/test_background_spectrum.py": ("[float64",),
     "assimilation/test_observations_operator.py": ("[layout1",),
     "bench/test_bench_samples.py": ("a_right_answer_is_timed[jet",),
