@@ -40,8 +40,7 @@ def experiment(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def function(experiment):
-    parts = experiment.problem, experiment.background, experiment.base, experiment.observations
-    return CostFunction(*parts, experiment.operator)
+    return CostFunction(experiment)
 
 
 def test_the_gradient_is_that_of_the_cost(function):
@@ -65,7 +64,7 @@ def test_the_hessian_is_symmetric_and_positive(function):
 def test_going_on_from_the_file_gives_the_bits_of_a_minimisation_in_one_go(function, tmp_path):
     config, transport, saved = small(), function.problem.transport, []
 
-    def run(start, outer, save=None):
+    def run(start, outer, save=lambda event: None):
         limits = Limits(outer=outer, inner=3)
         return minimise(function.cost_and_gradient, function.hessian, function.dot, start, limits, report=save)
 
@@ -170,7 +169,7 @@ def test_what_is_missing_or_wrong_is_said(changes, message):
 
 
 def test_without_observations_there_is_nothing_to_assimilate():
-    with pytest.raises(ConfigError, match="there is no observation file, and the case is no twin experiment"):
+    with pytest.raises(ConfigError, match="assimilation.observations: name an observation file"):
         settings.check_assimilation(resolve(swmodel.load("jet", {"assimilation.controls": ["eta"]}, environ={})))
 
 

@@ -11,7 +11,6 @@ from swmodel.assimilation.balance import build_balance, geostrophic, inverse
 from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, make_dot, minimise
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
-from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled
@@ -150,15 +149,3 @@ def test_members_of_an_ensemble_have_the_covariance_asked_for():
         square = np.mean([np.sum(np.square(d[name])) / np.count_nonzero(d[name]) for d in draws])
         independent = 400 * NY * NX / (np.pi * (length / DX) ** 2)
         assert abs(square / sigma**2 - 1) < 5 * np.sqrt(2 / independent)
-
-
-def test_messages_are_as_many_for_all_fields_as_for_one(monkeypatch):
-    """Four for each term of the series; the balance four more."""
-    count = []
-    background = case()
-    shift = Serial.shift
-    monkeypatch.setattr(
-        Serial, "shift", lambda self, slab, axis, step: count.append(axis) or shift(self, slab, axis, step)
-    )
-    jax.make_jaxpr(background.apply)(background.noise(1, 0))
-    assert len(count) == 4 + 4 + 4  # the body of the loop, its end, the balance

@@ -8,7 +8,7 @@ from scipy.special import gamma, kv
 from support.background_case import DX, DY, background_case
 from support.small_domain import RINGS
 
-from swmodel.assimilation.diffusion import series, smooth
+from swmodel.assimilation.diffusion import series
 
 pytestmark = pytest.mark.compiled
 
@@ -22,24 +22,8 @@ def case(ny, nx, ring=None, controls=ONE, **options):
     return background_case((1, 1), ny, nx, controls=controls, **{"balanced": False} | ring | options)[0]
 
 
-def operator(background):
-    """F as a function of [fields, ny, nx]."""
-    return lambda x: smooth(x, background.coefficients, background.links, background.transport)
-
-
 def random(seed, shape):
     return jnp.asarray(np.random.default_rng(seed).standard_normal(shape))
-
-
-@pytest.mark.parametrize(("size", "ring"), SIZES, ids=str)
-def test_smoothing_is_self_adjoint(size, ring):
-    background = case(*size, ring, samples=2)
-    F = jax.jit(operator(background))
-    a, b = random(1, (3, *size)), random(2, (3, *size))
-    ours, theirs = np.vdot(a, F(b)), np.vdot(F(a), b)
-    assert abs(ours - theirs) < 1e-12 * np.linalg.norm(a) * np.linalg.norm(F(b))
-    transposed = jax.jit(jax.linear_transpose(F, a))(a)[0]
-    np.testing.assert_allclose(transposed, F(a), atol=1e-13)
 
 
 def test_nothing_passes_through_land():

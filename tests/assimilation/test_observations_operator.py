@@ -83,21 +83,6 @@ def test_linear_fields_are_interpolated_exactly(origin, quantity):
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
-def test_smooth_fields_are_interpolated_to_order_two_all_round_the_rings(quantity):
-    errors = []
-    for cells in (12, 24, 48):
-        config = make(cells, cells, rings=(True, True), grid__dx=1.0 / cells, grid__dy=1.0 / cells)
-
-        def smooth(name, x, y):
-            return np.sin(2 * np.pi * x + len(name)) * np.cos(2 * np.pi * y + 0.3)
-
-        at = scattered(config, 2000)._replace(quantity=np.full(2000, QUANTITIES.index(quantity)))
-        errors.append(np.abs(seen(at, config, evaluated(config, smooth)) - smooth(quantity, at.x, at.y)).max())
-    orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert (orders > 1.9).all(), orders
-
-
-@pytest.mark.parametrize("quantity", QUANTITIES)
 def test_at_a_point_of_the_grid_the_value_is_that_of_the_point_and_weights_of_sea_level_add_up_to_one(quantity):
     rng = np.random.default_rng(1)
     mask = (rng.random((NY, NX)) > 0.4).astype(float)

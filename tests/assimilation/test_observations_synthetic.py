@@ -59,21 +59,6 @@ def test_tracks_are_straight_inclined_and_sampled_at_the_spacing_and_speed(kind,
         np.testing.assert_allclose(dy, sign * ALTIMETER.spacing * np.cos(np.radians(20)), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("ring", "separation"), [(True, 400 * KM / 4), (False, 100 * KM), (True, 400 * KM / 3)])
-def test_neighbouring_tracks_are_the_separation_apart(ring, separation):
-    """On a ring of 400 km, 130 km become a third of its length."""
-    config = make(ring, mask=np.ones((NY, NX)))
-    altimeter = ALTIMETER._replace(separation=separation if ring is False else round(separation, -4))
-    found = tracks(config, altimeter)
-    for sign, kind in ((1, "ascending"), (-1, "descending")):
-        chosen = np.char.startswith(found.platform, kind)
-        offset = (found.x - sign * found.y * np.tan(np.radians(20)))[chosen]
-        offset = np.unique(np.round(offset % 400e3 if ring else offset, 3))
-        offset = offset[np.append(True, np.diff(offset) > 1)]
-        steps = np.diff(np.append(offset, offset[0] + 400e3) if ring else offset)
-        np.testing.assert_allclose(steps, separation, rtol=1e-6)
-
-
 def test_tracks_on_a_sphere_keep_their_course_their_spacing_and_their_separation(tmp_path):
     """Between neighbouring observations on the sphere, and of tracks in the middle of the latitudes."""
     band = {"west": 280.0, "dlon": 0.5, "south": 20.0, "dlat": 0.5, "radius": 6371e3, "periodic_x": False}

@@ -127,10 +127,3 @@ def test_spectra_are_those_of_the_file_down_to_what_an_axis_shows(with_spectra):
             shown = stored > 1e-9 * stored.max()
             assert shown.any()
             np.testing.assert_array_equal(of["values"], np.where(shown, stored, None))
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
-def test_a_browser_draws_the_spectra(with_spectra, tmp_path):
-    found = shown(view(with_spectra, ["eta"]), tmp_path / "profile", "record=99")
-    assert 'data-drawn="eta 2"' in found
-    assert len(re.findall(r'<canvas[^>]*by wavenumber[^>]*height="\d{3}"', found)) == 3

@@ -137,16 +137,13 @@ def test_panels_have_the_shape_of_the_domain_and_nothing_of_one_reaches_into_ano
     assert drawn.height / drawn.width == pytest.approx(wanted, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("west", "step", "marks"), [(234.0, 0.1, "125° W"), (170.0, 1.0, "171° W"), (0.0, 9.0, "60° E")]
-)
-def test_longitudes_are_east_or_west_of_greenwich(west, step, marks):
+def test_longitudes_are_east_or_west_of_greenwich():
     panel = field(waves(20, 40))
-    panel = replace(panel, x=west + panel.x / 5e3 * step, y=40 + panel.y / 5e3 * step / 10, degrees=True)
+    panel = replace(panel, x=170.0 + panel.x / 5e3, y=40 + panel.y / 5e4, degrees=True)
     figure, _ = panels.draw([panel], [style.look([panel])], [""])
     axes = figure.axes[0]
     across = [label.get_text() for label in axes.get_xticklabels()]
-    assert marks in across
+    assert "171° W" in across
     assert all(text.endswith(("E", "W")) or text == "0°" for text in across)
     assert all(text.endswith("N") for text in (label.get_text() for label in axes.get_yticklabels()))
     assert axes.get_xlabel() == "longitude"
