@@ -61,10 +61,13 @@ def draw(panels: list[Map], looks: list[style.Look], caption: Sequence[str]) -> 
 
 
 def write_caption(figure: Figure, lines: Sequence[str]):
-    """Write what the figure shows at its top left; returns the text."""
+    """Write what the figure shows at its top left, in place of what stands there; returns the text."""
     letters = int(LETTERS * figure.get_figwidth())
-    whole = [part for line in lines for part in (textwrap.wrap(line, letters) or [" "])]
-    return figure.suptitle("\n".join(whole), **CAPTION)
+    whole = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters) or [" "]))
+    if not figure.texts:
+        return figure.suptitle(whole, **CAPTION)
+    figure.texts[0].set_text(whole)
+    return figure.texts[0]
 
 
 def is_slim(panel: Map) -> bool:

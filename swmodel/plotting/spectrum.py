@@ -9,7 +9,7 @@ import netCDF4
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ..ocean.squares import VARIANCE, quantities_in, square_of
 from . import style
@@ -37,6 +37,8 @@ PANELS = {
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
 }
 OF_TRACERS = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
+#: Texts for 2 and 5 times powers of ten, none for other numbers.
+TWO_AND_FIVE = FuncFormatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "25" else "")
 #: The labels of lines.
 NAMES = {"kinetic_energy": "kinetic", "potential_energy": "potential"}
 ALONG = {"": "all directions, $K$", "_x": "along x, $k$", "_y": "along y, $l$"}
@@ -58,7 +60,8 @@ def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) 
         axes = figure.add_subplot(rows, COLUMNS, number + 1)
         draw(axes)
         axes.set_xlabel("wavenumber (rad km⁻¹)")
-        axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        low, high = axes.get_xlim()
+        axes.xaxis.set_minor_formatter(NullFormatter() if high > 100 * low else TWO_AND_FIVE)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
 

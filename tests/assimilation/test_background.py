@@ -7,7 +7,7 @@ import pytest
 from support.background_case import CONTROLS, DX, background_case
 from support.small_domain import RINGS
 
-from swmodel.assimilation.balance import build_balance, geostrophic, inverse
+from swmodel.assimilation.background import build_balance, geostrophic, inverse
 from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, make_dot, minimise
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch

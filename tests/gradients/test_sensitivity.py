@@ -29,7 +29,7 @@ from swmodel.ocean.table import CONTROLS, REDUCED
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
-from swmodel.plotting.sensitivity import picture
+from swmodel.plotting.maps import derivatives as picture
 from swmodel.setup.positions.crossings import crossings, section
 from swmodel.setup.setup import setup_of
 
@@ -343,6 +343,6 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
     for axes, by in zip(maps[0], ("initial sea level", "initial velocity in x"), strict=True):
         label = axes.get_title(loc="left").replace("\n", " ")
         assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
-    caption, lines = (text.get_text().replace("\n", " ") for text in figure.texts)
+    caption = figure.get_suptitle().replace("\n", " ")
     assert caption.startswith(f"random, {status['long_name']}, at the end of the run: ")
-    assert lines.startswith("lines: resting depth, every ")
+    assert "lines: Resting depth (m), every " in caption

@@ -10,7 +10,7 @@ from support.small_run import make_run
 
 from swmodel.cli import main
 from swmodel.ocean.rotated import directions
-from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
+from swmodel.plotting import PlotError, maps, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 
 STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
@@ -107,7 +107,7 @@ def test_a_gauge_is_marked_at_its_place_on_a_grid_with_a_pole_of_its_own(tmp_pat
     options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
     folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
     with open_data(folder / "output.nc") as data:
-        figure = maxima.picture(data, 0)
+        figure = maps.largest(data, 0)
         ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
         j, i = (int(np.argmin(abs(data[name][:] - at))) for name, at in (("y_c", y), ("x_c", x)))
         there = directions(data["lon"][j, i], data["lat"][j, i])
