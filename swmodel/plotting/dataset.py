@@ -151,7 +151,8 @@ def find_member(data: netCDF4.Dataset, member: int | None) -> int:
         return 0
     numbers = data["member"][:].tolist() if "member" in data.variables else []
     if member not in numbers:
-        raise PlotError(f"no fields of member {member} in {data.filepath()}; {suggest(str(member), numbers)}")
+        those = ", ".join(map(str, numbers)) or "none"
+        raise PlotError(f"no fields of member {member} in {data.filepath()}; it has those of {those}")
     return numbers.index(member)
 
 

@@ -82,26 +82,6 @@ def test_linear_fields_are_interpolated_exactly(origin, quantity):
     np.testing.assert_allclose(found, linear(quantity, at.x, at.y), rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
-def test_at_a_point_of_the_grid_the_value_is_that_of_the_point_and_weights_of_sea_level_add_up_to_one(quantity):
-    rng = np.random.default_rng(1)
-    mask = (rng.random((NY, NX)) > 0.4).astype(float)
-    config = make(mask=mask, rings=(True, True))
-    at = points(config.grid, VARIABLES[quantity].location, range(NY), range(NX))
-    x, y = np.broadcast_arrays(at.x, at.y)
-    found = stencils(config, np.full(x.size, QUANTITIES.index(quantity)), x.ravel(), y.ravel())
-    across = {"eta": mask, "u": np.roll(mask, -1, 1), "v": np.roll(mask, -1, 0)}[quantity]
-    is_open = (mask * across).ravel() > 0
-    np.testing.assert_array_equal(found.reached, is_open)
-    np.testing.assert_array_equal(found.weights[is_open], np.tile([1.0, 0, 0, 0], (is_open.sum(), 1)))
-    np.testing.assert_array_equal((found.rows * NX + found.columns)[:, 0], np.arange(NY * NX))
-    at = scattered(config, 3000)
-    found = stencils(config, at.quantity, at.x, at.y)
-    assert found.weights.min() >= 0
-    total = found.weights.sum(axis=1)[(at.quantity == 0) & found.reached]
-    np.testing.assert_allclose(total, 1, rtol=0, atol=1e-15)
-
-
 def test_at_walls_sea_level_and_flow_along_them_are_those_of_the_nearest_cells_and_flow_across_goes_to_zero():
     config = make()
     fields = evaluated(config, lambda name, x, y: 1.0 + linear(name, x, y))

@@ -81,8 +81,7 @@ def test_messages_are_counted_in_the_log_of_mpi4jax():
 @pytest.mark.parametrize(("samples", "most"), [(3, 0.05), (5, 0.004)])
 def test_chance_alone_seldom_counts(samples, most):
     """The rates of false alarms that the documentation gives, for normal samples."""
-    rng = np.random.default_rng(0)
-    trials = 4000
+    rng, trials = np.random.default_rng(0), 4000
     found = [verdict(*(tuple(row) for row in rng.normal(size=(2, samples)))) for _ in range(trials)]
     alarms = trials - found.count("within noise")
     assert alarms / trials < most

@@ -78,15 +78,6 @@ def test_some_rows_are_of_some_executors_only():
     assert fft == [("reference", 1), ("xla", 1), ("xla", 2)]
 
 
-def test_each_variant_is_a_row_of_each_grid_and_number_of_processes_but_not_of_the_reference():
-    sweep = definition("native")
-    rows, _ = make_rows(sweep, 2)
-    native = [row for row in rows if row.executor == "native"]
-    assert len(native) == len(sweep.variants) * len(sweep.sizes) * len(sweep.nproc)
-    assert [row.executor for row in rows if row not in native] == ["reference"] * len(sweep.sizes)
-    assert not any(row.marks for row in rows if row.executor == "reference")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

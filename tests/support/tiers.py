@@ -214,7 +214,7 @@ DAY = {
     "ocean/test_tracers.py": ("[native",),
     "parallel/test_fourier.py": ("transforms_are_those_of_scipy",),
     "plotting/test_picture_fields.py": ("[run4",),
-    "plotting/test_plotting.py": ("[1-shape1",),
+    "plotting/test_plotting.py": ("[1-shape0",),
     "setup/fields/test_input_coordinates.py": ("[False-False-True", "[True-True-False"),
     "setup/fields/test_netcdf_input.py": ("[wind_x", "[outside_m2_cosine", "[self_attraction"),
     "test_notebooks.py": ("a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with[first_run",),
