@@ -1,4 +1,4 @@
-"""The exactness table of docs/gradients.md: derivatives of a flow between walls and around an island, on 1 to 4 processes.
+"""The exactness table of docs/gradients.md: derivatives between walls and around an island, on 1 to 4 processes.
 
     make exactness
     python tools/exactness.py [--layouts 1x1 1x2 ...] [--steps N] [--folder DIR]

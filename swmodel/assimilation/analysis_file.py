@@ -22,37 +22,43 @@ WORDS = {
 }
 
 
+#: What is kept of each outer iteration.
+ITERATION = {
+    "cost": "cost",
+    "background": "part of the cost from the first guess",
+    "observations": "part of the cost from observations",
+    "gradient_norm": "norm of the gradient",
+    "misfit": "rms of departures over their errors",
+}
+
+
 def write_analysis(path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "") -> None:
     """Write the file, whole or not at all; called by all processes together."""
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    named = [(name, variable_of(name, of, config.physics), each) for name, of, each in fields(experiment, analysis)]
-    everything = [(entry, values) for _, entry, values in named]
+    kinds = ["background", "analysis", "increment", *(["truth"] if experiment.truth else [])]
+    everything, static = [], []
+    for name in experiment.background.names:
+        values = {"background": np.asarray(experiment.base[name]), "analysis": np.asarray(analysis[name])}
+        values["increment"] = values["analysis"] - values["background"]
+        values |= {"truth": experiment.truth[name]} if experiment.truth else {}
+        entries = [variable_of(name, kind, config.physics) for kind in kinds]
+        everything += zip(entries, (values[kind] for kind in kinds), strict=True)
+        static += [entry.name for entry in entries if name not in INITIAL]
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
         put_observations(dataset, observations, departures, config)
         put_iterations(dataset, results["iterations"])
-        put_forecast(dataset, results.get("twin", {}).get("forecast"), config.physics)
+        if "twin" in results:
+            put_forecast(dataset, results["twin"]["forecast"], config.physics)
         for entry, value in everything:
             if not entry.location:
                 about = {"long_name": entry.long_name, "units": entry.units}
                 define_variable(dataset, entry.name, (), about, float(value))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
-    static = [entry.name for name, entry, _ in named if name not in INITIAL]
     write_maps(path, config, problem.transport, maps, define, command_line, static)
-
-
-def fields(experiment, analysis: dict):
-    """Triples of each control, the kind of field (first guess, ...) and its values, for all that is written."""
-    for name in experiment.background.names:
-        base = np.asarray(experiment.base[name])
-        yield name, "background", base
-        yield name, "analysis", analysis[name]
-        yield name, "increment", np.asarray(analysis[name]) - base
-        if experiment.truth is not None:
-            yield name, "truth", experiment.truth[name]
 
 
 def variable_of(name: str, of: str, physics) -> Variable:
@@ -76,8 +82,7 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
         "observation_error": (observations.error, {"long_name": "standard deviation of the error, m or m s-1"}),
     }
     for who, values in departures.items():
-        words = f"observation minus {WORDS[who]}, m or m s-1"
-        columns[f"departure_{who}"] = values, {"long_name": words}
+        columns[f"departure_{who}"] = values, {"long_name": f"observation minus {WORDS[who]}, m or m s-1"}
     for name, (values, about) in columns.items():
         kind = "i1" if name == "observation_quantity" else "f8"
         define_variable(dataset, name, ("observation",), about, values, kind)
@@ -88,22 +93,13 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
 def put_iterations(dataset, history: list) -> None:
     """Cost, its parts and the gradient after each outer iteration."""
     dataset.createDimension("iteration", len(history))
-    words = {
-        "cost": "cost",
-        "background": "part of the cost from the first guess",
-        "observations": "part of the cost from observations",
-        "gradient_norm": "norm of the gradient",
-        "misfit": "rms of departures over their errors",
-    }
-    for name, long_name in words.items():
-        values = [row[name] for row in history]
-        define_variable(dataset, f"iteration_{name}", ("iteration",), {"long_name": long_name, "units": "1"}, values)
+    for name, long_name in ITERATION.items():
+        values, about = [row[name] for row in history], {"long_name": long_name, "units": "1"}
+        define_variable(dataset, f"iteration_{name}", ("iteration",), about, values)
 
 
-def put_forecast(dataset, forecast: dict | None, physics) -> None:
+def put_forecast(dataset, forecast: dict, physics) -> None:
     """Errors against the truth over time, in a twin experiment."""
-    if forecast is None:
-        return
     dataset.createDimension("error_time", len(forecast["days"]))
     about = {"long_name": "time since the start of the window", "units": "days"}
     about["end_of_window"] = forecast["window_days"]

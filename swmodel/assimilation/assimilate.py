@@ -39,33 +39,25 @@ def compute(config, directory, options, report, command_line, watch):
     """
     directory, begin = Path(directory), time.perf_counter()
     with Stop(config.run.walltime) as stop:
-        guard = Guard(stop, directory)
-        watch(lambda: guard.pieces)
-        experiment = prepare(config, directory, options.get("memory"), command_line, guard)
+        course = Course(stop, config, directory, report)
+        watch(lambda: course.pieces)
+        experiment = prepare(config, directory, options.get("memory"), command_line, course.tick)
         transport = experiment.problem.transport
-        warn(config, transport)
-        parts = experiment.problem, experiment.background, experiment.base, experiment.observations
-        function = CostFunction(*parts, experiment.operator)
-        record = guard.record = IterationRecord(function, config, directory, report)
+        length = config.assimilation.length
+        if transport.rank == 0 and 0 < length < SHORTEST * largest_cell(config.grid):
+            log.warning("assimilation.length: %g m is less than three cells, which the grid does not resolve", length)
+        function = course.function = CostFunction(experiment)
         start = Progress(function.start())
         if options.get("resume"):
-            if before := checkpoint.load(directory, config, parts[3], transport):
-                start, record.history = before
-                record.iteration = start.iteration
+            if before := checkpoint.load(directory, config, experiment.observations, transport):
+                start, course.history = before
+                course.iteration = start.iteration
             elif transport.rank == 0:
                 log.warning("no iterations in %s to go on from: starts from the first guess", directory)
-        limits = Limits(
-            gradient=config.assimilation.gradient, outer=config.assimilation.outer, inner=config.assimilation.inner
-        )
-        result = minimise(
-            function.cost_and_gradient,
-            record.hessian,
-            function.dot,
-            start,
-            limits,
-            report=record.event,
-        )
-        results = finish(experiment, function, result, record.history, directory, command_line, guard)
+        section = config.assimilation
+        limits = Limits(section.gradient, section.outer, section.inner)
+        result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
+        results = finish(experiment, function, result, course.history, directory, command_line, course.tick)
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
@@ -82,66 +74,53 @@ def compute(config, directory, options, report, command_line, watch):
             log.warning("%s; the results are those of the least cost found", words)
 
 
-def warn(config, transport) -> None:
-    """Log, once, what is allowed but hardly intended."""
-    length, cell = config.assimilation.length, largest_cell(config.grid)
-    if transport.rank == 0 and 0 < length < SHORTEST * cell:
-        log.warning(
-            "assimilation.length: %g m is less than three cells, and not the one that errors have on the grid",
-            length,
-        )
+class Course:
+    """The course of an assimilation: obeys requests to stop, reports, and writes the Progress of the minimisation.
 
+    All processes call its methods together.
+    """
 
-class Guard:
-    """Called between pieces of computation, on all processes together: counts pieces, obeys requests to stop."""
+    def __init__(self, stop: Stop, config, directory: Path, report):
+        self.stop, self.config, self.directory, self.report = stop, config, directory, report
+        self.function, self.history, self.pieces, self.iteration, self.inner = None, [], 0, 0, 0
 
-    def __init__(self, stop: Stop, directory):
-        self.stop, self.directory, self.pieces, self.record = stop, directory, 0, None
-
-    def __call__(self, transport):
+    def tick(self, transport):
+        """Count a piece of computation, and stop if that was asked for."""
         self.pieces += 1
         if reason := self.stop.reason(transport):
-            number = self.record.iteration if self.record else 0
-            done = f"after {number} outer iterations" if number else "before the first iteration"
+            done = f"after {self.iteration} outer iterations" if self.iteration else "before the first iteration"
             raise Stopped(
                 f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
             )
 
-
-class IterationRecord:
-    """Reports the minimisation and writes its Progress, on all processes together."""
-
-    def __init__(self, function: CostFunction, config, directory, report):
-        self.function, self.config, self.directory, self._report = function, config, directory, report
-        self.history, self.iteration, self._inner = [], 0, 0
-
     def hessian(self, w, dw):
         """The Hessian's product with dw; reports the inner iteration."""
         image = self.function.hessian(w, dw)
-        self._inner += 1
-        self._say(f"inner iteration {self._inner}")
+        self.inner += 1
+        self.say(f"inner iteration {self.inner}")
         return image
 
     def event(self, event: Event):
         """Record an outer iteration, write the file, and report it."""
-        cost, solution = event.cost, event.solution
+        cost = event.cost
         row = {"iteration": event.iteration, "cost": cost.total, "background": cost.background}
         row |= {"observations": cost.observations, "misfit": cost.misfit, "gradient_norm": event.gradient_norm}
-        row |= {"inner": solution.iterations if solution else 0, "part": event.part if solution else 1.0}
-        if not self.history or self.history[-1] != row and solution:
+        row |= {"inner": event.inner, "part": event.part}
+        if event.inner or not self.history:
             self.history.append(row)
-        if event.part > 0:
+        if event.inner and event.part > 0:
             function, transport = self.function, self.function.problem.transport
             checkpoint.save(self.directory, event.progress, self.history, self.config, function.observations, transport)
-        self.iteration, self._inner = event.progress.iteration, 0
-        self._say(
+        self.iteration, self.inner = event.progress.iteration, 0
+        self.say(
             f"J {cost.total:.5g} = first guess {cost.background:.5g} + observations {cost.observations:.5g}  "
             f"misfit {cost.misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.ratio:.1e})"
         )
 
-    def _say(self, words: str):
+    def say(self, words: str):
+        """Report words, once."""
         if self.function.problem.transport.rank == 0:
-            self._report({"step": self.iteration, "steps": self.config.assimilation.outer, "words": words})
+            self.report({"step": self.iteration, "steps": self.config.assimilation.outer, "words": words})
 
 
 def finish(experiment, function, result, history, directory, command_line, tick) -> dict:
@@ -180,18 +159,16 @@ def rms(values) -> float:
 def summary(directory) -> str:
     """The results in words."""
     results = json.loads((Path(directory) / NAME).read_text())
-    first, last = results["iterations"][0], results["iterations"][-1]
-    misfit, rows = results["misfit"], []
+    first, last, misfit = results["iterations"][0], results["iterations"][-1], results["misfit"]
     ended = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
-    rows.append(
-        f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> "
-        f"{min(row['cost'] for row in results['iterations']):.5g}, misfit of {results['observations']} observations "
-        f"{misfit['background']:.2f} -> {misfit['analysis']:.2f} (1: as their errors say)"
+    least = min(row["cost"] for row in results["iterations"])
+    words = (
+        f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> {least:.5g}, misfit of "
+        f"{results['observations']} observations {misfit['background']:.2f} -> {misfit['analysis']:.2f} "
+        "(1: as their errors say)"
     )
-    if "twin" in results:
-        rows += twin_summary(results["twin"])
-    rows.append(f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}")
-    return "\n".join(rows)
+    errors = twin_summary(results["twin"]) if "twin" in results else []
+    return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}"])
 
 
 def twin_summary(found) -> list[str]:

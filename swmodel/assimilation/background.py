@@ -1,15 +1,12 @@
 """Errors of a first guess: the change of variables x = x_b + L w, where w are independent standard normal numbers.
 
-    eta, u, v            L = [1 0; K 1] diag(sigma) C^(1/2)    K: geostrophic balance, or 0
-    depth, wind, drag    L = sigma C^(1/2)
-    a number             L = sigma
-
-so that the covariance of the errors is B = L Lᵀ, and <w, w> = (x - x_b)ᵀ B^-1 (x - x_b). C^(1/2) = N F is the
-normalised smoothing of `diffusion.py`, or, in seas without land, of `spectral.py`. With balance, the sigma of u and v
-is that of the unbalanced currents.
+docs/assimilation.md has L for each control. C^(1/2) = N F is the normalised smoothing of `diffusion.py`, or, in seas
+without land, of `spectral.py`.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +15,10 @@ import numpy as np
 from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_number
+from ..ocean.operators import dx_f, dy_f, mx_c, mx_f, my_c, my_f
+from ..ocean.patch import Patch
 from ..ocean.table import CONTROLS
-from .balance import build_balance, geostrophic
+from ..parallel.transport.halo import surround
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
 from .spectral import Filters
 from .spectral import variance as variance_of_spectrum
@@ -27,6 +26,9 @@ from .variance import variances
 
 #: The locations of controls that are fields.
 LOCATIONS = {name: row.control_location for name, row in CONTROLS.items() if row.control_location}
+
+#: Balance fades where |f| is below this fraction of its largest value in the domain.
+EQUATORIAL = 0.1
 
 #: Order p of the correlations: nearly Gaussian.
 ORDER = 10
@@ -52,7 +54,6 @@ class Background:
     def __init__(
         self, setup, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
     ):
-        check_controls(controls, balanced)
         config = setup.config
         self.transport, self.dtype = transport, config.run.dtype
         self.names = tuple(controls)
@@ -65,26 +66,23 @@ class Background:
         self.coefficients = self.links = self.scale = self.filters = None
         if not self.fields:
             return
-        keys = {name: (LOCATIONS[name], controls[name][1]) for name in self.fields}
-        masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys.values()}
+        keys = [(LOCATIONS[name], controls[name][1]) for name in self.fields]
+        masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys}
         if config.assimilation.correlation == "spectrum":
             require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
-            self.filters = Filters(tuple(keys.values()), config.grid)
+            self.filters = Filters(tuple(keys), config.grid)
             variance = {key: variance_of_spectrum(*key, config.grid, transport) for key in masks}
-            self.scale = self._scale(controls, keys, masks, variance)
-            return
-        every = {key: series(key[1], config, order, tolerance) for key in masks}
-        variance = variances(config, transport, masks, every, samples)
-        links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
-        self.coefficients = jnp.asarray(stack_series([every[key] for key in keys.values()]), self.dtype)
-        self.links = Links(*(jnp.concatenate(p) for p in zip(*(links[key] for key in keys.values()), strict=True)))
-        self.scale = self._scale(controls, keys, masks, variance)
-
-    def _scale(self, controls, keys: dict, masks: dict, variance: dict):
-        """sigma N of each field, [fields, ny, nx]; zero on land and closed faces."""
-        shape = self.transport.block.shape
-        scales = [controls[name][0] * masks[key].on(shape) / np.sqrt(variance[key]) for name, key in keys.items()]
-        return jnp.asarray(np.stack(scales), self.dtype)
+        else:
+            every = {key: series(key[1], config, order, tolerance) for key in masks}
+            variance = variances(config, transport, masks, every, samples)
+            links = {key: links_of(mask, key[0], config, block, self.dtype) for key, mask in masks.items()}
+            self.coefficients = jnp.asarray(stack_series([every[key] for key in keys]), self.dtype)
+            self.links = Links(*(jnp.concatenate(parts) for parts in zip(*(links[key] for key in keys), strict=True)))
+        scales = [
+            controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key])
+            for name, key in zip(self.fields, keys, strict=True)
+        ]
+        self.scale = jnp.asarray(np.stack(scales), self.dtype)  # sigma N; zero on land and closed faces
 
     def _smooth(self, fields):
         """F of each field, [fields, ny, nx]."""
@@ -128,17 +126,6 @@ class Background:
         return _apply(self, self.noise(seed, member))
 
 
-def check_controls(controls, balanced: bool) -> None:
-    """Raise ValueError if the controls contradict each other."""
-    for name, (_, length) in controls.items():
-        if name in LOCATIONS and not (length and length > 0):
-            raise ValueError(f"errors of {name}, a field, need a length of correlation in m")
-        if name not in LOCATIONS and length is not None:
-            raise ValueError(f"errors of {name}, a number, have no length of correlation")
-    if balanced and not {"eta", "u", "v"} <= set(controls):
-        raise ValueError("balance needs eta, u and v among the controls")
-
-
 ARRAYS = ("numbers", "balance", "coefficients", "links", "scale")
 STATIC = ("transport", "dtype", "names", "fields", "filters")
 
@@ -156,3 +143,58 @@ def _unflatten(static, arrays):
 
 jax.tree_util.register_pytree_node(Background, _flatten, _unflatten)
 _apply = jax.jit(Background.apply)
+
+
+class Balance(NamedTuple):
+    """K: eta -> (u, v). Lengths have one cell around the block, [ny + 2, nx + 2]; all else on the block, [ny, nx]."""
+
+    rdx_u: Any  # 1/dx on open east faces, else 0, m-1
+    rdy_v: Any  # 1/dy on open north faces, else 0, m-1
+    per_slope_u: Any  # u divided by the sum of the slopes around, m s-1
+    per_slope_v: Any  # v divided by the sum of the slopes around, m s-1
+
+
+def build_balance(config, transport, grid) -> Balance:
+    """The operator of this process's block, in the run's precision; called by all processes together.
+
+    The grid is one of Patches of NumPy arrays that cover the block and one cell around it.
+    """
+    shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
+    f = grid.f.map(np.float64)
+    largest = float(transport.reduce(np.asarray(np.abs(f.values).max()), "max"))
+    open_u, open_v = (mask.map(np.float64) for mask in (grid.open_u, grid.open_v))
+    v_faces, u_faces = 4 * mx_f(my_c(open_v)), 4 * my_f(mx_c(open_u))
+    per_slope_u = -g * open_u * inverse(my_c(f), largest) / v_faces.map(lambda count: np.maximum(count, 1))
+    per_slope_v = g * open_v * inverse(mx_c(f), largest) / u_faces.map(lambda count: np.maximum(count, 1))
+    around = [
+        np.broadcast_to(inverse.cut((-1, -1), (shape[0] + 1, shape[1] + 1)).values, (shape[0] + 2, shape[1] + 2))
+        for inverse in (grid.rdx.u * open_u, grid.rdy.v * open_v)
+    ]
+    inside = [np.broadcast_to(field.on(shape), shape) for field in (per_slope_u, per_slope_v)]
+    return Balance(*(np.asarray(field, dtype) for field in (*around, *inside)))
+
+
+def inverse(f: Patch, largest: float) -> Patch:
+    """(1 - exp(-(f/f_c)²)) / f, f_c = largest / 10: 1/f to 2 parts in 10^4 where |f| > 3 f_c, and 0 at the equator."""
+
+    def function(f):
+        if largest == 0:
+            return np.zeros_like(f)
+        return -np.expm1(-((f / (EQUATORIAL * largest)) ** 2)) / np.where(f == 0, 1, f)
+
+    return f.map(function)
+
+
+def geostrophic(eta, balance: Balance, transport):
+    """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], of a change eta, m.
+
+    The slope on a face is the one between its two cells. u takes the mean slope on the open ones of the four north
+    faces around it, v likewise. Both are zero on closed faces, and where no face around is open. Second order, first
+    next to a coast.
+    """
+    shape = eta.shape
+    padded = Patch(surround((eta,), 1, transport)[0], (-1, -1))
+    rdx_u, rdy_v = Patch(balance.rdx_u, (-1, -1)), Patch(balance.rdy_v, (-1, -1))
+    around_u = 4 * mx_f(my_c(rdy_v * dy_f(padded)))
+    around_v = 4 * my_f(mx_c(rdx_u * dx_f(padded)))
+    return balance.per_slope_u * around_u.on(shape), balance.per_slope_v * around_v.on(shape)

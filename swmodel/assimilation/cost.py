@@ -17,20 +17,15 @@ from .gauss_newton import Cost, make_dot
 class CostFunction:
     """J on all processes of a run, which make it and call its methods together. Numbers are the same on all processes.
 
-    Args:
-        problem: a Problem whose observer is `operator.observe`.
-        background: Background of the controls to be estimated.
-        base: the first guess of all controls of the problem, by name.
-
     Attributes:
         sweeps: gradients and Hessian products so far.
     """
 
-    def __init__(self, problem, background, base: dict, observations, operator):
-        self.problem, self.background, self.base, self.sweeps = problem, background, base, 0
-        self.observations = observations
-        transport, dtype = problem.transport, problem.config.run.dtype
-        self.dot, self.number = make_dot(transport), observations.size
+    def __init__(self, experiment):
+        self.problem, self.background, self.base = experiment.problem, experiment.background, experiment.base
+        observations = self.observations = experiment.observations
+        transport, dtype, operator = self.problem.transport, self.problem.config.run.dtype, experiment.operator
+        self.dot, self.number, self.sweeps = make_dot(transport), observations.size, 0
         value, error = jnp.asarray(observations.value, dtype), jnp.asarray(observations.error, dtype)
         self._seed = jnp.asarray(transport.rank == 0, dtype)
 

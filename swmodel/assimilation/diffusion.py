@@ -4,25 +4,16 @@ With A = -div(m grad), Neumann at coasts and walls (m is 1 between two cells of 
 
     F = (1 + L² A)^(-p/2),        C = N F F N
 
-is a correlation operator once N makes its diagonal 1 (`variance.py`). Far from coasts C is the Matérn function
-
-    c(r) = (r/L)^(p-1) K_{p-1}(r/L) / (2^(p-2) Γ(p-1)),
-
-which for p = 10 is close to the Gaussian of the same curvature. The length l of a correlation follows from the
-curvature (Daley): l² = -1/c''(0) = (2p - 4) L², in m.
-
-F is computed as one Chebyshev series in A, of fixed length: with the spectrum of A in [0, 4/dx² + 4/dy²] (Gershgorin),
+is a correlation operator once N makes its diagonal 1 (`variance.py`). docs/assimilation.md has its function c(r) and
+the length l² = -1/c''(0) = (2p - 4) L². F is computed as one Chebyshev series in A, of fixed length: with the spectrum
+of A in [0, 4/dx² + 4/dy²] (Gershgorin),
 
     F = sum_k c_k T_k(2 A / (4/dx² + 4/dy²) - 1).
 
-F is linear, and a polynomial of A, so that it is as self-adjoint as A. The series is scaled so that constants stay as
-they are; as F is self-adjoint, sums over cells stay too. In the operator norm, in which F has norm 1, the error is at
-most twice the sum of the coefficients left out. Each term costs one halo of width 1 and no sum over processes. One
-series for the power p/2 has about a third of the terms of p/2 successive Chebyshev solves with 1 + L² A of the same
-accuracy (p = 10: 33 terms for l = 5 dx, 64 for 10 dx, 127 for 20 dx).
-
-The bounds of the spectrum depend neither on masks nor on the length, so fields at centres and on faces, and of
-different lengths, are smoothed together, in one slab.
+F is linear, and as self-adjoint as A. The series is scaled so that constants stay as they are, and with them sums over
+cells. The error is at most twice the sum of the coefficients left out. Each term costs one halo of width 1 and no sum
+over processes. The bounds of the spectrum depend neither on masks nor on the length, so fields at centres and on faces,
+and of different lengths, are smoothed together, in one slab.
 
 Reference: Weaver, Tshimanga and Piacentini (2016), Correlation operators based on an implicitly formulated diffusion
 equation solved with the Chebyshev iteration, Q. J. R. Meteorol. Soc. 142, 455-471.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -41,10 +42,8 @@ class Solution(NamedTuple):
     """The result of conjugate gradients."""
 
     step: Any  # pytree
-    iterations: int
-    residual: float  # norm of hessian(step) + gradient, over that of the gradient
+    iterations: int  # fewer than allowed if converged, or if the Hessian is not positive or not finite
     decrease: float  # of the quadratic cost <gradient, step> + <step, hessian(step)> / 2, positive
-    outcome: str  # converged, iterations (the most allowed) or indefinite (the Hessian, or not a number)
 
 
 def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations: int) -> Solution:
@@ -63,26 +62,21 @@ def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations:
     step = jax.tree.map(np.zeros_like, gradient)
     residual = direction = jax.tree.map(lambda g: -g, gradient)
     first = square = dot(gradient, gradient)
-    decrease, outcome, done = 0.0, "iterations", 0
-    while done < iterations:
+    decrease = 0.0
+    for done in range(iterations):
         if square <= tolerance**2 * first:
-            outcome = "converged"
-            break
+            return Solution(step, done, decrease)
         image = hessian(direction)
         curvature = dot(direction, image)
         if not (curvature > 0 and math.isfinite(curvature)):
-            outcome = "indefinite"
-            break
+            return Solution(step, done, decrease)
         length = square / curvature
         step = add(step, length, direction)
         residual = add(residual, -length, image)
         decrease += 0.5 * length * square
         before, square = square, dot(residual, residual)
         direction = add(residual, square / before, direction)
-        done += 1
-    else:
-        outcome = "converged" if square <= tolerance**2 * first else outcome
-    return Solution(step, done, math.sqrt(square / first) if first else 0.0, decrease, outcome)
+    return Solution(step, iterations, decrease)
 
 
 def add(x, factor: float, y):
@@ -120,7 +114,7 @@ class Limits(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a minimisation continues from: a small pytree, exactly what the next outer iteration starts from."""
+    """What a minimisation continues from: exactly what the next outer iteration starts from."""
 
     w: Any  # the best so far, pytree
     iteration: int = 0  # outer iterations done
@@ -134,9 +128,13 @@ class Event(NamedTuple):
     iteration: int  # its number; that of the progress is lower if no step decreased J
     cost: Cost
     gradient_norm: float
-    ratio: float  # of the gradient's norm to that at the start
-    part: float  # fraction of the step taken: 1, 1/2, ..., 0 if none decreased J; NaN at the start
-    solution: Solution | None  # of the inner iterations, None at the start
+    inner: int = 0  # iterations of conjugate gradients; 0 at the start
+    part: float = 1.0  # fraction of the step taken: 1, 1/2, ..., 0 if none decreased J
+
+    @property
+    def ratio(self) -> float:
+        """The ratio of the gradient's norm to that at the start."""
+        return self.gradient_norm / self.progress.first_norm if self.progress.first_norm else 0.0
 
 
 class Result(NamedTuple):
@@ -158,7 +156,9 @@ OUTCOMES = {
 }
 
 
-def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *, report=None) -> Result:
+def minimise(
+    cost_and_gradient, hessian, dot, start: Progress, limits: Limits, report: Callable = lambda event: None
+) -> Result:
     """Minimise J from `start.w` on. All processes call it together and take the same decisions.
 
     Args:
@@ -166,47 +166,33 @@ def minimise(cost_and_gradient, hessian, dot, start: Progress, limits: Limits, *
         hessian: (w, dw) -> the product of the Gauss-Newton Hessian of the total cost at w with dw.
         dot: inner product over processes (`make_dot`).
         start: Progress(w), or the Progress of an earlier call, which continues as if it had not ended.
-        limits: when to stop.
         report: called with an Event at the start and after each outer iteration.
-
-    Returns:
-        Result; its outcome is a key of OUTCOMES.
     """
-    report = report or (lambda event: None)
     progress, (cost, gradient) = start, cost_and_gradient(start.w)
     norm = math.sqrt(dot(gradient, gradient))
     if not (math.isfinite(cost.total) and math.isfinite(norm)):
         return Result(progress, cost, "not finite")
     if not math.isfinite(progress.first_norm):
         progress = progress._replace(first_norm=norm)
-    report(Event(progress, progress.iteration, cost, norm, ratio(norm, progress), math.nan, None))
+    report(Event(progress, progress.iteration, cost, norm))
     while norm > limits.gradient * progress.first_norm:
         if progress.iteration >= limits.outer:
             return Result(progress, cost, "iterations")
         solution = conjugate_gradients(
-            lambda dw, w=progress.w: hessian(w, dw),
-            gradient,
-            dot,
-            tolerance=limits.residual,
-            iterations=limits.inner,
+            partial(hessian, progress.w), gradient, dot, tolerance=limits.residual, iterations=limits.inner
         )
         if solution.iterations == 0:
             return Result(progress, cost, "indefinite")
         found = descend(cost_and_gradient, dot, progress.w, solution.step, cost, limits.halvings)
         iteration = progress.iteration + 1
         if found is None:
-            report(Event(progress, iteration, cost, norm, ratio(norm, progress), 0.0, solution))
+            report(Event(progress, iteration, cost, norm, solution.iterations, 0.0))
             exhausted = solution.decrease <= limits.precision * cost.total
             return Result(progress, cost, "precision" if exhausted else "stalled")
         w, cost, gradient, norm, part = found
         progress = progress._replace(w=w, iteration=iteration)
-        report(Event(progress, iteration, cost, norm, ratio(norm, progress), part, solution))
+        report(Event(progress, iteration, cost, norm, solution.iterations, part))
     return Result(progress, cost, "converged")
-
-
-def ratio(norm: float, progress: Progress) -> float:
-    """The ratio of the gradient's norm to that at the start."""
-    return norm / progress.first_norm if progress.first_norm else 0.0
 
 
 def descend(cost_and_gradient, dot, w, step, cost: Cost, halvings: int):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 
-from ..errors import FilesError
+from ..errors import file_errors
 from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL
 from ..ocean.coordinates import along_axes, positions, turned
@@ -56,8 +56,6 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
         {name: float64 values [obs], masked where missing} of the usable ones of time (s since the start of the run), x,
         y, eta, eta_error, ...; the platforms as text [obs], None if there are none; one line for each problem.
     """
-    if not os.path.isfile(path):
-        return {}, None, [f"{path}: there is no such file"]
     try:
         with open_file(str(path)) as dataset:
             return columns_of(dataset.data, path, config)
@@ -70,12 +68,15 @@ def columns_of(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.nda
     feature = str(data.attrs.get("featureType", "point"))
     problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
     columns, names = {}, position_names(config.grid)
-    for name in wanted(data):
+    there = [name for name in QUANTITIES if name in data.variables]
+    wanted = ["time", "x", "y", *(name + end for name in there for end in ("", "_error"))]
+    dims = next((data[names.get(name, name)].dims for name in wanted if names.get(name, name) in data.variables), ())
+    for name in wanted:
         try:
-            columns[name] = read_column(data, name, names, config)
+            columns[name] = read_column(data, names.get(name, name), dims, config)
         except Unfit as error:
             problems.append(f"{path}: {error}")
-    if not any(name in data.variables for name in QUANTITIES):
+    if not there:
         problems.append(f"{path}: observes nothing; it needs eta, u or v with eta_error, u_error or v_error")
     if turned(config.grid) and {"x", "y"} <= columns.keys():
         missing = np.ma.getmaskarray(columns["x"]) | np.ma.getmaskarray(columns["y"])
@@ -84,28 +85,21 @@ def columns_of(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.nda
     return columns, None if problems else read_platform(data), problems
 
 
-def wanted(data) -> list[str]:
-    """The variables that the file must have."""
-    return ["time", "x", "y", *(f"{q}{end}" for q in QUANTITIES if q in data.variables for end in ("", "_error"))]
-
-
-def read_column(data, name: str, names: dict[str, str], config) -> np.ma.MaskedArray:
+def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
     """The values of a variable in SI units, float64 [obs]."""
-    physics = config.physics
-    quantity, place = name.split("_")[0], COORDINATES.get(names.get(name, name), {})
-    units = "any time since a date" if name == "time" else place.get("units") or VARIABLES[quantity].units
-    name = names.get(name, name)
+    physics, quantity = config.physics, name.split("_")[0]
+    units = "any time since a date" if name == "time" else COORDINATES.get(name, {}).get("units")
+    units = units or VARIABLES[quantity].units
     if name not in data.variables:
         what = f"standard deviation of the error of {quantity}" if "_error" in name else "coordinate"
         raise Unfit(f"has no variable {name}, the {what}, in {units}")
     variable = data[name]
-    present = [name for name in (names.get(other, other) for other in wanted(data)) if name in data.variables]
-    if variable.ndim != 1 or variable.dims != data[present[0]].dims:
+    if variable.ndim != 1 or variable.dims != dims:
         have = ", ".join(variable.dims)
         raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the same, which counts observations")
     if not numeric(variable):
         raise Unfit(f"{name} does not hold numbers")
-    standard_name = variable.attrs.get("standard_name")
+    standard_name, found = variable.attrs.get("standard_name"), variable.attrs.get("units")
     if name == "eta" and physics.reduced_gravity and standard_name == VARIABLES["sea_level"].standard_name:
         raise Unfit(
             f'eta has the standard_name "{standard_name}"; with physics.reduced_gravity it is the '
@@ -114,7 +108,10 @@ def read_column(data, name: str, names: dict[str, str], config) -> np.ma.MaskedA
     if name == "time":
         return seconds_since_start(variable, config.time)
     factors = FACTORS.get(name) or dict.fromkeys(SYNONYMS[units], 1.0)
-    return masked(variable) * factor(name, variable, factors, units)
+    if found not in factors:
+        have = "has no units" if found is None else f'is in "{found}"'
+        raise Unfit(f'{name} {have}; convert it to "{units}"')
+    return masked(variable) * factors[found]
 
 
 def masked(variable) -> np.ma.MaskedArray:
@@ -123,31 +120,19 @@ def masked(variable) -> np.ma.MaskedArray:
     return np.ma.masked_array(values, np.isnan(values))
 
 
-def factor(name: str, variable, factors: dict[str, float], units: str) -> float:
-    """The factor that converts the variable to SI units."""
-    found = variable.attrs.get("units")
-    if found is None:
-        raise Unfit(f'{name} has no units; it needs "{units}"')
-    if found not in factors:
-        raise Unfit(f'{name} is in "{found}"; convert it to "{units}"')
-    return factors[found]
-
-
 def seconds_since_start(variable, time) -> np.ma.MaskedArray:
     """The times in s since the start of the run, from any units and reference date of CF in the run's calendar."""
     import cftime
 
     units, calendar = variable.attrs.get("units"), variable.attrs.get("calendar", "standard").lower()
-    if units is None:
-        raise Unfit(f'time has no units; it needs such as "{units_of(time)}"')
     if not alike(calendar, time.calendar):
         raise Unfit(f'time has the calendar "{calendar}"; that of the run is {time.calendar}')
     begin = start_of(time)
     try:
-        start, later = (float(cftime.date2num(date, units, calendar)) for date in (begin, begin + DAY))
+        start, later = (float(cftime.date2num(date, units or "", calendar)) for date in (begin, begin + DAY))
     except (ValueError, OverflowError) as error:
-        needed = f'seconds, minutes, hours or days since a date: "{units_of(time)}"'
-        raise Unfit(f'time is in "{units}" ({error}); it needs {needed}') from None
+        have = "has no units" if units is None else f'is in "{units}" ({error})'
+        raise Unfit(f'time {have}; it needs seconds, minutes, hours or days since a date: "{units_of(time)}"') from None
     return (masked(variable) - start) * (DAY.total_seconds() / (later - start))
 
 
@@ -156,20 +141,18 @@ def read_platform(data) -> np.ndarray | None:
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None
     variable = data["platform"]
-    if not numeric(variable):
-        values = variable.values
-        return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values.astype(str)
-    values = masked(variable)
-    return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
+    if numeric(variable):
+        values = masked(variable)
+        return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
+    values = variable.values
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values.astype(str)
 
 
 def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
     """Write an observation file, which appears whole or not at all; NaN becomes _FillValue."""
     import xarray
 
-    part, folder = f"{path}.part", os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise FilesError(f"{path} cannot be written: there is no folder {folder}")
+    part = Path(f"{path}.part")
     names = position_names(config.grid)
     if turned(config.grid):
         columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
@@ -182,12 +165,11 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         where = {"long_name": "what the observation was made by", "coordinates": f"time {' '.join(names.values())}"}
         data["platform"] = "obs", platform.astype(object), where
     try:
-        data.to_netcdf(part, engine="netcdf4")
-        os.replace(part, path)
-    except (OSError, RuntimeError) as error:
-        if os.path.exists(part):
-            os.remove(part)
-        raise FilesError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+        with file_errors(path, "written"):
+            data.to_netcdf(part, engine="netcdf4")
+            part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def attributes_of(name: str, config) -> dict[str, str]:

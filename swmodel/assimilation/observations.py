@@ -45,7 +45,12 @@ def read(path, config) -> Observations:
         InputError: the file of the mask cannot be read.
     """
     columns, platform, problems = load(path, config)
-    used = np.stack([observed(columns, name) for name in QUANTITIES], axis=1)
+    length = max((len(column) for column in columns.values()), default=0)
+    nothing = np.ma.masked_all(length)
+    value, error = (
+        np.ma.stack([columns.get(name + end, nothing) for name in QUANTITIES], axis=1) for end in ("", "_error")
+    )
+    used = ~np.ma.getmaskarray(value)
     if not problems and not used.any():
         problems = [f"{path}: holds no observations"]
     problems += [f"{path}: {fault}" for fault in faults(columns, used, config)]
@@ -53,28 +58,15 @@ def read(path, config) -> Observations:
         raise ConfigError(problems)
     row, quantity = np.nonzero(used)
     time, x, y = (np.ma.getdata(columns[name])[row] for name in ("time", "x", "y"))
-    platform = np.full(len(used), "") if platform is None else platform
     return Observations(
         quantity.astype(np.int8),
         np.clip(time, 0.0, config.run.steps * config.time.dt),
         x,
         y,
-        value=table(columns, "")[row, quantity],
-        error=table(columns, "_error")[row, quantity],
-        platform=platform[row],
+        value=np.ma.filled(value, np.nan)[row, quantity],
+        error=np.ma.filled(error, np.nan)[row, quantity],
+        platform=(np.full(length, "") if platform is None else platform)[row],
     )
-
-
-def observed(columns: dict, name: str) -> np.ndarray:
-    """Where a quantity is observed, [obs]."""
-    length = max((len(column) for column in columns.values()), default=0)
-    return ~np.ma.getmaskarray(columns[name]) if name in columns else np.zeros(length, bool)
-
-
-def table(columns: dict, end: str) -> np.ndarray:
-    """The columns of all QUANTITIES whose names end so, [obs, quantity], NaN where there is no value."""
-    nothing = np.full(len(columns["time"]), np.nan)
-    return np.stack([np.ma.filled(columns.get(name + end, nothing), np.nan) for name in QUANTITIES], axis=1)
 
 
 def write(path, observations: Observations, config, command_line: str = "") -> None:
@@ -127,32 +119,22 @@ def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
     rows = used.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
-        yield from time_faults(values["time"], rows, config)
+        time, dt, last = values["time"], config.time.dt, config.run.steps * config.time.dt
+        yield from fault("time: {} are missing or not finite", rows & ~np.isfinite(time), rows)
+        outside = np.isfinite(time) & ((time < -TOLERANCE * dt) | (time > last + TOLERANCE * dt))
+        what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_of(config.time)}"
+        yield from fault(what, rows & outside, rows, lambda i: f"{time[i]:.10g} s")
     if {"x", "y"} <= values.keys():
         yield from place_faults(values["x"], values["y"], used, config)
     for number, name in enumerate(QUANTITIES):
-        if name in values:
-            yield from value_faults(name, values[name], values.get(f"{name}_error"), used[:, number])
-
-
-def value_faults(name: str, value: np.ndarray, error: np.ndarray | None, some: np.ndarray) -> Iterator[str]:
-    """Values that are not finite, and errors that are missing or not positive, where there is a value."""
-    units = VARIABLES[name].units
-    yield from fault(f"{name}: {{}} values are not finite", some & ~np.isfinite(value), some, lambda i: f"{value[i]}")
-    if error is not None:
-        bad = some & ~((error > 0) & np.isfinite(error))
-        what = f"{name}_error: {{}} errors are missing or not above 0 {units}"
-        yield from fault(what, bad, some, lambda i: "missing" if np.isnan(error[i]) else f"{error[i]:g} {units}")
-
-
-def time_faults(time: np.ndarray, rows: np.ndarray, config) -> Iterator[str]:
-    """Times that are missing or outside the run."""
-    dt = config.time.dt
-    last, missing = config.run.steps * dt, ~np.isfinite(time)
-    yield from fault("time: {} are missing or not finite", rows & missing, rows)
-    early_or_late = (time < -TOLERANCE * dt) | (time > last + TOLERANCE * dt)
-    what = f"time: {{}} are outside the run, 0 to {last:.10g} s after {start_of(config.time)}"
-    yield from fault(what, rows & ~missing & early_or_late, rows, lambda i: f"{time[i]:.10g} s")
+        value, error, some = values.get(name), values.get(f"{name}_error"), used[:, number]
+        if value is not None:
+            what = f"{name}: {{}} values are not finite"
+            yield from fault(what, some & ~np.isfinite(value), some, lambda i, value=value: f"{value[i]}")
+        if error is not None:
+            what = f"{name}_error: {{}} errors are missing or not above 0 {VARIABLES[name].units}"
+            bad = ~((error > 0) & np.isfinite(error))
+            yield from fault(what, some & bad, some, lambda i, error=error: f"{error[i]:g}")
 
 
 def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iterator[str]:
@@ -179,9 +161,9 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
         yield from fault(what, dry[:, number], used[:, number], position)
 
 
-def fault(what: str, bad: np.ndarray, among: np.ndarray, show=None) -> Iterator[str]:
+def fault(what: str, bad: np.ndarray, among: np.ndarray, show=lambda i: "missing") -> Iterator[str]:
     """A line that says how many are bad, of how many, and which is the first; none if none is bad."""
     if bad.any():
         first = int(np.argmax(bad))
-        how = f": {show(first)}" if show else ""
-        yield f"{what.format(f'{bad.sum()} of {among.sum()}')}; the first is observation {first} (from 0){how}"
+        count = f"{bad.sum()} of {among.sum()}"
+        yield f"{what.format(count)}; the first is observation {first} (from 0): {show(first)}"

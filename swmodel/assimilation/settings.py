@@ -50,38 +50,34 @@ def problems(config) -> Iterator[str]:
         yield f"assimilation.controls: name at least one of {', '.join(CONTROLS)}"
     for name, count in repeated(options.controls):
         yield f'assimilation.controls: "{name}" is listed {count} times'
-    missing = {}
-    for name in dict.fromkeys(options.controls):
-        if getattr(options, sigma_key(name)) == 0:
-            missing.setdefault((sigma_key(name), CONTROLS[name].units), []).append(name)
-    for (key, unit), names in missing.items():
-        what = f"of the first guess's errors of {' and '.join(names)}"
-        yield f"assimilation.{key}: must be above 0{'' if unit == '1' else f' {unit}'}: the standard deviation {what}"
+    for key in dict.fromkeys(map(sigma_key, options.controls)):
+        if getattr(options, key) == 0:
+            names = dict.fromkeys(name for name in options.controls if sigma_key(name) == key)
+            yield f"assimilation.{key}: must be above 0: of the first guess's errors of {' and '.join(names)}"
     fields = [name for name in options.controls if name not in NUMBERS]
     if fields and options.length == 0:
         yield f"assimilation.length: must be above 0 m: the length of correlation of the errors of {', '.join(fields)}"
-    if options.correlation == "spectrum" and on_sphere(config.grid):
-        yield "assimilation.correlation: spectrum is for grids on a plane, and this one is on a sphere; take diffusion"
-    if options.correlation == "spectrum" and survey(setup_of(config)).ranges["mask"][0] == 0:
-        yield "assimilation.correlation: spectrum is for seas without land, and this one has some; take diffusion"
-    if options.correlation == "spectrum" and config.run.blocks > lines_of(config.grid):
-        yield (
-            f"assimilation.correlation: {config.run.blocks} blocks cannot share the {lines_of(config.grid)} lines of a "
-            "spectrum; take fewer, or diffusion"
-        )
+    if options.correlation == "spectrum":
+        for wrong, words in (
+            (on_sphere(config.grid), "is for grids on a plane, and this one is on a sphere; take diffusion"),
+            (
+                survey(setup_of(config)).ranges["mask"][0] == 0,
+                "is for seas without land, and this one has some; take diffusion",
+            ),
+            (
+                config.run.blocks > lines_of(config.grid),
+                f"has {lines_of(config.grid)} lines, too few for {config.run.blocks} blocks; take fewer, or diffusion",
+            ),
+        ):
+            if wrong:
+                yield f"assimilation.correlation: spectrum {words}"
     if options.balanced and not {"eta", "u", "v"} <= set(options.controls):
         yield "assimilation.balanced: needs eta, u and v among assimilation.controls"
     if config.run.steps == 0:
         yield "run.days: the window of an assimilation has at least one step"
     elif config.run.steps % options.every_steps:
-        yield (
-            f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run, "
-            "so that observations at its end would be compared with an earlier state"
-        )
+        yield f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run"
     if not options.observations and not is_twin(config):
-        yield (
-            "assimilation.observations: there is no observation file, and the case is no twin experiment, which would "
-            "make its own; docs/assimilation.md says what a file holds"
-        )
+        yield "assimilation.observations: name an observation file; only a case that is a twin experiment makes its own"
     if not options.observations and is_twin(config) and not network(config).size:
         yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"

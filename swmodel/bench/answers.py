@@ -7,6 +7,8 @@ order differ by a few. On a small grid in double precision that is 1.4e-14: even
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ..config import Config, load
@@ -32,11 +34,6 @@ FIELDS = {
 }
 
 
-def at_points(formula):
-    """The function of the points of a grid for a formula of FIELDS."""
-    return lambda at: formula((at.i + 0.5) * at.dx / at.length_x, (at.j + 0.5) * at.dy / at.length_y)
-
-
 def configuration(row: Row, **options) -> Config:
     """The jet as the row runs it, whatever the environment says; `options`: values that differ, as grid__nx.
 
@@ -48,20 +45,19 @@ def configuration(row: Row, **options) -> Config:
     values |= {name.replace("__", "."): value for name, value in options.items()}
     values |= {"case.speed": 4.0} if row.fields else {}
     texts = [f"{name}={value}" for name, value in values.items()]
-    fields = {name: at_points(formula) for name, formula in FIELDS.items()} if row.fields else None
+    fields = {name: partial(at_points, formula) for name, formula in FIELDS.items()} if row.fields else None
     return load("jet", [*texts, *row.settings], environ={}, fields=fields)
+
+
+def at_points(formula, at):
+    """The values of a formula of FIELDS at the points of a grid."""
+    return formula((at.i + 0.5) * at.dx / at.length_x, (at.j + 0.5) * at.dy / at.length_y)
 
 
 def answer(config: Config) -> np.ndarray:
     """The state of the reference after five steps, [fields, ny, nx]."""
     model = Reference(setup_of(config))
     return np.stack(model.advance(model.start(), STEPS, config.time.dt).state)
-
-
-def write_answer(row: Row, path) -> dict:
-    """Write the reference's answer for the row's problem as a .npy file."""
-    np.save(path, answer(configuration(row)))
-    return {"path": str(path)}
 
 
 def check(simulation, whole: np.ndarray, where: str) -> tuple[dict[str, float], str]:

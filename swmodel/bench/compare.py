@@ -15,19 +15,15 @@ from .sweeps import Row
 from .text import markdown, percent
 
 
-def exceeds_noise(old: tuple[float, ...], new: tuple[float, ...]) -> bool:
-    """Whether the samples do not overlap, and their medians differ by more than the larger range."""
-    apart = max(old) < min(new) or max(new) < min(old)
-    return apart and abs(median(new) - median(old)) > max(max(samples) - min(samples) for samples in (old, new))
-
-
 def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
     """What the samples of a row in two results say: slower, faster, within noise, or too few samples."""
     if min(len(old), len(new)) < 3:
         return "too few samples"
-    if not exceeds_noise(old, new):
+    apart = median(new) - median(old)
+    overlap = max(old) >= min(new) and max(new) >= min(old)
+    if overlap or abs(apart) <= max(max(samples) - min(samples) for samples in (old, new)):
         return "within noise"
-    return "slower" if median(new) > median(old) else "faster"
+    return "slower" if apart > 0 else "faster"
 
 
 def times(record: dict) -> dict[Row, tuple[float, ...]]:
@@ -45,7 +41,7 @@ def report(old: dict, new: dict) -> str:
     """The comparison in Markdown."""
     before, after = times(old), times(new)
     lines = []
-    for row in [row for row in before if row in after]:
+    for row in (row for row in before if row in after):
         pair = before[row], after[row]
         milliseconds = [1e3 * median(samples) for samples in pair]
         ratio = f"{milliseconds[1] / milliseconds[0]:.3f}"
@@ -53,11 +49,11 @@ def report(old: dict, new: dict) -> str:
         lines.append([row.label, *(f"{value:.4g}" for value in milliseconds), ratio, *spreads, verdict(*pair)])
     heads = ["row", "old, ms", "new, ms", "new / old", "spread old", "spread new", ""]
     text = markdown(heads, lines) if lines else "The two results have no finished row in common.\n"
-    if old["sweep"] != new["sweep"]:
-        text += f"\nDifferent sweeps: {old['sweep']} and {new['sweep']}."
-    text += "".join(
+    for what, one, other in (
+        ("sweeps", old["sweep"], new["sweep"]),
+        ("machines", old["machine"]["cpu"], new["machine"]["cpu"]),
+    ):
+        text += f"\nDifferent {what}: {one} and {other}." if one != other else ""
+    return text + "".join(
         f"\nOnly in one of them: {row.label}" for row in before | after if (row in before) != (row in after)
     )
-    if old["machine"]["cpu"] != new["machine"]["cpu"]:
-        text += f"\nDifferent machines: {old['machine']['cpu']} and {new['machine']['cpu']}."
-    return text

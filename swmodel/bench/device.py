@@ -66,12 +66,6 @@ def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
     return {"gigabytes_per_second": 12e-9 * elements * passes / min(times), "by": by, "array_bytes": 4 * elements}
 
 
-def describe_gpus() -> dict:
-    """The GPUs that JAX sees in this process, and the bandwidth of the first: {"gpus": [names], "bandwidth": ...}."""
-    gpus = [device.device_kind for device in jax.devices() if device.platform == "gpu"]
-    return {"gpus": gpus, "bandwidth": bandwidth() if gpus else None}
-
-
 def memory_bytes(row: Row, transport) -> float:
     """The most memory that a process has held: on the GPU for its rows, else in the process."""
     on_gpu = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
@@ -101,16 +95,14 @@ def launched(transport) -> dict:
 def count_messages(advance: Callable[[int], object], row: Row, transport) -> dict[str, float] | None:
     """Messages and bytes that a process sends in a step, the most of all; counted in mpi4jax's log of some steps.
 
-    None on the sharded transport, or if this mpi4jax has no log.
+    None on the sharded transport.
     """
     if transport.name == "sharded":
         return None
     if transport.size == 1:
         return {"messages": 0.0, "bytes": 0.0}
-    try:
-        from mpi4jax._src.xla_bridge import set_logging
-    except ImportError:
-        return None
+    from mpi4jax._src.xla_bridge import set_logging
+
     flush, stdout = ctypes.CDLL(None).fflush, os.dup(1)  # C libraries write the log, not Python
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         sys.stdout.flush()

@@ -31,6 +31,10 @@ SHADES = ("#08519C", "#6BAED6", "#C6DBEF", "#FFFFFF")
 PUBLISHED = {"color": "0.62", "mfc": "white", "ms": 4, "lw": 0.9, "zorder": 1.5}
 PERFECT = {"lw": 0.7, "ls": (0, (1, 2)), "zorder": 0}
 WORDS = {"textcoords": "offset points", "fontsize": 7.5}
+#: A legend below the panel, where it hides nothing.
+LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
+#: The label of an axis of speeds.
+RATE = "million cell updates per second"
 #: Numbers without powers of ten, with spaces between thousands.
 PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
 
@@ -51,7 +55,6 @@ def draw(records: list[dict], folder) -> list[Path]:
 
 def speedup(records: list[dict]) -> Figure | None:
     """Speed-up over NumPy against processes, with the published curves; the last value of each curve is written."""
-    figure, axes = panel("processes (CPU) or devices (GPU)", "speed-up over NumPy on one process")
     there = published()
     size = there["nx"], there["ny"]
 
@@ -63,7 +66,8 @@ def speedup(records: list[dict]) -> Figure | None:
         marks += ["1 core each"] if row.threads else []
         return ", ".join(marks + (["more ranks than cores"] if row.oversubscribed else []))
 
-    curves = plot(axes, records, group, lambda one: (one.row.blocks, one.speedup))
+    x, y = "processes (CPU) or devices (GPU)", "speed-up over NumPy on one process"
+    axes, curves = plot(records, x, y, group, lambda one: (one.row.blocks, one.speedup))
     if not curves:
         return None
     for platform, marker in (("cpu", "o"), ("gpu", "s")):
@@ -73,30 +77,26 @@ def speedup(records: list[dict]) -> Figure | None:
         curves.append((points, QUIET))
     for points, color in [curve for curve in curves if len(curve[0]) > 1]:
         axes.annotate(digits(points[-1][1]), points[-1], (0, 5), ha="center", color=color, **WORDS)
-    logarithmic(axes, {n for points, _ in curves for n, _ in points})
-    return figure
+    return logarithmic(axes, {n for points, _ in curves for n, _ in points})
 
 
 def scaling(records: list[dict]) -> Figure:
     """Cell updates per second against cores, with the line of perfect scaling from each first point."""
-    figure, axes = panel("cores (CPU) or devices (GPU)", "million cell updates per second")
 
     def group(one: Numbers) -> str:
         return "" if one.cores == one.row.blocks else "several threads for each process"
 
-    curves = plot(axes, records, group, lambda one: (one.cores, one.rate / 1e6))
+    axes, curves = plot(records, "cores (CPU) or devices (GPU)", RATE, group, lambda one: (one.cores, one.rate / 1e6))
     for points, color in curves:
         (first, rate), last = points[0], points[-1][0]
         axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT)
     axes.plot([], [], color=QUIET, label="perfect scaling", **PERFECT)
-    logarithmic(axes, {n for points, _ in curves for n, _ in points})
-    return figure
+    return logarithmic(axes, {n for points, _ in curves for n, _ in points})
 
 
 def sizes(records: list[dict]) -> Figure:
     """Cell updates per second against the number of cells, with what memory allows and where the caches end."""
-    figure, axes = panel("cells", "million cell updates per second")
-    plot(axes, records, processes, lambda one: (one.row.nx * one.row.ny, one.rate / 1e6))
+    axes, _ = plot(records, "cells", RATE, processes, lambda one: (one.row.nx * one.row.ny, one.rate / 1e6))
     left, right = axes.get_xlim()
     for record in records:
         moved = bytes_per_cell(record["definition"]["dtype"])
@@ -108,16 +108,13 @@ def sizes(records: list[dict]) -> Figure:
             if left < size / moved < right:
                 axes.axvline(size / moved, color=QUIET, lw=0.6, ls=":", zorder=0)
                 axes.annotate(cache, (size / moved, 1), (0, 2), ("data", "axes fraction"), ha="center", **WORDS)
-    logarithmic(axes)
-    return figure
+    return logarithmic(axes)
 
 
 def halo(records: list[dict]) -> Figure:
     """Time of an exchange against the bytes that a process sends."""
-    figure, axes = panel("bytes that a process sends in an exchange", "time of an exchange (µs)")
-    plot(axes, records, processes, lambda one: (one.traffic["bytes"], 1e6 * one.step))
-    logarithmic(axes)
-    return figure
+    x, y = "bytes that a process sends in an exchange", "time of an exchange (µs)"
+    return logarithmic(plot(records, x, y, processes, lambda one: (one.traffic["bytes"], 1e6 * one.step))[0])
 
 
 def roofline(records: list[dict]) -> Figure:
@@ -129,10 +126,10 @@ def roofline(records: list[dict]) -> Figure:
     Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
     """
     figure = Figure(figsize=(4.8 * len(records), 5.2), layout="constrained")
-    there = published()
-    for number, record in enumerate(records):
-        axes = figure.add_subplot(1, len(records), number + 1, xscale="log", yscale="log")
-        axes.set(xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"])
+    for axes, record in zip(figure.subplots(1, len(records), squeeze=False)[0], records, strict=True):
+        axes.set(
+            xlabel="operations per byte moved", ylabel="Gflop/s", title=record["label"], xscale="log", yscale="log"
+        )
         rows = sorted((one for one in numbers(record) if not one.row.oversubscribed), key=lambda one: one.rate)
         best = {(one.row.executor, one.row.platform): one for one in rows}
         intensity = FLOPS_PER_CELL / bytes_per_cell(record["definition"]["dtype"])
@@ -151,16 +148,7 @@ def roofline(records: list[dict]) -> Figure:
             share = f": {percent(one.share)} of triad" if one.share > 0 else ""
             speed = one.rate * FLOPS_PER_CELL / 1e9
             axes.plot(intensity, speed, marker, color=color, ms=5, label=name + share)
-        for row in there["row"]:
-            platform, n = row["platform"], row["processes"]
-            if (platform, n) in (("cpu", 1), ("cpu", 16)) or (platform, n) == ("gpu", 2) and gpus:
-                speed = there["nx"] * there["ny"] * there["steps"] / row["seconds"] * FLOPS_PER_CELL / 1e9
-                text = counted(n, "GPU") if platform == "gpu" else workers(n, 1)
-                axes.plot(intensity, speed, "s" if n == 1 else "o", **PUBLISHED, label=f"published, {text}")
-        to_cells = (lambda g: g * 1e3 / FLOPS_PER_CELL, lambda m: m * FLOPS_PER_CELL / 1e3)
-        cells = axes.secondary_yaxis("right", functions=to_cells)
-        cells.set_ylabel("million cell updates per second")
-        for axis in (axes.xaxis, axes.yaxis, cells.yaxis):
+        for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(PLAIN)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False, fontsize=7.5)
     return figure
@@ -171,8 +159,8 @@ def bars(records: list[dict]) -> Figure:
     found = [one for record in records for one in numbers(record)]
     labels = [one.row.label + (f"\n{one.record['label']}" if len(records) > 1 else "") for one in found]
     what = "the run" if found[0].row.measure == "output" else "the way to the end of the first step"
-    figure, axes = panel(f"seconds of {what}", "")
-    figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
+    axes = panel(f"seconds of {what}", "")
+    axes.figure.set_size_inches(6.4, 1.5 + (0.42 if len(records) > 1 else 0.28) * len(labels))
     for place, one in enumerate(found):
         left = 0.0
         for color, (name, length) in zip(SHADES, one.parts.items(), strict=False):
@@ -181,8 +169,8 @@ def bars(records: list[dict]) -> Figure:
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
-    legend(figure)
-    return figure
+    axes.figure.legend(**LEGEND)
+    return axes.figure
 
 
 def processes(one: Numbers) -> str:
@@ -190,12 +178,12 @@ def processes(one: Numbers) -> str:
     return "" if one.row.executor == "reference" else workers(one.row.blocks, 1)
 
 
-def plot(axes, records: list[dict], group: Callable, point: Callable) -> list[tuple[list, str]]:
-    """A curve for each machine, executor, platform and group of rows; returns the points and colour of each.
+def plot(records: list[dict], x: str, y: str, group: Callable, point: Callable) -> tuple[object, list[tuple]]:
+    """A panel with a curve for each machine, executor, platform and group of rows; and points and colour of each.
 
     `group` is a function of a row's numbers to words for its group, None if it is left out; `point` one to x and y.
     """
-    curves, looks = [], {}
+    axes, curves, looks = panel(x, y), [], {}
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
     for number, record in enumerate(records):
         families: dict[str, list[tuple]] = {}
@@ -211,21 +199,21 @@ def plot(axes, records: list[dict], group: Callable, point: Callable) -> list[tu
             machine = f", {record['label']}" if len(records) > 1 else ""
             axes.plot(*zip(*sorted(points), strict=True), label=name + machine, **style)
             curves.append((sorted(points), color))
-    return curves
+    return axes, curves
 
 
-def panel(x: str, y: str) -> tuple[Figure, object]:
-    """A figure of one panel with a light grid."""
+def panel(x: str, y: str):
+    """The axes of a figure of one panel with a light grid."""
     figure = Figure(figsize=(4.6, 4.0), layout="constrained")
     axes = figure.add_subplot(xlabel=x, ylabel=y)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", lw=0.6, which="major")
     axes.set_axisbelow(True)
-    return figure, axes
+    return axes
 
 
-def logarithmic(axes, counts=()):
-    """Logarithmic axes with plain numbers and a legend below; `counts` are the ticks of a horizontal axis of counts."""
+def logarithmic(axes, counts=()) -> Figure:
+    """The figure with logarithmic axes, plain numbers and a legend; `counts` are the ticks of an axis of counts."""
     axes.set(xscale="log", yscale="log")
     axes.margins(y=0.09)
     if counts:
@@ -236,12 +224,8 @@ def logarithmic(axes, counts=()):
     low, high = axes.get_ylim()
     subs = (1, 2, 5) if high < 200 * low else (1,)
     axes.yaxis.set(major_locator=LogLocator(subs=subs), major_formatter=PLAIN, minor_formatter=NullFormatter())
-    legend(axes.figure)
-
-
-def legend(figure: Figure):
-    """A legend below the panel, where it hides nothing."""
-    figure.legend(loc="outside lower center", frameon=False, fontsize=7.5, ncols=1)
+    axes.figure.legend(**LEGEND)
+    return axes.figure
 
 
 #: By the names of the files: the sweep that the figure shows, and the function that draws it; None if there is nothing.

@@ -88,8 +88,8 @@ def revision() -> str:
 
 def settings() -> dict[str, str]:
     """The environment's settings of threads, devices and MPI, with `~` for the user's own folder."""
-    found = {name: value for name, value in sorted(os.environ.items()) if SETTINGS.fullmatch(name)}
-    return {name: value.replace(str(Path.home()), "~") for name, value in found.items()}
+    home, given = str(Path.home()), sorted(os.environ.items())
+    return {name: value.replace(home, "~") for name, value in given if SETTINGS.fullmatch(name)}
 
 
 def read_clock() -> tuple[float, float, float] | None:

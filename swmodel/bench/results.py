@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import FilesError, UsageError
+from ..errors import FilesError, UsageError, file_errors
 from .sweeps import Row, Sweep
 
 FORMAT = 1
@@ -39,17 +39,16 @@ def write(record: dict, folder):
 def read(path) -> dict:
     """The record in a file, or in a folder of a run."""
     path = Path(path) / NAME if Path(path).is_dir() else Path(path)
+    with file_errors(path, "read"):
+        text = path.read_text()
     try:
-        record = json.loads(path.read_text())
-    except OSError as error:
-        raise FilesError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise FilesError(f"{path}: not JSON: {error}") from None
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise FilesError(f"{path}: not a result of `swmodel bench` (format {FORMAT})")
-    known = {field.name for field in fields(Row)}
-    if unknown := sorted({name for entry in record["rows"] for name in entry["row"]} - known):
-        raise FilesError(f"{path}: of another version of swmodel: its rows have {', '.join(unknown)}")
+        record = json.loads(text)
+        if record["format"] != FORMAT:
+            raise ValueError(f"format {record['format']}")
+        for entry in record["rows"]:
+            row_of(entry)
+    except (ValueError, TypeError, KeyError) as error:
+        raise FilesError(f"{path}: not a result of this version of `swmodel bench`: {error}") from None
     return record
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from ..errors import FilesError, NumericalError, SetupError, UsageError, file_errors
+from ..errors import NumericalError, SetupError, UsageError, file_errors
 from ..model.launch import find_mpiexec
 from ..parallel.environment import cores, has_gpu, world
 from . import results, tables, worker
@@ -89,8 +89,8 @@ def prepare(folder: Path, resume: bool, force: bool):
         raise UsageError(f"{folder} holds results; give --resume to go on, --force to replace, or another --output")
     with file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise FilesError(f"{folder} cannot be written: no permission")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError("no permission")
 
 
 def require_launcher(launcher: str):
@@ -183,13 +183,13 @@ def last_sample(entry: dict) -> str:
     return f"{row.label}: {1e3 * sample['seconds'] / sample['steps']:.4g} ms per {what} ({sample['steps']} times)"
 
 
-def measure_triad(quick: bool = False) -> dict:
+def measure_triad(quick: bool) -> dict:
     """Bandwidth of all cores together, by a process of its own (`device.bandwidth`)."""
     task = {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
     return worker.run(Row("model", "xla", 1, 1, 1), task)
 
 
-def peak(quick: bool = False) -> dict:
+def peak(quick: bool) -> dict:
     """Peak arithmetic of all cores together, Gflop/s: the best of several float32 matrix products."""
     x = np.full((SIDE, SIDE), 0.5, np.float32)
     best = min(timeit.repeat(lambda: x @ x, number=1, repeat=2 if quick else 6))

@@ -190,12 +190,9 @@ def notes(record: dict) -> list[str]:
     lines += [f"skipped: {text}" for text in record["skipped"]]
     lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
     for entry in entries(record, PENDING):
-        taken = f"{len(entry['samples'])} of {rounds} samples so far" if entry["samples"] else "not measured yet"
-        lines.append(f"{row_of(entry).label}: {taken}")
+        lines.append(f"{row_of(entry).label}: {len(entry['samples'])} of {rounds} samples so far")
     scaled = {one.row.label: one.timed for one in found if one.row.measure == "model" and one.timed < STEPS}
-    if len(scaled) == len(found) and len({*scaled.values()}) == 1:
-        lines.append(f"\\* {min(scaled.values())} steps timed, scaled to {STEPS}")
-    elif scaled:
+    if scaled:
         rows = "; ".join(f"{label} ({steps})" for label, steps in scaled.items())
         lines.append(f"\\* fewer steps timed, scaled to {STEPS}: {rows}")
     return lines

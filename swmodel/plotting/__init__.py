@@ -2,13 +2,12 @@
 
 from .animation import animate
 from .dataset import PlotError
-from .maps import plot, plot_grid
-from .maxima import plot_maxima
+from .maps import plot, plot_grid, plot_maxima
 from .overlays import Over
 from .page import view
-from .scale import Scale
 from .series import plot_diagnostics, plot_sections, plot_stations
 from .spectra import spectra
+from .style import Scale
 
 __all__ = [
     "Over",

@@ -16,14 +16,15 @@ from matplotlib.figure import Figure
 
 from . import style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
+from .derived import changes, chosen, shown
 from .files import default_output, written
-from .overlays import NOTHING, Over
+from .overlays import NOTHING, Over, draw_layers
 from .panels import draw, write_caption
-from .scale import OF_RUN, Scale, look_of_film
-from .shown import changes, chosen, read
+from .style import OF_RUN, Scale
 from .titles import titles
 
 log = logging.getLogger(__name__)
+logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # one line of ffmpeg's is reported here
 
 #: Dots per inch: a frame is some 1100 pixels wide.
 DPI = 160
@@ -69,44 +70,39 @@ def animate(
 
 def film(data: netCDF4.Dataset, name: str, member, scale: Scale, over: Over) -> tuple[Figure, Callable[[int], None]]:
     """The figure of a film, and a function that shows a record; all records are read once before, for the colours."""
-    records = range(seconds(data).size)
-    look = look_of_film(data, name, member, scale)
+    records, first, title = range(seconds(data).size), shown(data, name, 0, member), titles(data)
+    (look,) = style.looks(data, [first], records, member, scale)
     if scale.range == "record":
         look = replace(look, extend="both")
-    figure, (draw_map,) = draw([read(data, name, 0, member)], [look], 1 + len(over))
-    title, caption = titles(data), write_caption(figure, "")
-    overlay = over.draw(data, figure, 0, member, records)
+    layers = over.layers(data, member, records)
+    words = [words for words, _ in layers]
+    figure, (draw_map,) = draw([first], [look], [title(0), *words])
+    update = draw_layers(layers, figure, 0)
 
     def show(record: int) -> None:
-        field = read(data, name, record, member)
+        field = shown(data, name, record, member)
         draw_map(field, style.look([field], scale.ends) if scale.range == "record" else look)
-        overlay(record)
-        caption.set_text(title(record))
+        update(record)
+        write_caption(figure, [title(record), *words])
 
     return figure, show
 
 
 def take_frames(writer: AbstractMovieWriter, file: Path, figure: Figure, show: Callable, count: int) -> None:
-    """Write each record as a frame; matplotlib's own words about ffmpeg are kept quiet."""
-    words = logging.getLogger(FFMpegWriter.__module__)
-    level = words.level
-    words.setLevel(logging.CRITICAL)
+    """Write each record as a frame."""
+    writer.setup(figure, str(file), DPI)
     try:
-        writer.setup(figure, str(file), DPI)
-        try:
-            for record in range(count):
-                show(record)
-                writer.grab_frame()
-        except OSError:  # ffmpeg has ended: its exit code says why
-            writer.finish()
-            raise
-        except BaseException:
-            with suppress(Exception):
-                writer.finish()
-            raise
+        for record in range(count):
+            show(record)
+            writer.grab_frame()
+    except OSError:  # ffmpeg has ended: its exit code says why
         writer.finish()
-    finally:
-        words.setLevel(level)
+        raise
+    except BaseException:
+        with suppress(Exception):
+            writer.finish()
+        raise
+    writer.finish()
 
 
 def writer_for(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from . import style
-from .panels import draw_image, wrapped
+from .panels import draw_image, wrapped, write_caption
 from .record import Map, read_map
 from .titles import case_of
 
@@ -42,7 +42,7 @@ def picture(data: netCDF4.Dataset) -> Figure:
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if rows:
         draw_maps(parts[0], rows, data)
-    parts[0].suptitle(case_of(data), x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
+    write_caption(figure, [case_of(data)])
     panels = parts[-1].subplots(1, 1 + len(curves), squeeze=False)[0]
     draw_costs(panels[0], data)
     for panel, name in zip(panels[1:], curves, strict=True):

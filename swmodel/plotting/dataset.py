@@ -13,9 +13,9 @@ import netCDF4
 import numpy as np
 
 from ..config.loading.older import renewed
-from ..errors import FilesError, suggest
+from ..errors import FilesError, file_errors, suggest
 from ..files.integrity import checksums, guard
-from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from ..files.run_folder import ENSEMBLE, OUTPUT
 from ..ocean.table import INFLOW
 
 log = logging.getLogger(__name__)
@@ -39,29 +39,15 @@ def data_file(path, *names: str) -> Path:
         return path
     found = [path / name for name in names if os.path.lexists(path / name)]
     if not found:
-        others = [words for name, words in OTHERS.items() if (path / name).is_file()]
-        words = [*others, "it is not the folder of a run, or nothing was written yet"][0]
-        raise PlotError(f"{path} holds no {names[0]}: {words.format(path=path)}")
+        held = ", ".join(sorted(each.name for each in path.iterdir() if each.suffix in (".nc", ".json")))
+        raise PlotError(f"{path} holds no {names[0]}: it holds {held or 'no results yet, or is no run folder'}")
     return found[0]
-
-
-#: Folders that hold something else, recognised by a file; the first match counts.
-OTHERS = {
-    SENSITIVITY: "it holds derivatives, which `swmodel plot {path}` draws",
-    ANALYSIS: "it holds an assimilation, which `swmodel plot {path}` draws",
-    ENSEMBLE: "it holds an ensemble, which `swmodel plot {path}` draws with its time series",
-    "twin_observations.nc": "it holds an assimilation that has not come to its end",
-    "minimisation.h5": "it holds an assimilation that has not come to its end",
-    "check.json": "it holds a check of derivatives, which has no picture; `{path}/check.json` has its numbers",
-    "results.json": "it holds measurements, which `swmodel bench report {path}` draws",
-}
 
 
 def open_data(path: Path) -> netCDF4.Dataset:
     """The open file, to be used in a `with`; repaired first if its writer was killed.
 
-    Another process examines it before, and verifies all but the values of fields: `values_of` does that. If only the
-    header has changed, a warning says so.
+    Another process examines it before, and verifies all but the values of fields: `values_of` does that.
     """
     warn_of(path, *guard.facts([look(path)]))
     return opened(path)
@@ -80,10 +66,8 @@ def look(path) -> guard.Job:
 
 def opened(path) -> netCDF4.Dataset:
     """A file that was examined, to be used in a `with`."""
-    try:
+    with file_errors(path, "read"):
         return netCDF4.Dataset(path)
-    except OSError as error:
-        raise FilesError(f"{path} cannot be read as NetCDF ({error.strerror or error})") from None
 
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:
@@ -167,8 +151,8 @@ def find_member(data: netCDF4.Dataset, member: int | None) -> int:
         return 0
     numbers = data["member"][:].tolist() if "member" in data.variables else []
     if member not in numbers:
-        has = f"it has those of {', '.join(map(str, numbers))}" if numbers else "it is no ensemble"
-        raise PlotError(f"no fields of member {member} in {data.filepath()}; {has}")
+        those = ", ".join(map(str, numbers)) or "none"
+        raise PlotError(f"no fields of member {member} in {data.filepath()}; it has those of {those}")
     return numbers.index(member)
 
 

@@ -1,10 +1,13 @@
-"""Fields that a file of a run lacks, computed from its state by the model's own formulas.
+"""The fields of a file as pictures show them: read from it, or computed from its state by the model's own formulas.
 
 Halos, walls and coasts are those of the run: the file holds the mask, and its configuration defines rings and the slip
-along walls. Apart from rounding, the values are those that the model would have written.
+along walls. Apart from rounding, computed values are those that the model would have written.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import netCDF4
 import numpy as np
@@ -15,9 +18,11 @@ from ..ocean.derived import DERIVED, POTENTIALS
 from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
-from .dataset import PlotError, configuration, field_names, find_field, number_of, stored, values_of
+from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
 from .record import Map, map_of, open_sides, read_map
 
+#: Fields of the default picture: the first two of these that exist and are not zero everywhere.
+PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
 #: SGRID's names of the locations, and the dimensions of fields there.
 LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
 LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
@@ -48,17 +53,51 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
 def require(data: netCDF4.Dataset, name: str) -> None:
     """Make sure that there is a field."""
     computed = derivable(data)
-    if name not in DERIVED or name in field_names(data) or name in computed:
-        if name not in computed:
-            find_field(data, name, computed)
+    if name in field_names(data) or name in computed:
         return
-    sources = DERIVED[name].sources
-    why = f", nor {' and '.join(filter(None, [', '.join(sources[:-1]), sources[-1]]))} of a run to compute it from"
-    if name == "sea_level" and "reduced_gravity" not in configuration(data).get("physics", {}):
-        why = ", which does not say whether gravity is reduced"
-    elif name in POTENTIALS and {"mask", *sources} <= set(field_names(data)):
-        why = ": it is of seas without land, and there is some"
-    raise PlotError(f'no field "{name}" in {data.filepath()}{why}')
+    if name not in DERIVED:
+        find_field(data, name, computed)
+    where = " in a sea without land or open sides" if name in POTENTIALS else ""
+    sources = ", ".join(DERIVED[name].sources)
+    raise PlotError(f'no field "{name}" in {data.filepath()}; it is computed from {sources} of a run{where}')
+
+
+def changes(data: netCDF4.Dataset, name: str) -> bool:
+    """Whether a field has records."""
+    require(data, name)
+    return name not in field_names(data) or data[name].ndim > 2
+
+
+def members_of(data: netCDF4.Dataset, name: str) -> list[int | None]:
+    """The members that have a field of their own; [None] if there is only one field."""
+    inside = name not in field_names(data) or "member" in data[name].dimensions
+    return data["member"][:].tolist() if inside and "member" in data.variables else [None]
+
+
+def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[str]:
+    """The fields asked for, or the default ones."""
+    if fields is not None:
+        return [fields] if isinstance(fields, str) else list(fields)
+    names = field_names(data)
+    if not names:
+        raise PlotError(f"{data.filepath()} holds no field on a grid with dimensions y and x")
+    names = [*names, *derivable(data)]
+    found = [name for name in PREFERRED if name in names] or names[:1]
+    if seconds(data).size == 0:
+        return found[:2]
+    return [name for name in found if np.ma.any(read(data, name).values)][:2] or found[:2]
+
+
+def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
+    """One record of a field; relative vorticity over the Coriolis parameter, unless that is near zero."""
+    field = read(data, name, record, member)
+    if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
+        return field
+    f = read_map(data, "f", record).values
+    smallest, largest = np.sort(np.abs([f.min(), f.max()]))
+    if f.min() * f.max() <= 0 or smallest < 0.05 * largest:
+        return field
+    return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")
 
 
 def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:

@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 
 from . import style
 from .dataset import PlotError, field_names, find_record, seconds
-from .overlays import NOTHING, Over
-from .panels import LINE, add_map, name_panel, wrapped
+from .panels import add_map, name_panel, write_caption
 from .record import read_map
-from .scale import OF_RECORD, Scale, looks
+from .style import OF_RECORD, Scale
 from .titles import case_of, time_unit, titles
 
 #: Fields of the maps: the first of these that the file holds, or any.
@@ -21,30 +20,24 @@ WIDTH, BELOW, LOW, HIGH = 2.8, 2.5, 0.3, 1.6
 CONTROL, MEAN, OTHERS = "#b2182b", style.INK, "0.72"
 
 
-def picture(
-    data, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD, over: Over = NOTHING
-) -> Figure:
+def picture(data, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Figure:
     """The figure of ensemble.nc: two maps of one record above, two time series below (see `maps.plot`)."""
     names = [name.removesuffix("_spread") for name in field_names(data) if name.endswith("_spread")]
     if not names:
         raise PlotError(f"{data.filepath()} is not the file of an ensemble")
-    if over:
-        raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
     field = next((name for name in PREFERRED if name in names), names[0])
     times, record = seconds(data), find_record(data, record, time)
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
-    shown = looks(data, maps, record, None, scale)
-    height = WIDTH * min(HIGH, max(LOW, maps[0].aspect)) + 0.9
-    height += LINE * max(wrapped(look.label, WIDTH + 0.5).count("\n") for look in shown)
+    height = WIDTH * min(HIGH, max(LOW, maps[0].aspect)) + 1.1
     figure = Figure(figsize=(2 * (WIDTH + 1.1), height + BELOW), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[height, BELOW])
-    for number, (axes, panel, look) in enumerate(zip(above.subplots(1, 2), maps, shown, strict=True)):
+    looks = style.looks(data, maps, [record], None, scale)
+    for axes, panel, look in zip(above.subplots(1, 2, sharey=True), maps, looks, strict=True):
         add_map(axes, panel, look, WIDTH)
-        axes.tick_params(labelleft=number == 0)
-        axes.yaxis.label.set_visible(number == 0)
+        axes.label_outer()
     case, members = case_of(data), f"{data.dimensions['realization'].size} members"
     words = ", ".join(filter(None, (case, members, titles(data)(record).removeprefix(f"{case}, "))))
-    above.suptitle(words, x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
+    write_caption(figure, [words])
     left, right = below.subplots(1, 2)
     size, unit = time_unit(float(times[-1]))
     draw_energy(left, times / size, np.ma.filled(data["energy"][:].astype(float), np.nan))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import CalledProcessError
 
 from matplotlib.figure import Figure
 
-from ..errors import FilesError
+from ..errors import FilesError, file_errors
 from .dataset import PlotError
 
 
@@ -18,18 +18,15 @@ def written(target: Path) -> Iterator[Path]:
     """A context with the name under which to write a file; its end renames the file."""
     place = target.resolve()
     temporary = place.with_name(f"{place.stem}.writing{place.suffix}")
-    if not place.parent.is_dir():
-        raise PlotError(f"cannot write {target}: there is no folder {target.parent}")
     try:
-        temporary.touch()
-        yield temporary
-        temporary.replace(place)
-    except subprocess.CalledProcessError as error:
-        lines = (error.stderr or "").strip().splitlines() or [f"exit code {error.returncode}"]
-        reason = lines[-1].rpartition("] ")[2].rstrip(".")
+        with file_errors(target, "written"):
+            temporary.touch()
+            yield temporary
+            temporary.replace(place)
+    except CalledProcessError as error:
+        words = (error.stderr or "").strip() or f"exit code {error.returncode}"
+        reason = words.splitlines()[-1].rpartition("] ")[2].rstrip(".")
         raise FilesError(f"{target} cannot be written: ffmpeg: {reason}") from None
-    except OSError as error:
-        raise FilesError(f"{target} cannot be written: {error.strerror or error}") from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

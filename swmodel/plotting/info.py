@@ -6,6 +6,7 @@ import io
 import os
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import netCDF4
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from ..config import ConfigError, load
-from ..errors import FilesError
+from ..errors import FilesError, file_errors
 from ..files.integrity import guard
 from ..files.restart.folder import candidates, job
 from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
@@ -30,15 +31,16 @@ from .titles import clock
 
 #: Longer lines are wrapped.
 WIDTH = 120
+#: A name and a text.
+Facts = Iterator[tuple[str, str]]
 
 
 def describe_results(path) -> str:
     """What a run folder or a file holds: how the run ended, its fields, how well it conserved mass and energy."""
     path = Path(path)
     file = records_of(path)
-    restarts = examine(path, file)
     summary = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 0))
-    for name, text in facts(path, file, restarts):
+    for name, text in facts(path, file, examine(path, file)):
         summary.add_row(name, text)
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False, markup=False, no_color=True)
     console.print(path, "", summary, sep="\n")
@@ -64,13 +66,15 @@ def records_of(path: Path) -> Path | None:
     return None if (path / CONFIG).is_file() and not written else data_file(path)
 
 
-def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
-    """Pairs of a name and a text: configuration, state, records, time series and restart files, as far as present."""
+def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Facts:
+    """Configuration, state, records, time series and restart files, as far as present."""
+    written = path / CONFIG if path.is_dir() else path
     if path.is_dir():
-        yield from as_written(path / STATUS, state_facts(read_status(path)))
-    config, written = read_config(path), path / CONFIG if path.is_dir() else path
-    if config:
-        yield from as_written(written, config_facts(config))
+        with as_written(path / STATUS):
+            yield from [*state_facts(read_status(path))]
+    with as_written(written):
+        config = read_config(path)
+        yield from [*config_facts(config)] if config else []
     if file:
         with opened(file) as data:
             yield from record_facts(data)
@@ -79,32 +83,29 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Iterator
             yield from conservation_facts(data)
     yield from restart_facts(restarts)
     if config:
-        yield from as_written(written, difference_facts(config))
+        with as_written(written):
+            yield from [*difference_facts(config)]
 
 
 def read_config(path: Path) -> dict:
     """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none."""
-    where = path / CONFIG if path.is_dir() else path
-    try:
-        if path.is_dir():
-            return tomllib.loads(where.read_text(encoding="utf-8")) if os.path.lexists(where) else {}
+    if not path.is_dir():
         with opened(path) as data:
             return tomllib.loads(getattr(data, "configuration", ""))
-    except OSError as error:
-        raise FilesError(f"{where} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FilesError(f"the configuration in {where} is not TOML: {error}") from None
+    return tomllib.loads((path / CONFIG).read_text(encoding="utf-8")) if os.path.lexists(path / CONFIG) else {}
 
 
-def as_written(path: Path, pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The pairs, which are made from a text file of the model."""
-    try:
-        return list(pairs)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged") from None
+@contextmanager
+def as_written(path: Path) -> Iterator[None]:
+    """A context in which a text file of the model is used; a FilesError if it is damaged."""
+    with file_errors(path, "read"):
+        try:
+            yield
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FilesError(f"{path}: is not as the model wrote it: it was changed or damaged ({error})") from None
 
 
-def state_facts(status: dict) -> Iterator[tuple[str, str]]:
+def state_facts(status: dict) -> Facts:
     """How the run ended, how long it took, and on what it ran."""
     if not status:
         yield "state", "not finished (no status.json)"
@@ -123,26 +124,22 @@ def state_facts(status: dict) -> Iterator[tuple[str, str]]:
     yield "computed by", f"{status['executor']}, {status['dtype']}, {status['transport']}, {processes}"
 
 
-def config_facts(config: dict) -> Iterator[tuple[str, str]]:
+def config_facts(config: dict) -> Facts:
     """Case, grid and schemes."""
-    grid, time = grid_of(config), config["time"]
-    case = config["case"]
+    grid, time, case = grid_of(config), config["time"], config["case"]
     yield "case", case["name"] + (f", {case['file']}" if case.get("file") else "")
-    yield "grid", f"{grid.nx} columns by {grid.ny} rows, {size_of(grid)}"
-    yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
-
-
-def size_of(grid) -> str:
-    """The size of the domain; on a sphere its position, and the size of its cells."""
     if on_sphere(grid):
         x, y = axes(grid)
         about = f" about the pole {grid.pole[0]:g},{grid.pole[1]:g}" if grid.pole else ""
-        return f"{x.span()}, {y.span()}{about}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
-    scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
-    return f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
+        size = f"{x.span()}, {y.span()}{about}, cells of {grid.dlon:.6g} by {grid.dlat:.6g} degrees"
+    else:
+        scale, unit = length_unit(max(grid.nx * grid.dx, grid.ny * grid.dy))
+        size = f"{grid.nx * grid.dx / scale:g} by {grid.ny * grid.dy / scale:g} {unit}"
+    yield "grid", f"{grid.nx} columns by {grid.ny} rows, {size}"
+    yield "scheme", f"{time['stepper']}, dt = {time['dt']:.6g} s, vorticity flux {config['scheme']['vorticity_flux']}"
 
 
-def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+def record_facts(data: netCDF4.Dataset) -> Facts:
     """How many members an ensemble has, and which have fields; how many records there are, and their times."""
     if "realization" in data.dimensions:
         count, with_fields = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
@@ -156,7 +153,7 @@ def record_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
     yield "records", f"{times.size}, model time {span}"
 
 
-def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
+def conservation_facts(data: netCDF4.Dataset) -> Facts:
     """Relative change of the conserved integrals between the first and the last record."""
     for name in integrals(data):
         values = np.ma.filled(data[name][:].astype(float), np.nan)
@@ -165,19 +162,21 @@ def conservation_facts(data: netCDF4.Dataset) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), f"{values[-1]:.6g} {data[name].units}, relative change {change:+.2e}"
 
 
-def restart_facts(restarts: dict[Path, dict]) -> Iterator[tuple[str, str]]:
+def restart_facts(restarts: dict[Path, dict]) -> Facts:
     """The restart files, the newest first, and whether they are intact."""
-    heading = "restarts"
-    for restart, found in restarts.items():
+    for number, (restart, found) in enumerate(restarts.items()):
         words = [f"{restart.lstat().st_size / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
-            day, when = found["seconds"] / 86400, found["written"]
-            words = [f"step {found['step']}", f"day {day:.4g}", f"written {when}", *words]
-        yield heading, f"{restart.name}: {', '.join(words)}"
-        heading = ""
+            words = [
+                f"step {found['step']}",
+                f"day {found['seconds'] / 86400:.4g}",
+                f"written {found['written']}",
+                *words,
+            ]
+        yield "" if number else "restarts", f"{restart.name}: {', '.join(words)}"
 
 
-def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
+def difference_facts(config: dict) -> Facts:
     """Options that differ from those of the case, without those that the model decides.
 
     None for a case in a file of its own: its defaults are only known by executing it.
@@ -193,10 +192,9 @@ def difference_facts(config: dict) -> Iterator[tuple[str, str]]:
         for key, value in options.items():
             default = defaults.get(section, {}).get(key)
             decided = f"{section}.{key}" in DECIDED and default in (None, "", "auto")
-            if decided or as_text(value) == as_text(default):
-                continue
-            yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
-            heading = ""
+            if not decided and as_text(value) != as_text(default):
+                yield heading, f"{section}.{key} = {as_text(value)} (the case has {as_text(default)})"
+                heading = ""
 
 
 def as_text(value) -> str:

@@ -1,9 +1,10 @@
-"""Maps of a run, one panel for each field, all of the same record; and of a grid."""
+"""Maps of a run, one panel for each field; of derivatives, of tides, of largest values; and of a grid."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -12,20 +13,26 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
-from . import assimilation, ensemble, sensitivity, spectrum, style, tides
-from .dataset import PlotError, data_file, find_record, open_data, seconds
+from ..ocean.table import ARRIVAL, MAXIMUM
+from . import assimilation, ensemble, spectrum, style
+from .dataset import PlotError, configuration, data_file, field_names, find_field, find_record, open_data, seconds
+from .derived import changes, chosen, shown
 from .files import default_output, save
-from .overlays import NOTHING, Over
-from .panels import draw, write_caption
-from .record import read_map
-from .scale import OF_RECORD, Scale, looks
-from .shown import changes, chosen, read
-from .titles import case_of, titles
+from .overlays import NOTHING, Over, draw_layers
+from .panels import draw
+from .record import Map, along_axes, read_map
+from .series import DRAWN
+from .style import OF_RECORD, Scale
+from .titles import case_of, time_unit, titles
 
 log = logging.getLogger(__name__)
 
 #: The colour of marks on cells of a grid that were closed.
 MARK = "#d7301f"
+#: Names in a file of harmonic constants, and degrees between lines of equal phase.
+AMPLITUDE, PHASE, AXIS, EVERY = "_amplitude", "_phase", "constituent", 30
+#: Seconds between isochrones: the first of these that gives at most so many lines.
+STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
 
 
 def plot(
@@ -55,24 +62,22 @@ def plot(
     file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
     target = output or default_output(file, fields, member=member)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        whole = fields is None and member is None
-        if "wavenumber" in data.dimensions:
-            if fields or member is not None or over or scale != OF_RECORD:
-                raise PlotError(f"{file} holds spectra, whose picture has no fields, members, colours or arrows")
-            figure = spectrum.picture(data, record, time)
-        elif hasattr(data, "quantity") and member is None:
-            figure = sensitivity.picture(data, fields and chosen(data, fields), scale, over)
-        elif "constituent" in data.dimensions and member is None:
-            figure = tides.picture(data, fields and chosen(data, fields), scale, over)
-        elif whole and "iteration" in data.dimensions:
-            if over or scale != OF_RECORD:
-                raise PlotError(f"the picture of an assimilation has colours of its own; name a field of {file}")
-            figure, target = assimilation.picture(data), output or file.with_name(assimilation.PICTURE)
-        elif whole and "realization" in data.dimensions:
-            figure = ensemble.picture(data, record, time, scale, over)
-        else:
-            figure = picture(data, chosen(data, fields), record, time, member, scale, over)
-        return save(figure, target)
+        whole, plain = fields is None and member is None, not over.fields and scale == OF_RECORD
+        if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
+            if not (whole and plain):
+                raise PlotError(f"the picture of {file} has no fields, members, colours or arrows to choose")
+            if "wavenumber" in data.dimensions:
+                return save(spectrum.picture(data, record, time), target)
+            return save(assimilation.picture(data), output or file.with_name(assimilation.PICTURE))
+        if whole and "realization" in data.dimensions:
+            if over.fields:
+                raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
+            return save(ensemble.picture(data, record, time, scale), target)
+        if hasattr(data, "quantity") and member is None:
+            return save(derivatives(data, fields and chosen(data, fields), scale, over), target)
+        if AXIS in data.dimensions and member is None:
+            return save(constants(data, fields and chosen(data, fields), scale, over), target)
+        return save(picture(data, chosen(data, fields), record, time, member, scale, over), target)
 
 
 def draw_results(file) -> None:
@@ -91,11 +96,90 @@ def picture(
     if any(changes(data, name) for name in (*names, *over.fields)):
         record = find_record(data, record, time)
         caption = titles(data)(record)
-    panels = [read(data, name, record, member) for name in names]
-    figure, _ = draw(panels, looks(data, panels, record, member, scale), 1 + len(over))
-    write_caption(figure, caption)
-    over.draw(data, figure, record, member, range(seconds(data).size) if scale.range == "run" else [record])
+    return panels_of(
+        data, [shown(data, name, record, member) for name in names], [caption], record, member, scale, over
+    )
+
+
+def panels_of(
+    data: netCDF4.Dataset,
+    maps: list[Map],
+    caption: list[str],
+    record: int = -1,
+    member=None,
+    scale=OF_RECORD,
+    over=NOTHING,
+) -> Figure:
+    """A figure of maps of one record, with what is wanted over them."""
+    whole = range(seconds(data).size) if scale.range == "run" else []
+    layers = over.layers(data, member, whole or [record])
+    looks = style.looks(data, maps, [record], member, scale)
+    figure, _ = draw(maps, looks, [*caption, *(words for words, _ in layers)])
+    draw_layers(layers, figure, record)
     return figure
+
+
+def derivatives(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
+    """The figure of some fields of a file of sensitivities, or of all derivatives that are maps, with its place."""
+    names = names or [name for name, v in data.variables.items() if name.startswith("d_") and v.ndim == 2]
+    if not names:
+        raise PlotError(f"{data.filepath()} holds no map, only numbers; `swmodel info` and status.json have them")
+    maps = []
+    for each in (read_map(data, name) for name in names):
+        of, _, by = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
+        maps.append(replace(each, long_name=f"∂({of}) / ∂({by})", units=f"{each.units} per cell") if of else each)
+    value, units = f"{float(data.quantity_value):.4g}", style.units_of(data.quantity_units)
+    caption = f"{case_of(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
+    figure = panels_of(data, maps, [caption], scale=scale, over=over)
+    x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) / maps[0].unit[0] for axis in "xy")
+    line = {"color": style.INK, "linewidth": 1.2, "path_effects": style.EDGE, "scalex": False, "scaley": False}
+    station = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
+    for axes in figure.axes:
+        if axes.images and len(x):
+            axes.plot(x, y, **line, **station)
+    return figure
+
+
+def constants(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
+    """The figure of some fields of a file of harmonic constants, or of the amplitudes of its first field.
+
+    A field has a panel for each constituent.
+    """
+    if over.fields:
+        raise PlotError("maps of harmonic constants have lines of equal phase, and no arrows or contours besides")
+    fields = names or [name for name in data.variables if name.endswith(AMPLITUDE)][:1]
+    pairs = [pair for name in fields for pair in maps_and_phases(data, name)]
+    days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
+    caption = [f"{case_of(data)}, {days}".removeprefix(", ")]
+    if any(phase for _, phase in pairs):
+        caption.append(f"lines: phase lag behind Greenwich, every {EVERY}°; thick: 0°")
+    figure = panels_of(data, [each for each, _ in pairs], caption, scale=scale)
+    maps = [axes for axes in figure.axes if axes.images]
+    for axes, (_, phase) in zip(maps, pairs, strict=False):
+        if phase:
+            draw_phase(axes, phase)
+    return figure
+
+
+def maps_and_phases(data: netCDF4.Dataset, name: str) -> Iterator[tuple[Map, Map | None]]:
+    """The map of a field, or those of its constituents; behind each amplitude the map of its phase, else None."""
+    if find_field(data, name).dimensions[0] != AXIS:
+        yield read_map(data, name), None
+        return
+    for number, each in enumerate(data[AXIS][:]):
+        found = read_map(data, name, along=number)
+        phase = name.endswith(AMPLITUDE) and read_map(data, name.removesuffix(AMPLITUDE) + PHASE, along=number)
+        yield replace(found, long_name=f"{each}: {found.long_name}"), phase or None
+
+
+def draw_phase(axes, phase: Map) -> None:
+    """Lines of equal phase: where the sine of the difference passes zero and its cosine is positive."""
+    for degrees in range(0, 360, EVERY):
+        rest = np.radians(phase.values - degrees)
+        near = np.ma.masked_where(np.cos(rest) <= 0, np.sin(rest))
+        if near.count() and near.min() < 0 < near.max():
+            pen = {"colors": style.INK, "linewidths": 0.5 if degrees else 1.1}
+            axes.contour(*phase.places, near, [0.0], **pen).set_path_effects(style.EDGE)
 
 
 def plot_grid(file) -> Path:
@@ -103,9 +187,66 @@ def plot_grid(file) -> Path:
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
         depth, closed = read_map(data, "depth"), read_map(data, "closed")
-        figure, _ = draw([depth], [style.look([depth])])
         rows, columns = np.nonzero(np.ma.filled(closed.values, 0))
-        figure.axes[0].scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
         marks = f"; {rows.size} cells that became land in red" if rows.size else ""
-        write_caption(figure, f"{file.name}{marks}")
+        figure = panels_of(data, [depth], [f"{file.name}{marks}"])
+        figure.axes[0].scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
         return save(figure, file.with_suffix(".png"))
+
+
+def plot_maxima(path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Path:
+    """Draw the largest values of a run up to a record, with isochrones of the arrival, if there are any.
+
+    Args:
+        path: run folder, or its output.nc.
+        output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
+        record, time, scale: as for `plot`.
+    """
+    file = data_file(path)
+    with open_data(file) as data, mpl.rc_context(style.RC):
+        figure = largest(data, find_record(data, record, time), scale)
+        return save(figure, output or default_output(file, "maxima"))
+
+
+def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Figure:
+    """The figure of `plot_maxima`; unless ends are given, the colours of a largest value end with it."""
+    names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
+    arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL)]
+    if not names + arrivals:
+        raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
+    maps, caption = [read_map(data, name, record) for name in names or arrivals], [titles(data)(record)]
+    tops = [float(each.values.max()) if names and each.values.count() else 0.0 for each in maps]
+    scales = [replace(scale, high=top) if scale.ends == (None, None) and top > 0 else scale for top in tops]
+    looks = [style.looks(data, [each], [record], None, one)[0] for each, one in zip(maps, scales, strict=True)]
+    arrival = read_map(data, arrivals[0], record) if names and arrivals else None
+    if arrival:
+        levels, (size, unit), step = isochrones(arrival)
+        apart = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
+        caption.append(f"lines: {arrival.long_name}, every {apart}")
+    figure, _ = draw(maps, looks, caption)
+    for axes in (each for each in figure.axes if each.images):
+        if arrival and levels.size:
+            lines = axes.contour(*arrival.places, arrival.values / size, levels, colors=style.INK, linewidths=0.6)
+            axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2)
+        mark_stations(axes, data, maps[0])
+    return figure
+
+
+def isochrones(arrival: Map) -> tuple[np.ndarray, tuple[float, str], float]:
+    """Round times up to the latest arrival, in a unit of time; the unit, s and its name; and the step between them."""
+    latest = float(arrival.values.max()) if arrival.values.count() else 0.0
+    step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])
+    unit = time_unit(step)
+    return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
+
+
+def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
+    """A mark and the name of each gauge of the run on a map, of many at the first ones."""
+    scale, _ = panel.unit
+    for station in configuration(data).get("output", {}).get("stations", [])[:DRAWN]:
+        x, y = along_axes(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
+        if x > panel.domain[1]:
+            continue
+        axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)
+        look = {"fontsize": 6.5, "path_effects": style.EDGE}
+        axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **look)

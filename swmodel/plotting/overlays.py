@@ -1,4 +1,4 @@
-"""What can be drawn over maps: arrows of the current, lines of equal value of a field."""
+"""What can be drawn over maps: lines of equal value of a field, arrows of the current."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from . import panels, style
+from . import style
 from .dataset import PlotError
-from .derived import current
-from .record import Map
-from .shown import read, read_all
+from .derived import current, shown
+from .panels import CAPTION, LINE, STEPS
 
 #: Number of arrows along the longer side of a map; length of the arrow of a strong current, in distances between
 #: arrows.
 ARROWS, LENGTH = 28, 1.1
 #: Most lines of equal value.
 LINES = 15
+
+#: A line for the caption; and a function of maps that draws over them and returns one that shows a record.
+Layer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
 
 
 @dataclass(frozen=True)
@@ -35,124 +37,97 @@ class Over:
     arrows: bool = False
     contours: str | None = None
 
-    def __len__(self) -> int:
-        """Number of lines of text that tell what is drawn."""
-        return self.arrows + bool(self.contours)
-
     @property
     def fields(self) -> list[str]:
         """The fields that are drawn."""
-        return ["speed"] * self.arrows + ([self.contours] if self.contours else [])
+        return ([self.contours] if self.contours else []) + ["speed"] * self.arrows
 
-    def draw(self, data: netCDF4.Dataset, figure: Figure, record: int, member, records, above: int = 1) -> Callable:
-        """Draw over all maps of a figure, with a caption; returns a function that draws another record instead.
-
-        Args:
-            records: records that set the length of arrows and the values of lines.
-            above: lines of the figure's caption, below which the text is written.
-        """
-        maps = [axes for axes in figure.axes if axes.images]
-        if self and not maps:
-            raise PlotError("arrows and contours are drawn over maps, and this channel is drawn as a line")
-        updates = []
-        for kind, name in ((draw_arrows, "speed" * self.arrows), (draw_lines, self.contours)):
-            if name:
-                look = style.look(read_all(data, [name], records, [member]))
-                updates.append(kind(maps, data, name, member, look, panels.TOP + (above + len(updates)) * panels.LINE))
-
-        def update(record: int) -> None:
-            for each in updates:
-                each(record)
-
-        update(record)
-        return update
+    def layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[Layer]:
+        """What is drawn; `records` set the values of lines and the length of arrows."""
+        looks = [style.look(shown(data, name, each, member) for each in records) for name in self.fields]
+        kinds = [lines_of] * bool(self.contours) + [arrows_of] * self.arrows
+        each = zip(kinds, self.fields, looks, strict=True)
+        return [kind(data, name, member, look) for kind, name, look in each]
 
 
 NOTHING = Over()
 
 
-def draw_arrows(maps: Sequence, data, name: str, member, speed: style.Look, inches: float) -> Callable[[int], None]:
-    """Arrows of the current at the centres of every n-th row and column, with a key to their length.
-
-    Args:
-        speed: the look of the speed: its upper end has the longest arrows.
-        inches: distance of the key from the top of the figure.
-
-    Returns:
-        A function that shows the current of a record.
-    """
-    u = read(data, name, 0, member)
-    cells, (unit, _) = max(u.values.shape), u.unit
-    every = max(1, round(cells / ARROWS))
-    some = slice(every // 2, None, every)
-    figure, box = maps[0].figure, maps[0].get_position()
-    width, height = figure.get_size_inches()
-    strong = speed.limits[1] * 10.0**speed.exponent
-    per_inch = strong * cells / (LENGTH * every * max(box.width * width, box.height * height))
-    look = {"angles": "uv" if u.degrees else "xy", "scale_units": "inches", "scale": per_inch, "units": "inches"}
-    look |= {"width": 0.012, "color": style.INK, "path_effects": style.EDGE}
-    look |= {"headwidth": 4, "headlength": 4.5, "headaxislength": 4}
-    still = np.zeros_like(u.values[some, some])
-    quivers = [axes.quiver(u.x[some] / unit, u.y[some] / unit, still, still, **look) for axes in maps]
-    size = nice(strong)
-    maps[0].quiverkey(
-        quivers[0],
-        box.x0 + size / per_inch / width,
-        1 - inches / height,
-        size,
-        f"current of {size:g} {style.units_of(u.units)}",
-        labelpos="E",
-        coordinates="figure",
-        labelcolor=style.QUIET,
-        fontproperties={"size": style.CAPTION},
-    )
+def draw_layers(layers: Sequence[Layer], figure: Figure, record: int) -> Callable[[int], None]:
+    """Draw over the maps of a figure whose caption ends with the layers' lines; returns what shows a record."""
+    maps = [axes for axes in figure.axes if axes.images]
+    if layers and not maps:
+        raise PlotError("arrows and contours are drawn over maps, and this channel is drawn as a line")
+    updates = [draw(maps) for _, draw in layers]
 
     def update(record: int) -> None:
-        u, v = current(data, record, member)
-        for quiver in quivers:
-            quiver.set_UVC(u.values[some, some], v.values[some, some])
+        for each in updates:
+            each(record)
 
+    update(record)
     return update
 
 
-def draw_lines(maps: Sequence, data, name: str, member, look: style.Look, inches: float) -> Callable[[int], None]:
-    """Lines of equal value, dashed below zero, with text that names the field and the interval.
+def arrows_of(data: netCDF4.Dataset, name: str, member: int | None, speed: style.Look) -> Layer:
+    """Arrows of the current at the centres of every n-th row and column; their key is in the last line of the caption.
 
-    Args:
-        look: the look of the field; the lines are at round values between its limits.
-        inches: distance of the text from the top of the figure.
-
-    Returns:
-        A function that shows a record of the field.
+    The upper end of the look of the speed has the longest arrows.
     """
-    levels = MaxNLocator(LINES, steps=[1, 2, 2.5, 5, 10]).tick_values(*look.limits)
-    figure, left = maps[0].figure, maps[0].get_position().x0
-    words = figure.text(left, 1 - inches / figure.get_figheight(), "", color=style.QUIET, fontsize=style.CAPTION)
-    words.set_verticalalignment("center")
-    drawn: list = []
 
-    def update(record: int) -> None:
-        field = read(data, name, record, member)
-        while drawn:
-            drawn.pop().remove()
-        words.set_text(text_of(field, levels[1] - levels[0], look.exponent))
-        if levels[0] < 0 and len(words.get_text()) + 19 <= panels.LETTERS * (1 - left) * figure.get_figwidth():
-            words.set_text(f"{words.get_text()}; dashed below zero")
-        values = look.scaled(field)
-        inside = levels[(levels > np.ma.min(values)) & (levels < np.ma.max(values))] if values.count() else levels[:0]
-        if inside.size:
-            place, pens = (field.x / field.unit[0], field.y / field.unit[0]), np.where(inside == 0, 1.1, 0.6)
-            drawn.extend(axes.contour(*place, values, inside, colors=style.INK, linewidths=pens) for axes in maps)
-        for lines in drawn:
-            lines.set_path_effects(style.EDGE)
+    def draw(maps: Sequence) -> Callable[[int], None]:
+        field = shown(data, name, 0, member)
+        cells, (x, y) = max(field.values.shape), field.places
+        every = max(1, round(cells / ARROWS))
+        some = slice(every // 2, None, every)
+        figure, strong = maps[0].figure, speed.limits[1] * 10.0**speed.exponent
+        sides = maps[0].get_window_extent().size / figure.dpi
+        per_inch = strong * cells / (LENGTH * every * max(sides))
+        look = {"angles": "uv" if field.degrees else "xy", "scale_units": "inches", "scale": per_inch}
+        look |= {"units": "inches", "width": 0.012, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
+        look |= {"color": style.INK, "path_effects": style.EDGE}
+        still = np.zeros_like(field.values[some, some])
+        quivers = [axes.quiver(x[some], y[some], still, still, **look) for axes in maps]
+        size = nice(strong)
+        width, height = figure.get_size_inches()
+        place = CAPTION["x"] + size / per_inch / width
+        lowest = (figure.texts[0].get_window_extent().y0 / figure.dpi + LINE / 2) / height
+        key = {"labelpos": "E", "coordinates": "figure", "labelcolor": CAPTION["color"]}
+        key |= {"fontproperties": {"size": CAPTION["fontsize"]}}
+        words = f"current of {size:g} {style.units_of(field.units)}"
+        maps[0].quiverkey(quivers[0], place, lowest, size, words, **key)
 
-    return update
+        def update(record: int) -> None:
+            u, v = current(data, record, member)
+            for quiver in quivers:
+                quiver.set_UVC(u.values[some, some], v.values[some, some])
+
+        return update
+
+    return " ", draw
 
 
-def text_of(field: Map, step: float, exponent: int) -> str:
-    """The name of the field and the interval of its lines."""
-    factor = f" × 10{style.superscript(str(exponent))}" if exponent else ""
-    return f"lines: {field.long_name}, every {step:g}{factor} {style.units_of(field.units)}".rstrip()
+def lines_of(data: netCDF4.Dataset, name: str, member: int | None, look: style.Look) -> Layer:
+    """Lines of equal value, at round values between the limits of the field's look, dashed below zero."""
+    levels = MaxNLocator(LINES, steps=STEPS).tick_values(*look.limits)
+    words = f"lines: {look.label}, every {levels[1] - levels[0]:g}" + ("; dashed below zero" if levels[0] < 0 else "")
+
+    def draw(maps: Sequence) -> Callable[[int], None]:
+        drawn: list = []
+
+        def update(record: int) -> None:
+            field = shown(data, name, record, member)
+            while drawn:
+                drawn.pop().remove()
+            values = look.scaled(field)
+            inside = levels[(levels > np.ma.min(values)) & (levels < np.ma.max(values))] if values.count() else []
+            for axes in maps if len(inside) else ():
+                pens = np.where(inside == 0, 1.1, 0.6)
+                drawn.append(axes.contour(*field.places, values, inside, colors=style.INK, linewidths=pens))
+                drawn[-1].set_path_effects(style.EDGE)
+
+        return update
+
+    return words, draw
 
 
 def nice(size: float) -> float:

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ..ocean.rotated import from_earth
 from . import style
-from .record import STAGGER, Map, degrees, length_unit
+from .record import STAGGER, Map, along_axes, degrees, length_unit
 
 #: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
 FEWEST_ROWS, LONGEST = 5, 20
 #: The ratio of height to width of a panel lies between these; other domains are stretched.
 FLATTEST, TALLEST = 0.25, 2.0
-#: Panels with at least this ratio of height to width are put three in a row.
-SLENDER = 1.3
-
-#: Inches from the top of a figure to the middle of its caption, and between lines of text.
-TOP, LINE = 0.15, 0.16
 #: Inches beside and above a panel for labels and colour bar, as far as they are known before the layout.
 ASIDE, ABOVE = 1.4, 0.4
-#: The look of a caption.
-CAPTION = {"color": style.QUIET, "fontsize": style.CAPTION, "linespacing": LINE * 72 / style.CAPTION}
-#: Letters in an inch of a panel's title.
+#: The look of a caption, and the height of its lines, inches.
+LINE = 0.16
+CAPTION = {"x": 0.01, "ha": "left", "color": style.QUIET, "fontsize": 8, "linespacing": LINE * 72 / 8}
+#: Letters in an inch of a panel's title, or of a caption.
 LETTERS = 14
-
 #: Degrees between lines of geographic longitude and latitude.
 MERIDIANS = 30
 #: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE degrees or more.
@@ -39,18 +33,17 @@ STEPS, OF_DEGREES, WIDE = [1, 2, 2.5, 5, 10], [1, 1.5, 3, 5, 6, 9, 10], 10.0
 Show = Callable[[Map, style.Look], None]
 
 
-def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[Figure, list[Show]]:
+def draw(panels: list[Map], looks: list[style.Look], caption: Sequence[str]) -> tuple[Figure, list[Show]]:
     """A figure with one panel for each map, and for each panel a function that shows another map in it.
 
-    Args:
-        caption: lines of text above all panels.
+    `caption`: lines of text above all panels; long ones are broken.
     """
     add = add_line if is_slim(panels[0]) else add_map
     columns, width, height = table(panels)
     rows, shows = -(-len(panels) // columns), []
     figure = Figure(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
-    figure.suptitle("\n".join(" " * caption), **CAPTION)  # room for it
+    write_caption(figure, caption)
     for number, (panel, look) in enumerate(zip(panels, looks, strict=True)):
         axes = figure.add_subplot(rows, columns, number + 1)
         shows.append(add(axes, panel, look, width))
@@ -67,6 +60,16 @@ def draw(panels: list[Map], looks: list[style.Look], caption: int = 1) -> tuple[
     return figure, shows
 
 
+def write_caption(figure: Figure, lines: Sequence[str]):
+    """Write what the figure shows at its top left, in place of what stands there; returns the text."""
+    letters = int(LETTERS * figure.get_figwidth())
+    whole = "\n".join(part for line in lines for part in (textwrap.wrap(line, letters) or [" "]))
+    if not figure.texts:
+        return figure.suptitle(whole, **CAPTION)
+    figure.texts[0].set_text(whole)
+    return figure.texts[0]
+
+
 def is_slim(panel: Map) -> bool:
     """Whether a map is drawn as a line."""
     return min(panel.values.shape) < FEWEST_ROWS or max(panel.aspect, 1 / panel.aspect) > LONGEST
@@ -77,19 +80,10 @@ def table(panels: list[Map]) -> tuple[int, float, float]:
     count, aspect = len(panels), min(max(panels[0].aspect, FLATTEST), TALLEST)
     if is_slim(panels[0]):
         return 1, 6.0, 1.8
-    columns = 1 if count == 1 or aspect < 0.7 else 3 if count == 3 and aspect >= SLENDER else 2
-    width = min(5.6, 5.6 / aspect) if columns == 1 else min(3.2, 4.8 / aspect)
-    if count == 1 and aspect >= 0.7:
-        width = min(4.4, 5.2 / aspect)
+    columns = 1 if count == 1 or aspect < 0.7 else 3 if count == 3 and aspect > 1.3 else 2
+    widest = 5.6 if aspect < 0.7 else 4.4 if count == 1 else 3.2
+    width = min(widest, 5.0 / aspect)
     return columns, width, width * aspect
-
-
-def write_caption(figure: Figure, text: str):
-    """Write what the figure shows at the top left, in line with the first panel if there is room."""
-    words = figure.suptitle(text, y=1 - (TOP - LINE / 2) / figure.get_figheight(), ha="left", va="top", **CAPTION)
-    left, length = figure.axes[0].get_position().x0, words.get_window_extent().width / figure.bbox.width
-    words.set_x(max(0.01, min(left, 0.99 - length)))
-    return words
 
 
 def wrapped(text: str, width: float) -> str:
@@ -158,16 +152,13 @@ def draw_coasts(axes, panel: Map) -> None:
 
 def draw_meridians(axes, panel: Map) -> None:
     """Thin lines of geographic longitude and latitude on a map about another pole than the Earth's."""
-    west = panel.domain[0]
-    fine, lines = np.linspace(-180.0, 180.0, 721), []
-    meridians = [(np.full_like(fine, lon), fine / 2) for lon in np.arange(-180, 180, MERIDIANS)]
-    parallels = [(fine, np.full_like(fine, lat)) for lat in np.arange(-90 + MERIDIANS, 90, MERIDIANS)]
-    for lon, lat in meridians + parallels:
-        x, y = from_earth(panel.pole, lon, lat)
-        x = west + (x - west) % 360.0
-        cuts = np.flatnonzero(np.abs(np.diff(x)) > 180.0) + 1
-        lines += [np.stack(part, axis=1) for part in zip(np.split(x, cuts), np.split(y, cuts), strict=True)]
-    axes.add_collection(LineCollection(lines, colors=style.QUIET, linewidths=0.3, linestyles=":"), autolim=False)
+    fine = np.linspace(-180.0, 180.0, 721)
+    lines = [(np.full_like(fine, lon), fine / 2) for lon in np.arange(-180, 180, MERIDIANS)]
+    lines += [(fine, np.full_like(fine, lat)) for lat in np.arange(-90 + MERIDIANS, 90, MERIDIANS)]
+    for lon, lat in lines:
+        x, y = along_axes(panel, lon, lat)
+        x = np.where(np.abs(np.diff(x, prepend=x[0])) > 180.0, np.nan, x)  # no line across the map where it leaves it
+        axes.plot(x, y, color=style.QUIET, linewidth=0.3, linestyle=":", scalex=False, scaley=False)
 
 
 def cells(panel: Map, look: style.Look) -> np.ma.MaskedArray:

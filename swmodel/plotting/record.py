@@ -17,12 +17,10 @@ STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
 
 @dataclass(frozen=True)
 class Map:
-    """One record of one field.
+    """One record of one field, masked on land, [y, x].
 
     Attributes:
-        name, units: as in the file.
         long_name: as in the file, after "mean" for a mean over time; before the number of a member of an ensemble.
-        values: [y, x], masked on land.
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         degrees: whether positions are longitudes and latitudes.
@@ -59,18 +57,16 @@ class Map:
         return (1.0, "degrees") if self.degrees else length_unit(max(east - west, north - south))
 
     @property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the points on the axes of a picture."""
+        return self.x / self.unit[0], self.y / self.unit[0]
+
+    @property
     def names(self) -> tuple[str, str]:
         """The names of the axes."""
         if self.pole is not None:
             return "longitude about the grid's pole", "latitude about it"
         return ("longitude", "latitude") if self.degrees else ("x", "y")
-
-    def along_axes(self, x: float, y: float) -> tuple[float, float]:
-        """The position along the axes of a place in m, or at a geographic longitude and latitude."""
-        if self.pole is not None:
-            x, y = from_earth(self.pole, x, y)
-        west = self.domain[0]
-        return (west + (x - west) % 360.0 if self.degrees else x), y
 
     @property
     def aspect(self) -> float:
@@ -90,13 +86,20 @@ def degrees(angle: float, letters: str) -> str:
     return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle else "0°"
 
 
+def along_axes(field: Map, x, y) -> tuple:
+    """Positions along the axes of places in m, or at geographic longitudes and latitudes."""
+    if field.pole is not None:
+        x, y = from_earth(field.pole, x, y)
+    west = field.domain[0]
+    return (west + (x - west) % 360.0 if field.degrees else x), y
+
+
 def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0) -> Map:
     """One record of a field, or a field without time; of several members that with the number, else the first.
 
     `along`: the place on a first axis that is neither time nor members.
     """
     variable, values = find_field(data, name), stored(data, name, record, member, along)
-    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in variable.dimensions[-2:])
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)
@@ -104,18 +107,17 @@ def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | N
     return map_of(data, name, mean + long_name + of_member, units, values, *place)
 
 
-def map_of(data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, along) -> Map:
+def map_of(data: netCDF4.Dataset, name: str, long_name: str, units: str, values, location: str, dimensions) -> Map:
     """The Map of values [y, x] on the grid of a file, without the water outside open sides: a run has no values there.
 
-    Args:
-        along: the dimensions of y and x.
+    `dimensions`: the names of those of y and x.
     """
     sides = open_sides(data)
     rows, columns = (
         slice(1 if low in sides else 0, -1 if high in sides else None)
         for low, high in (("south", "north"), ("west", "east"))
     )
-    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in along)
+    y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in dimensions)
     poles = [
         (float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude))
         for variable in data.variables.values()
@@ -129,7 +131,7 @@ def map_of(data: netCDF4.Dataset, name: str, long_name: str, units: str, values,
         x[columns],
         y[rows],
         location,
-        degrees=getattr(data[along[1]], "units", "").startswith("degree"),
+        degrees=getattr(data[dimensions[1]], "units", "").startswith("degree"),
         pole=poles[0] if poles else None,
     )
 

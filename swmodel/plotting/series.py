@@ -18,6 +18,7 @@ from ..ocean.table import INFLOW
 from . import style
 from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_data, seconds
 from .files import default_output, save
+from .panels import STEPS, write_caption
 from .record import degrees
 from .titles import case_of, time_unit
 
@@ -87,8 +88,6 @@ def plot_sections(path, output=None) -> Path:
 def plot_places(file: Path, dimension: str, field: str, output, wanted: Sequence[str] = ()) -> Path:
     """Draw the series of the places along a dimension: see `plot_stations`."""
     with open_data(file) as data, mpl.rc_context(style.RC):
-        if dimension not in data.dimensions:
-            raise PlotError(f"{file} has no series of any {dimension}")
         names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
         if field not in names:
             raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
@@ -106,7 +105,7 @@ def draw_places(data: netCDF4.Dataset, dimension: str, field: str, wanted: Seque
     part = f"{len(shown)} of {total} {dimension}s{others}" if len(shown) < total else ""
     caption = ", ".join(filter(None, (case_of(data), part)))
     curves = [*zip(values.T, place_titles(data, dimension, shown), strict=True)]
-    figure = draw_curves(seconds(data), curves, caption, 1 if len(shown) <= MOST else 2, down=True)
+    figure = draw_curves(seconds(data), curves, caption, 1 if len(shown) <= MOST else 2)
     figure.supylabel(label, fontsize=8)
     return figure
 
@@ -148,28 +147,24 @@ def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]
     return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
 
 
-def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, columns: int, down: bool = False) -> Figure:
-    """A figure of one panel for each curve, over the same time axis; labels are above the panels.
-
-    Args:
-        down: whether to fill one column after another, and not one row after another.
-    """
-    rows, first = -(-len(curves) // columns), None
+def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, columns: int) -> Figure:
+    """A figure of one panel for each curve, row by row over the same time axis; labels are above the panels."""
+    rows = -(-len(curves) // columns)
     size, unit = time_unit(float(times[-1]))
     figure = caption_figure(7.2, 0.7 + (1.9 if len(curves) == 1 else 1.4) * rows, caption)
-    for number, (values, title) in enumerate(curves):
-        column, row = divmod(number, rows) if down else divmod(number, columns)[::-1]
-        axes = figure.add_subplot(rows, columns, row * columns + column + 1, sharex=first)
-        first = first or axes
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
+    for axes in grid.flat[len(curves) :]:
+        axes.remove()
+    for number, (axes, (values, title)) in enumerate(zip(grid.flat, curves, strict=False)):
         axes.plot(times / size, values, color=style.LINE, linewidth=1.1, marker="." if times.size == 1 else "")
         axes.set_title(title, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
-        axes.xaxis.set_major_locator(MaxNLocator(5 if columns > 1 else 8, steps=[1, 2, 2.5, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(5 if columns > 1 else 8, steps=STEPS))
         axes.yaxis.set_major_locator(MaxNLocator(4))
-        lowest = row == rows - 1 or number + (1 if down else columns) >= len(curves)
-        axes.tick_params(labelbottom=lowest)
-        axes.set_xlabel(f"time ({unit})" if lowest else "")
+        if number + columns >= len(curves):
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(f"time ({unit})")
     return figure
 
 
@@ -177,5 +172,5 @@ def caption_figure(width: float, height: float, caption: str) -> Figure:
     """A figure that lays itself out, with words at its top left."""
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
-    figure.suptitle(caption, x=0.01, ha="left", fontsize=style.CAPTION, color=style.QUIET)
+    write_caption(figure, [caption])
     return figure

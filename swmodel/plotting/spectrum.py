@@ -37,18 +37,15 @@ PANELS = {
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},
 }
 OF_TRACERS = {"$K^{-1}$": -1, "$K^{-5/3}$": -5 / 3}
+#: Texts for 2 and 5 times powers of ten, none for other numbers.
+TWO_AND_FIVE = FuncFormatter(lambda value, place: f"{value:g}" if f"{value:e}"[0] in "25" else "")
 #: The labels of lines.
 NAMES = {"kinetic_energy": "kinetic", "potential_energy": "potential"}
 ALONG = {"": "all directions, $K$", "_x": "along x, $k$", "_y": "along y, $l$"}
 
 
 def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) -> Figure:
-    """The figure of the spectra of one record, and faintly of some before it.
-
-    Args:
-        record: number of the record; negative ones count from the last.
-        time: model time, s; the nearest record is drawn.
-    """
+    """The figure of the spectra of one record, or of that nearest to a model time, and faintly of some before it."""
     record = find_record(data, record, time)
     drawings = [*panels(data, record)]
     if not drawings:
@@ -63,15 +60,18 @@ def picture(data: netCDF4.Dataset, record: int = -1, time: float | None = None) 
         axes = figure.add_subplot(rows, COLUMNS, number + 1)
         draw(axes)
         axes.set_xlabel("wavenumber (rad km⁻¹)")
-        axes.spines[["top", "right"]].set_visible(False)
         low, high = axes.get_xlim()
-        axes.xaxis.set_minor_formatter(NullFormatter() if high > 100 * low else FuncFormatter(two_and_five))
+        axes.xaxis.set_minor_formatter(NullFormatter() if high > 100 * low else TWO_AND_FIVE)
+        axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def panels(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Axes], None]]:
-    """The functions that draw the panels."""
-    held = [name for name in quantities_in(data.variables) if varies(data, name, record)]
+    """The functions that draw the panels: densities, then the budget of each quantity that varies."""
+    held = []
+    for name in quantities_in(data.variables):
+        rounding = ROUNDING * np.ma.filled(data[name][record], 0).max()
+        held += [name] if line(data, name, record)[1].max(initial=0.0) > rounding else []
     tracers = {(name,): OF_TRACERS for name in held if name.endswith(VARIANCE)}
     for names, slopes in (PANELS | tracers).items():
         if here := [name for name in names if name in held]:
@@ -82,20 +82,17 @@ def panels(data: netCDF4.Dataset, record: int) -> Iterator[Callable[[Axes], None
     for name in sorted(held, key=lambda name: f"{name}_flux" not in data.variables):
         starts = [each for each in data.variables if each.startswith(f"{name}_by_")]
         if parts := [each for each in starts if data[each].dimensions[1] == "wavenumber"]:
-            yield partial(changes, data, record, name, parts)
+            # On this logarithmic axis areas are gains: the change times the wavenumber, in rad/m.
+            lines = [(line(data, part, record), part.removeprefix(f"{name}_by_").replace("_", " ")) for part in parts]
+            curves = [(K, 1e-3 * K * values, words) for (K, values), words in lines]
+            yield partial(budget, name, curves, "change of {}, times $K$")
         if f"{name}_flux" in data.variables:
-            yield partial(flux, data, record, name)
+            yield partial(budget, name, [(*line(data, f"{name}_flux", record), "")], "flux of {} to larger $K$")
 
 
 def label_of(name: str) -> str:
     """The label of a quantity's line; of a variance the name of the tracer."""
     return NAMES.get(name, name.removesuffix(VARIANCE))
-
-
-def varies(data: netCDF4.Dataset, name: str, record: int) -> bool:
-    """Whether a quantity has more than rounding beyond wavenumber 0."""
-    whole = np.ma.filled(data[name][record], 0).max()
-    return line(data, name, record)[1].max(initial=0.0) > ROUNDING * whole
 
 
 def line(data: netCDF4.Dataset, name: str, record: int) -> tuple[np.ndarray, np.ndarray]:
@@ -141,22 +138,7 @@ def guides(axes: Axes, K: np.ndarray, values: np.ndarray, slopes: dict[str, floa
         axes.annotate(words, (ends[-1], heights[-1]), (2, 0), textcoords="offset points", fontsize=7, va="center")
 
 
-def changes(data: netCDF4.Dataset, record: int, name: str, parts: list[str], axes: Axes) -> None:
-    """Draw how parts of the tendency change a quantity, times the wavenumber: on this axis areas are gains."""
-    curves = []
-    for part in parts:
-        K, values = line(data, part, record)
-        curves.append((K, 1e-3 * K * values, part.removeprefix(f"{name}_by_").replace("_", " ")))
-    budget(axes, name, curves, "change of {}, times $K$")
-    axes.legend(frameon=False, fontsize=7, handlelength=1.4)
-
-
-def flux(data: netCDF4.Dataset, record: int, name: str, axes: Axes) -> None:
-    """Draw the flux of a quantity through each wavenumber to larger ones."""
-    budget(axes, name, [(*line(data, f"{name}_flux", record), "")], "flux of {} to larger $K$")
-
-
-def budget(axes: Axes, name: str, curves: list[tuple], words: str) -> None:
+def budget(name: str, curves: list[tuple], words: str, axes: Axes) -> None:
     """Draw curves (wavenumbers, values, label) of a quantity's budget on the same scale."""
     exponent = style.power_of_ten(max(np.abs(values).max(initial=0.0) for _, values, _ in curves))
     for number, (K, values, label) in enumerate(curves):
@@ -165,8 +147,5 @@ def budget(axes: Axes, name: str, curves: list[tuple], words: str) -> None:
     axes.set_xscale("log")
     words = words.format(label_of(name) + (" energy" if "energy" in name else ""))
     axes.set_title(style.label(words, square_of(name).units[2], exponent), loc="left", fontsize=8)
-
-
-def two_and_five(value: float, place) -> str:
-    """The text for 2 and 5 times powers of ten; none for other numbers."""
-    return f"{value:g}" if f"{value:e}"[0] in "25" else ""
+    if len(curves) > 1:
+        axes.legend(frameon=False, fontsize=7, handlelength=1.4)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import cmocean
+import netCDF4
 import numpy as np
 from matplotlib.patheffects import withStroke
 
 from ..ocean.table import VARIABLES
 from .dataset import PlotError
+from .derived import changes, members_of, shown
 from .record import Map
+
+#: The fields that set the ends of the colours, as the user names them:
+#:
+#: record    for each field, the record that is shown
+#: run       for each field, all its records, so that pictures of several records compare
+#: shared    all fields with the same units and all members together, in the record that is shown; for a film in all
+#:           records
+RANGES = ("record", "run", "shared")
 
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields: signed fields have limits
 #: symmetric about zero; limits of fields that cannot be negative start from zero.
@@ -69,6 +81,35 @@ def apart(kind: str, low: float, high: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """How the ends of the colours are chosen.
+
+    Attributes:
+        range: one of RANGES.
+        low, high: the ends themselves, in the units of the label without its power of ten; None: from the values.
+    """
+
+    range: str
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self):
+        if self.range not in RANGES:
+            raise PlotError(f'no range "{self.range}"; there are {", ".join(RANGES)}')
+        given = [end for end in self.ends if end is not None]
+        if not all(map(math.isfinite, given)) or given != sorted(set(given)):
+            raise PlotError(f"vmin and vmax must be numbers, vmin the smaller one, not {self.low} and {self.high}")
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Both ends."""
+        return self.low, self.high
+
+
+OF_RECORD, OF_RUN = Scale("record"), Scale("run")
+
+
+@dataclass(frozen=True)
 class Look:
     """How the values of a field are shown.
 
@@ -89,6 +130,30 @@ class Look:
     def scaled(self, field: Map) -> np.ma.MaskedArray:
         """The values in the units of the label."""
         return field.values * 10.0**-self.exponent
+
+
+def looks(
+    data: netCDF4.Dataset, panels: Sequence[Map], records: Iterable[int], member: int | None, scale: Scale
+) -> list[Look]:
+    """The Look of each of several fields.
+
+    Args:
+        records: those that are shown, for the range "shared".
+    """
+    if scale.ends != (None, None) and len({panel.units for panel in panels}) > 1:
+        fields = ", ".join(f"{panel.name} ({panel.units})" for panel in panels)
+        raise PlotError(f"vmin and vmax are for fields of the same units, not for {fields}")
+    return [look(beside(data, panel, panels, records, member, scale.range), scale.ends) for panel in panels]
+
+
+def beside(data: netCDF4.Dataset, panel: Map, panels, records, member: int | None, range_: str) -> Iterator[Map]:
+    """The fields, one by one, that set the ends of a panel's colours; the panel's own is the first."""
+    yield panel
+    if range_ == "run" and changes(data, panel.name):
+        yield from (shown(data, panel.name, record, member) for record in range(len(data["time"])))
+    if range_ == "shared":
+        for name in (other.name for other in panels if other.units == panel.units):
+            yield from (shown(data, name, *each) for each in product(records, members_of(data, name)))
 
 
 def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None, None)) -> Look:

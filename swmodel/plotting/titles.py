@@ -20,39 +20,26 @@ def case_of(data: netCDF4.Dataset) -> str:
 
 def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
     """A function of the record's number: "double_gyre, 2000-01-31 00:00 (day 30)"."""
-    case, times = case_of(data), seconds(data)
-    date = dates(data)
-    now = clock(times, resolution(times) / 2 if date else np.inf)
+    case, times, date = case_of(data), seconds(data), dates(data)
+    now = clock(times)
 
     def title(record: int) -> str:
         number, unit = now(times[record]).split()
         since = f"{unit.removesuffix('s')} {number}"
-        when = f"{date(record)} ({since})" if date else since
-        return ", ".join(filter(None, (case, when)))
+        return ", ".join(filter(None, (case, f"{date(record)} ({since})" if date else since)))
 
     return title
 
 
 def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
-    """A function of a record's number to its date, rounded to a `resolution`; None if the file has no calendar."""
+    """A function of a record's number to its date, rounded to minutes or seconds; None without a calendar."""
     time, times = data["time"], np.round(seconds(data))
     units, calendar = getattr(time, "units", ""), getattr(time, "calendar", "standard")
     if "since" not in units or not np.all(np.isfinite(times)):
         return None
-    step = resolution(times)
-
-    def date(record: int) -> str:
-        shown = step * round(times[record] / step)
-        return netCDF4.num2date(shown, units, calendar).strftime("%Y-%m-%d %H:%M" + (":%S" if step == 1 else ""))
-
-    return date
-
-
-def resolution(times: np.ndarray) -> int:
-    """Resolution of dates, s: 60 if all are full minutes, or records are an hour or more apart; else 1."""
-    times = np.round(times)
-    apart = np.min(np.diff(np.unique(times)), initial=max(HOUR, float(times.max())))
-    return 60 if apart >= HOUR or not np.any(times % 60) else 1
+    in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR
+    step, pattern = (60, "%Y-%m-%d %H:%M") if in_minutes else (1, "%Y-%m-%d %H:%M:%S")
+    return lambda record: netCDF4.num2date(step * round(times[record] / step), units, calendar).strftime(pattern)
 
 
 def time_unit(span: float) -> tuple[float, str]:
@@ -63,21 +50,12 @@ def time_unit(span: float) -> tuple[float, str]:
     return 1.0, "seconds"
 
 
-def clock(times: np.ndarray, exact: float = np.inf):
-    """A function that writes model time (s) in a suitable unit for all `times`, with enough digits to distinguish them.
-
-    Args:
-        exact: largest distance from a time that is written as a whole number, s.
-    """
+def clock(times: np.ndarray) -> Callable[[float], str]:
+    """A function that writes model time (s) in a suitable unit for all `times`, such as "5 days", "1 hour"."""
     size, unit = time_unit(float(np.nanmax(times)))
-    written = np.unique(np.asarray(times) / size)
-    step = np.min(np.diff(written), initial=max(1.0, written[-1]))
-    digits = next((d for d in range(3) if np.all(np.abs(written - np.round(written, d)) < 0.05 * step)), 3)
-    while np.any(np.abs(written - np.round(written))[np.round(written, digits) % 1 == 0] * size > exact):
-        digits += 1
 
     def write(time: float) -> str:
-        number = f"{time / size:.{digits}f}"
+        number = f"{time / size:.5g}"
         return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
 
     return write

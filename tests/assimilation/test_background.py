@@ -7,12 +7,10 @@ import pytest
 from support.background_case import CONTROLS, DX, background_case
 from support.small_domain import RINGS
 
-from swmodel.assimilation.background import Background
-from swmodel.assimilation.balance import build_balance, geostrophic, inverse
+from swmodel.assimilation.background import build_balance, geostrophic, inverse
 from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, make_dot, minimise
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
-from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled
@@ -86,17 +84,6 @@ def test_balance_fades_at_the_equator_and_is_whole_elsewhere():
     assert np.all(np.diff(part[f >= 0]) >= -1e-15)
 
 
-def test_currents_are_the_balanced_part_of_the_sea_level_and_an_unbalanced_one():
-    whole, unbalanced = case(), case(balanced=False)
-    w = whole.noise(1, 0)
-    dx, parts = whole.apply(w), unbalanced.apply(w)
-    np.testing.assert_array_equal(dx["eta"], parts["eta"])
-    u, v = geostrophic(dx["eta"], whole.balance, whole.transport)
-    np.testing.assert_allclose(dx["u"], parts["u"] + u, rtol=1e-13)
-    np.testing.assert_allclose(dx["v"], parts["v"] + v, rtol=1e-13)
-    assert np.abs(u).max() > 0.01
-
-
 @pytest.mark.parametrize("ring", RINGS, ids=str)
 def test_the_transpose_is_that_of_jax_and_fits(ring):
     background = case(**{f"grid__{name}": value for name, value in ring.items()})
@@ -162,49 +149,3 @@ def test_members_of_an_ensemble_have_the_covariance_asked_for():
         square = np.mean([np.sum(np.square(d[name])) / np.count_nonzero(d[name]) for d in draws])
         independent = 400 * NY * NX / (np.pi * (length / DX) ** 2)
         assert abs(square / sigma**2 - 1) < 5 * np.sqrt(2 / independent)
-
-
-def test_single_precision_stays_single():
-    background, config = background_case((1, 1), NY, NX, run__dtype="float32")[:2]
-    exact = case()
-    w = background.noise(1, 0)
-    ours, truth = background.draw(1, 0), exact.draw(1, 0)
-    assert config.run.dtype == "float32"
-    for name, field in truth.items():
-        assert ours[name].dtype == w[name].dtype == jnp.float32
-        assert np.abs(np.asarray(ours[name], np.float64) - field).max() < 2e-5 * np.abs(field).max(), name
-    assert jax.eval_shape(background.transpose, w)["u"].dtype == jnp.float32
-
-
-def test_as_an_argument_it_puts_no_array_into_the_program():
-    background = case()
-    w = background.noise(1, 0)
-    program = jax.make_jaxpr(lambda b, w: b.apply(w))(background, w)
-    assert all(np.size(constant) <= 1 for constant in program.consts)
-    assert isinstance(jax.tree.map(lambda x: x, background), Background)
-
-
-def test_messages_are_as_many_for_all_fields_as_for_one(monkeypatch):
-    """Four for each term of the series; the balance four more."""
-    count = []
-    background = case()
-    shift = Serial.shift
-    monkeypatch.setattr(
-        Serial, "shift", lambda self, slab, axis, step: count.append(axis) or shift(self, slab, axis, step)
-    )
-    jax.make_jaxpr(background.apply)(background.noise(1, 0))
-    assert len(count) == 4 + 4 + 4  # the body of the loop, its end, the balance
-
-
-@pytest.mark.parametrize(
-    ("controls", "balanced", "message"),
-    [
-        ({"eta": (0.1, None)}, False, "eta, a field, need a length"),
-        ({"depth": (0.1, 0.0)}, False, "depth, a field, need a length"),
-        ({"gravity": (0.1, 5.0)}, False, "gravity, a number, have no length"),
-        ({"eta": (0.1, 5e3), "u": (0.1, 5e3)}, True, "eta, u and v"),
-    ],
-)
-def test_controls_that_contradict_themselves_are_named(controls, balanced, message):
-    with pytest.raises(ValueError, match=message):
-        case(controls=controls, balanced=balanced)

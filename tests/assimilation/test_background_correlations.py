@@ -8,7 +8,7 @@ from scipy.special import gamma, kv
 from support.background_case import DX, DY, background_case
 from support.small_domain import RINGS
 
-from swmodel.assimilation.diffusion import series, smooth
+from swmodel.assimilation.diffusion import series
 
 pytestmark = pytest.mark.compiled
 
@@ -22,33 +22,8 @@ def case(ny, nx, ring=None, controls=ONE, **options):
     return background_case((1, 1), ny, nx, controls=controls, **{"balanced": False} | ring | options)[0]
 
 
-def operator(background):
-    """F as a function of [fields, ny, nx]."""
-    return lambda x: smooth(x, background.coefficients, background.links, background.transport)
-
-
 def random(seed, shape):
     return jnp.asarray(np.random.default_rng(seed).standard_normal(shape))
-
-
-@pytest.mark.parametrize(("size", "ring"), SIZES, ids=str)
-def test_smoothing_is_self_adjoint(size, ring):
-    background = case(*size, ring, samples=2)
-    F = jax.jit(operator(background))
-    a, b = random(1, (3, *size)), random(2, (3, *size))
-    ours, theirs = np.vdot(a, F(b)), np.vdot(F(a), b)
-    assert abs(ours - theirs) < 1e-12 * np.linalg.norm(a) * np.linalg.norm(F(b))
-    transposed = jax.jit(jax.linear_transpose(F, a))(a)[0]
-    np.testing.assert_allclose(transposed, F(a), atol=1e-13)
-
-
-@pytest.mark.parametrize("ring", [RINGS[0], RINGS[3]], ids=str)
-def test_constants_and_sums_are_kept_before_normalisation(ring):
-    background = case(9, 11, ring)
-    F = jax.jit(operator(background))
-    np.testing.assert_allclose(F(jnp.ones((3, 9, 11))), 1, atol=1e-13)
-    x = random(1, (3, 9, 11))
-    np.testing.assert_allclose(F(x).sum((1, 2)), x.sum((1, 2)), rtol=1e-12)
 
 
 def test_nothing_passes_through_land():
@@ -91,7 +66,7 @@ def test_on_a_sphere_variances_are_one_and_correlations_those_of_distances_in_me
         assert np.interp(12 + cells, np.arange(nx), found[12]) == pytest.approx(found[18, 12], abs=0.03)
 
 
-@pytest.mark.parametrize(("order", "cells"), [(4, 8), (6, 5), (10, 5), (10, 8)])
+@pytest.mark.parametrize(("order", "cells"), [(4, 8), (10, 5)])
 def test_far_from_coasts_correlations_are_the_matern_function(order, cells):
     """To 0.2 (dx/l)², twice as fine a grid four times as well; and the length is l to the same precision."""
     n, middle = 91, 45
@@ -110,7 +85,7 @@ def test_far_from_coasts_correlations_are_the_matern_function(order, cells):
     assert abs(length / cells - 1) < 0.45 / cells**2
 
 
-@pytest.mark.parametrize(("cells", "tolerance"), [(2, 1e-10), (5, 1e-5), (20, 1e-10), (100, 1e-3), (100, 1e-10)])
+@pytest.mark.parametrize(("cells", "tolerance"), [(2, 1e-10), (5, 1e-5), (100, 1e-3)])
 def test_the_series_is_as_exact_as_asked_for(cells, tolerance):
     config = background_case((1, 1), 7, 9, controls={"gravity": (1.0, None)}, balanced=False)[1]
     coefficients = series(cells * DX, config, 10, tolerance)
@@ -145,24 +120,9 @@ def test_with_land_the_variance_is_one_to_the_error_of_the_randomisation():
         assert np.abs(deviation - 1).max() < 0.15, name
 
 
-def test_far_from_land_the_variance_is_exact_whatever_the_samples():
-    mask_far = np.s_[22:26, 26:30]  # seven lengths and more from the island, none of whose noise arrives there
-    controls = {"eta": (1.0, 1.5 * DX)}
-    few, many = (case(31, 33, controls=controls, samples=samples) for samples in (2, 4))
-    np.testing.assert_allclose(few.scale[0][mask_far], many.scale[0][mask_far], rtol=1e-5)
-
-
-def test_sigma_may_vary_from_cell_to_cell():
-    sigma = np.random.default_rng(2).random((7, 9))
-    varying = case(7, 9, controls={"eta": (sigma, 3 * DX)})
-    constant = case(7, 9, controls={"eta": (1.0, 3 * DX)})
-    w = {"eta": random(1, (7, 9))}
-    found, correlated = (jax.jit(each.apply)(w)["eta"] for each in (varying, constant))
-    np.testing.assert_allclose(found, sigma * correlated, rtol=1e-14)
-
-
 def test_fields_of_different_lengths_are_smoothed_together_as_they_are_alone():
-    controls = {"eta": (1.0, 2 * DX), "depth": (3.0, 6 * DX), "u": (0.5, 3 * DX)}
+    sigma = np.random.default_rng(2).random((9, 11))
+    controls = {"eta": (sigma, 2 * DX), "depth": (3.0, 6 * DX), "u": (0.5, 3 * DX)}
     together = case(9, 11, controls=controls)
     w = {name: random(n, (9, 11)) for n, name in enumerate(controls)}
     found = jax.jit(together.apply)(w)

@@ -82,41 +82,6 @@ def test_linear_fields_are_interpolated_exactly(origin, quantity):
     np.testing.assert_allclose(found, linear(quantity, at.x, at.y), rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
-def test_smooth_fields_are_interpolated_to_order_two_all_round_the_rings(quantity):
-    errors = []
-    for cells in (12, 24, 48):
-        config = make(cells, cells, rings=(True, True), grid__dx=1.0 / cells, grid__dy=1.0 / cells)
-
-        def smooth(name, x, y):
-            return np.sin(2 * np.pi * x + len(name)) * np.cos(2 * np.pi * y + 0.3)
-
-        at = scattered(config, 2000)._replace(quantity=np.full(2000, QUANTITIES.index(quantity)))
-        errors.append(np.abs(seen(at, config, evaluated(config, smooth)) - smooth(quantity, at.x, at.y)).max())
-    orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert (orders > 1.9).all(), orders
-
-
-@pytest.mark.parametrize("quantity", QUANTITIES)
-def test_at_a_point_of_the_grid_the_value_is_that_of_the_point_and_weights_of_sea_level_add_up_to_one(quantity):
-    rng = np.random.default_rng(1)
-    mask = (rng.random((NY, NX)) > 0.4).astype(float)
-    config = make(mask=mask, rings=(True, True))
-    at = points(config.grid, VARIABLES[quantity].location, range(NY), range(NX))
-    x, y = np.broadcast_arrays(at.x, at.y)
-    found = stencils(config, np.full(x.size, QUANTITIES.index(quantity)), x.ravel(), y.ravel())
-    across = {"eta": mask, "u": np.roll(mask, -1, 1), "v": np.roll(mask, -1, 0)}[quantity]
-    is_open = (mask * across).ravel() > 0
-    np.testing.assert_array_equal(found.reached, is_open)
-    np.testing.assert_array_equal(found.weights[is_open], np.tile([1.0, 0, 0, 0], (is_open.sum(), 1)))
-    np.testing.assert_array_equal((found.rows * NX + found.columns)[:, 0], np.arange(NY * NX))
-    at = scattered(config, 3000)
-    found = stencils(config, at.quantity, at.x, at.y)
-    assert found.weights.min() >= 0
-    total = found.weights.sum(axis=1)[(at.quantity == 0) & found.reached]
-    np.testing.assert_allclose(total, 1, rtol=0, atol=1e-15)
-
-
 def test_at_walls_sea_level_and_flow_along_them_are_those_of_the_nearest_cells_and_flow_across_goes_to_zero():
     config = make()
     fields = evaluated(config, lambda name, x, y: 1.0 + linear(name, x, y))
@@ -128,26 +93,6 @@ def test_at_walls_sea_level_and_flow_along_them_are_those_of_the_nearest_cells_a
     corner = data([0, 1, 2], 3 * [(NX - 0.1) * dx], 3 * [(NY - 0.2) * dy])
     expected = [fields["eta"][-1, -1], 0.1 * fields["u"][-1, -2], 0.2 * fields["v"][-2, -1]]
     np.testing.assert_allclose(seen(corner, config, fields), expected, rtol=1e-13)
-
-
-def test_a_coast_is_a_wall():
-    """The same values in a basin of walls as in the same basin within land, except for the ring of land around it."""
-    basin, around = make(), (NY + 2, NX + 2)
-    at = scattered(basin, 500)
-    inside = seen(at, basin, evaluated(basin, linear) | walled(basin))
-    land = np.zeros(around)
-    land[1:-1, 1:-1] = 1
-    coast = make(*around, mask=land, rings=(True, True))
-    fields = {name: np.pad(values, 1) for name, values in (evaluated(basin, linear) | walled(basin)).items()}
-    moved = at._replace(x=at.x + coast.grid.dx, y=at.y + coast.grid.dy)
-    np.testing.assert_allclose(seen(moved, coast, fields), inside, rtol=1e-11, atol=1e-13)
-
-
-def walled(config):
-    """u and v that are zero on the eastern and the northern wall."""
-    fields = evaluated(config, linear)
-    fields["u"][:, -1] = fields["v"][-1] = 0.0
-    return {"u": fields["u"], "v": fields["v"]}
 
 
 def test_a_dry_cell_leaves_the_weights_to_the_others():
@@ -218,12 +163,3 @@ def test_the_transpose_is_the_adjoint_and_reaches_water_only(layout):
             assert (np.asarray(gradient.u)[:, (mask * np.roll(mask, -1, 1)) == 0] == 0).all()
             assert (np.asarray(gradient.u)[:, :, -1] == 0).all()
     assert abs(left - right) < 1e-12 * abs(left)
-
-
-def test_single_precision_stays_single():
-    config = make(run__dtype="float32")
-    at = scattered(config, 20, margin=1.0)
-    observe = operator(at, config, block(0, (1, 1), NY, NX), EVERY)
-    state = State(*np.random.default_rng(6).standard_normal((3, NY, NX)).astype(np.float32))
-    share = observe.observe(SimpleNamespace(state=state, depth=jnp.zeros((NY, NX), jnp.float32)), 1)
-    assert share.dtype == jnp.float32

@@ -67,13 +67,14 @@ def test_rows_take_turns(measure, tmp_path):
         (worker.WorkerError("no device"), "no device"),
     ],
 )
-def test_a_row_that_fails_has_a_reason_and_no_time_and_the_others_go_on(measure, outcome, reason):
+def test_a_row_that_fails_has_a_reason_and_no_time_and_the_others_go_on(measure, tmp_path, outcome, reason):
     record = begin()
     assert measure(record, xla1=outcome) == [*ALL, ALL[0], ALL[2]]
     failed = record["rows"][1]
     assert (failed["state"], failed["samples"]) == ("failed", [])
     assert reason in failed["reason"]
     assert reason in report([record])
+    assert measure(results.resumed(tmp_path, begin())) == [ALL[1]] * 2  # it is tried again
 
 
 def test_an_interrupted_sweep_keeps_its_samples_and_resume_measures_the_rest(measure, tmp_path):
@@ -84,11 +85,6 @@ def test_an_interrupted_sweep_keeps_its_samples_and_resume_measures_the_rest(mea
     assert measure(again) == [ALL[2], *ALL]
     assert [len(entry["samples"]) for entry in again["rows"]] == [2, 2, 2]
     assert measure(results.resumed(tmp_path, begin())) == []
-
-
-def test_resume_tries_failed_rows_again(measure, tmp_path):
-    measure(begin(), xla2=worker.WorkerError("no device"))
-    assert measure(results.resumed(tmp_path, begin())) == [ALL[2]] * 2
 
 
 def test_resume_goes_on_to_more_rounds_and_keeps_what_there_is(measure, tmp_path):
@@ -106,18 +102,10 @@ def test_resume_refuses_other_rows_another_machine_or_revision(tmp_path, change)
         results.resumed(tmp_path, begin(**change))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "not JSON"),
-        ("[]", "not a result"),
-        ('{"format": 0}', "format 1"),
-        ('{"format": 1, "rows": [{"row": {"nx": 8, "levels": 2}}]}', "another version.*levels"),
-    ],
-)
-def test_a_file_that_is_no_result_is_named(tmp_path, text, message):
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 0}', '{"format": 1, "rows": [{"row": {"levels": 2}}]}'])
+def test_a_file_that_is_no_result_is_named(tmp_path, text):
     (tmp_path / results.NAME).write_text(text)
-    with pytest.raises(FilesError, match=message):
+    with pytest.raises(FilesError, match=results.NAME):
         results.read(tmp_path)
 
 

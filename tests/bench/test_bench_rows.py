@@ -9,11 +9,10 @@ from click.testing import CliRunner
 
 from swmodel.bench import plan
 from swmodel.bench.plan import grown, make_rows
-from swmodel.bench.sweeps import Row, definition, published
+from swmodel.bench.sweeps import Row, definition
 from swmodel.cli import main
 from swmodel.cli.bench import SWEEPS
 from swmodel.errors import UsageError
-from swmodel.executors.registry import EXECUTORS
 
 
 @pytest.fixture
@@ -29,24 +28,8 @@ def rows_of(name, cores=16, **options):
     return make_rows(definition(name, **({"executors": ("xla",)} | options)), cores)[0]
 
 
-def test_the_published_table_is_that_of_the_paper():
-    cpu = {1: (112, 6.9), 2: (90, 8.6), 4: (39, 19), 6: (29, 27), 8: (21, 37), 16: (16, 48)}
-    found = {(row["platform"], row["processes"]): (row["seconds"], row["speedup"]) for row in published()["row"]}
-    gpu = {("gpu", 1): (6.3, 122), ("gpu", 2): (3.9, 197)}
-    assert found == {("numpy", 1): (770, 1), **{("cpu", n): pair for n, pair in cpu.items()}, **gpu}
-    for seconds, speedup in found.values():
-        assert speedup == pytest.approx(770 / seconds, rel=0.05)  # printed rounded
-
-
 def test_each_sweep_is_a_command():
     assert set(SWEEPS) == {path.stem for path in Path(__file__).parents[2].glob("benchmarks/sweeps/*.toml")}
-
-
-def test_the_table_is_the_published_problem():
-    made = rows_of("table")
-    assert {(row.nx, row.ny, row.dtype, row.steps) for row in made} == {(3600, 1800, "float32", 500)}
-    assert {row.nproc for row in made} == {1, 2, 4, 6, 8, 16}
-    assert made[0].executor == "reference"
 
 
 def test_rows_beyond_the_cores_only_when_asked_for_and_marked():
@@ -78,13 +61,7 @@ def test_rows_on_the_sharded_transport_are_of_devices_in_one_process():
     assert {(1, 2), (2, 2)} <= {(row.nproc, row.devices) for row in made}
 
 
-def test_every_executor_of_the_configuration_can_be_a_row():
-    assert set(plan.choose(("all",))) == set(EXECUTORS)
-    assert plan.choose(()) == plan.choose(("auto",))
-    assert set(plan.choose(())) < set(EXECUTORS)
-
-
-@pytest.mark.parametrize("n", [1, 2, 4, 6, 8, 12, 16, 64])
+@pytest.mark.parametrize("n", [2, 6, 16, 64])
 def test_a_weak_sweep_grows_by_the_number_of_processes(n):
     nx, ny = grown(90, 90, n)
     assert nx * ny == 8100 * n
@@ -101,15 +78,6 @@ def test_some_rows_are_of_some_executors_only():
     assert fft == [("reference", 1), ("xla", 1), ("xla", 2)]
 
 
-def test_each_variant_is_a_row_of_each_grid_and_number_of_processes_but_not_of_the_reference():
-    sweep = definition("native")
-    rows, _ = make_rows(sweep, 2)
-    native = [row for row in rows if row.executor == "native"]
-    assert len(native) == len(sweep.variants) * len(sweep.sizes) * len(sweep.nproc)
-    assert [row.executor for row in rows if row not in native] == ["reference"] * len(sweep.sizes)
-    assert not any(row.marks for row in rows if row.executor == "reference")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -120,15 +88,12 @@ def test_each_variant_is_a_row_of_each_grid_and_number_of_processes_but_not_of_t
         (["table", "--size", "3600"], "NXxNY"),
         (["table", "--size", "900000x900000"], "needs about"),
         (["table", "--quick", "--launcher", "no-such-program"], "no such program"),
-        (["table", "--quick", "--launcher", "'"], "No closing quotation"),
         (["halo", "--nproc", "1"], "1 process"),
         (["weak", "--nproc", "5000"], "--oversubscribe"),
         (["table", "--resume"], "nothing to resume"),
         (["table", "--steps", "0"], "--steps"),
         (["table", "--devices", "2"], "--transport sharded"),
         (["halo", "--transport", "sharded"], "leave out"),
-        (["ensemble", "--transport", "sharded"], "leave out"),
-        (["table", "--transport", "serial"], "'sharded'"),
     ],
 )
 def test_wrong_input_is_named_and_nothing_is_measured(swmodel, tmp_path, words, message):

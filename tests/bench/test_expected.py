@@ -2,6 +2,7 @@
 
 import math
 import re
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -22,22 +23,15 @@ def test_a_step_takes_the_longer_of_two_times(computing, share, bound):
     assert f"bound by {bound}" in text
 
 
-@pytest.mark.parametrize("size", [{}, {"grid.nx": 19, "grid.ny": 12}])
-def test_the_time_to_compute_is_measured_on_a_part_of_the_grid_or_on_all_of_it(size):
-    assert 0 < computed(resolved(setup_of(load("jet", {"run.executor": "native", **size}, {})))) < math.inf
+@pytest.mark.parametrize("nx", [360, 19])
+def test_the_time_to_compute_is_measured_on_a_part_of_the_grid_or_on_all_of_it(nx):
+    assert 0 < computed(resolved(setup_of(load("jet", {"run.executor": "native", "grid.nx": nx}, {})))) < math.inf
 
 
 def test_it_is_told_with_the_kernel_and_without_a_compiler_why_it_is_not(monkeypatch):
     monkeypatch.setattr(expected, "bandwidth", lambda *a, **k: {"gigabytes_per_second": 1e-3})
     told = CliRunner().invoke(main, ["info", "jet", "--kernel"]).stdout
-    assert re.search(
-        r"\nstep +48 bytes a cell\nexpected +100 % of this machine's bandwidth, 0.0 GB/s; bound by memory", told
-    )
-
-    def fail(config):
-        raise SetupError("there is no compiler")
-
-    monkeypatch.setattr(expected, "expect", fail)
+    assert re.search(r"\nexpected +100 % of this machine's bandwidth, 0.0 GB/s; bound by memory", told)
+    monkeypatch.setattr(expected, "expect", Mock(side_effect=SetupError("there is no compiler")))
     told = CliRunner().invoke(main, ["info", "jet", "--kernel"])
-    assert told.stdout.endswith("\nexpected     not measured: there is no compiler\n")
-    assert told.exit_code == 0
+    assert (told.exit_code, "not measured: there is no compiler" in told.stdout) == (0, True)

@@ -88,10 +88,9 @@ def test_above_the_picture_stand_case_members_and_date_and_above_each_map_what_i
             "Sea level, mean over the members (m)",
             "Sea level, spread (m)",
         ]
-        (above, _) = figure.subfigs
-        assert above.get_suptitle().startswith("rest, 3 members, 2000-01-01 00:07:06 (")
-        with pytest.raises(PlotError, match="arrows and contours are drawn over fields of a member: name one"):
-            pictures.picture(data, over=Over(arrows=True))
+        assert figure.get_suptitle().startswith("rest, 3 members, 2000-01-01 00:07:06 (")
+    with pytest.raises(PlotError, match="arrows and contours are drawn over fields of a member: name one"):
+        plot(written[0], over=Over(arrows=True))
 
 
 def test_the_picture_shows_mean_spread_and_series(written, monkeypatch):

@@ -25,7 +25,7 @@ from swmodel.ocean.table import CONTROLS, REDUCED
 from swmodel.ocean.terms import TERMS
 from swmodel.parallel.transport.halo import pad
 from swmodel.plotting import Over, PlotError, plot
-from swmodel.plotting.sensitivity import picture
+from swmodel.plotting.maps import derivatives as picture
 from swmodel.setup.positions.crossings import crossings, section
 from swmodel.setup.setup import setup_of
 
@@ -297,5 +297,9 @@ def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
         figure, one = picture(data, over=Over(contours="depth")), picture(data, [f"d_{of.partition(':')[0]}_d_u"])
     maps = [[axes for axes in drawn.axes if axes.images] for drawn in (figure, one)]
     assert [len(axes) for axes in maps] == [2, 1]
-    assert maps[0][0].get_title(loc="left").replace("\n", " ").startswith(f"∂({status['long_name']}) / ∂(initial sea")
-    assert "lines: resting depth, every " in figure.texts[1].get_text()
+    for axes, by in zip(maps[0], ("initial sea level", "initial velocity in x"), strict=True):
+        label = axes.get_title(loc="left").replace("\n", " ")
+        assert re.fullmatch(rf"∂\({status['long_name']}\) / ∂\({by}\) \(.* per cell\)", label), label
+    caption = figure.get_suptitle().replace("\n", " ")
+    assert caption.startswith(f"random, {status['long_name']}, at the end of the run: ")
+    assert "lines: Resting depth (m), every " in caption

@@ -16,13 +16,11 @@ import netCDF4
 
 from ...files.run_folder import CONFIG
 from ..dataset import PlotError, field_names, find_record, open_data
-from ..derived import derivable
+from ..derived import changes, chosen, derivable
 from ..files import written
 from ..info import examine, facts, records_of
-from ..shown import changes, chosen
 from ..titles import case_of
-from .curves import spectra, time_series
-from .fields import maps
+from .content import maps, spectra, time_series
 
 #: The usual fields of the page, as far as the file has them.
 PREFERRED = ("zeta", "eta", "speed", "eta_max")
