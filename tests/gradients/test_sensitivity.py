@@ -1,5 +1,7 @@
 """Sensitivities: the maps are the derivatives, the quantities those of the diagnostics."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import netCDF4
