@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..decomposition import Block
-from . import Transport
+from .transport import Transport
 
 
 class OneDevice(Transport):

@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...errors import SetupError
 from ..decomposition import Block, Span, block, split
-from . import Transport
+from .transport import Transport
 
 AXES = ("y", "x")
 OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
