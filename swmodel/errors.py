@@ -1,6 +1,7 @@
 """Errors that users meet, and the exit code of the program for each.
 
-0 done, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 70 internal, 75 stopped early.
+0 done, 2 usage or configuration, 3 environment (MPI, JAX, device), 4 numerical, 5 files, 6 a known answer is missed,
+70 internal, 75 stopped early.
 """
 
 from __future__ import annotations
@@ -59,6 +60,12 @@ class FilesError(Exception):
     """A file or folder cannot be read or written."""
 
     exit_code = 5
+
+
+class AnswerError(Exception):
+    """A known answer is missed (`swmodel verify`)."""
+
+    exit_code = 6
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from .pictures import animate, plot, spectra, view
 from .rank import worker
 from .resume import resume
 from .run import run
+from .verify import verify
 
 __all__ = ["main"]
 
@@ -34,7 +35,7 @@ LONGEST_SUMMARY = 1000
 GROUPS = {
     "Run": (run, resume, init, cases, grid),
     "Look": (plot, animate, view, info),
-    "Analyse": (spectra, sensitivity, assimilate, ensemble, check_gradient),
+    "Analyse": (spectra, sensitivity, assimilate, ensemble, check_gradient, verify),
     "Set up": (doctor, bench),
 }
 

@@ -1,0 +1,14 @@
+"""Known answers: what theory, laboratories and tables say, beside what the model computes on this machine.
+
+answer          an Answer, the registry of functions that give them, and what these share
+waves           gravity waves, with and without rotation; a step, a slope; open sides
+flows           gyres, vortices, instability, adjustment on a plane
+sphere          the tests of Williamson and others, Galewsky's jet, turned grids
+forcing         wind, air pressure, tides, an earthquake, a tsunami
+invariants      conservation, bits, derivatives
+"""
+
+from . import flows, forcing, invariants, sphere, waves
+from .answer import KNOWN, Answer, Known
+
+__all__ = ["KNOWN", "Answer", "Known", "flows", "forcing", "invariants", "sphere", "waves"]

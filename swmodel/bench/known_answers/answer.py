@@ -1,0 +1,121 @@
+"""An answer, the registry of the functions that give them, and what these share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...config import load
+from ...model.simulation import Simulation
+from ...ocean.coordinates import points
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One number that the model has computed, beside the known one.
+
+    Attributes:
+        what: the number, in words.
+        measured, expected: the two values.
+        tolerance: the largest difference that counts as right, in the same unit.
+    """
+
+    what: str
+    measured: float
+    expected: float
+    tolerance: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the difference is within the tolerance; a value that is not finite is wrong."""
+        return bool(abs(self.measured - self.expected) <= self.tolerance)
+
+    @property
+    def part(self) -> float:
+        """The difference as a part of the tolerance."""
+        return abs(self.measured - self.expected) / self.tolerance
+
+
+@dataclass(frozen=True)
+class Known:
+    """A known answer of the registry.
+
+    Attributes:
+        name: as `swmodel verify NAME` takes it.
+        about: one line.
+        source: the publication, or the theorem.
+        quick: whether `swmodel verify --quick` computes it.
+        compute: the function that gives its Answers.
+    """
+
+    name: str
+    about: str
+    source: str
+    quick: bool
+    compute: Callable[[], Iterator[Answer]]
+
+
+#: All known answers by name, in the order of their files.
+KNOWN: dict[str, Known] = {}
+
+
+def known(source: str, quick: bool = True) -> Callable:
+    """A decorator that adds a function to KNOWN; its docstring is the line about it."""
+
+    def register(function: Callable) -> Callable:
+        name = function.__name__
+        KNOWN[name] = Known(name, (function.__doc__ or "").strip().rstrip("."), source, quick, function)
+        return function
+
+    return register
+
+
+def simulate(case: Any, overrides: dict | None = None, seconds: float = 0.0, fields: dict | None = None) -> Simulation:
+    """A Simulation of the case in double precision, advanced to the first step at or after `seconds`."""
+    config = load(case, {"run.dtype": "float64", **(overrides or {})}, environ={}, fields=fields)
+    simulation = Simulation(config)
+    simulation.advance(math.ceil(seconds / simulation.dt - 1e-6))
+    return simulation
+
+
+def flat(nx: int, ny: int, dx: float, fields: dict, seconds: float = 0.0, **overrides) -> Simulation:
+    """A Simulation of water over an even floor, doubly periodic without rotation unless `overrides` say otherwise.
+
+    Args:
+        fields: functions of the points: initial state, depth, forcing.
+        overrides: of the configuration, as section__key.
+    """
+    grid = {"grid.nx": nx, "grid.ny": ny, "grid.dx": dx, "grid.dy": dx, "case.speed": 0.0, "physics.f0": 0.0}
+    given = {name.replace("__", "."): value for name, value in overrides.items()}
+    step = {} if "time.dt" in given else {"time.cfl": 0.5}
+    return simulate("inertial", {**grid, **step, **given}, seconds, fields)
+
+
+def whole(config: Any, location: str = "centre") -> Any:
+    """The Points of a location on the whole grid."""
+    return points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
+
+
+def refined(grid: dict, factor: int) -> dict:
+    """Overrides for the grid with `factor` times the cells each way on the same domain."""
+    cells = {f"grid.{key}": grid[key] * factor for key in ("nx", "ny")}
+    return cells | {f"grid.{key}": grid[key] / factor for key in ("dx", "dy")}
+
+
+def order(coarse: float, fine: float) -> float:
+    """The order of an error that falls from `coarse` to `fine` where the spacing is halved."""
+    return math.log2(coarse / fine)
+
+
+def largest(field: Any) -> float:
+    """The largest size of a field's values."""
+    return float(np.abs(field).max())
+
+
+def root_mean_square(field: Any) -> float:
+    """The root of the mean of the squares."""
+    return float(np.sqrt(np.mean(np.square(field))))

@@ -1,0 +1,102 @@
+"""Known answers on a sphere: the tests of Williamson and others, Galewsky's jet, a grid with a pole of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...config import Case
+from .answer import Answer, known, order, root_mean_square, simulate, whole
+
+DAY = 86400.0
+
+
+@known("Williamson et al. (1992), J. Comput. Phys. 102, 211-224, test 2")
+def williamson_2() -> Iterator[Answer]:
+    """A steady zonal flow stays as it is for five days, to second order."""
+    errors = []
+    for degrees in (5.0, 2.5):
+        grid = {"grid.nx": round(360 / degrees), "grid.ny": round(160 / degrees), "time.dt": 240 * degrees}
+        simulation = simulate("steady_zonal", grid)
+        before, weight = simulation.field("h").copy(), np.cos(np.radians(whole(simulation.config).lat))
+        simulation.advance(round(5 * DAY / simulation.dt))
+        change = simulation.field("h") - before
+        errors.append(np.sqrt((weight * change**2).sum() / (weight * before**2).sum()))
+    yield Answer("relative error of the thickness at 2.5 degrees", errors[1], 0.0, 6e-5)
+    yield Answer("order of the error", order(*errors), 2.0, 0.1)
+
+
+@known("Williamson et al. (1992), test 5: invariants", quick=False)
+def williamson_5() -> Iterator[Answer]:
+    """A zonal flow over a mountain keeps mass to round-off and energy to the order of the stepper for fifteen days."""
+    gravity, radius, rotation, speed, mean = 9.80616, 6.37122e6, 7.292e-5, 20.0, 5960.0
+
+    def depth(at):
+        """The mountain: 2000 m high at 90 W 30 N, 20 degrees in radius."""
+        away = np.minimum(20.0, np.hypot((at.lon + 90.0 + 180.0) % 360.0 - 180.0, at.lat - 30.0))
+        return mean - 2000.0 * (1 - away / 20.0)
+
+    fields = {
+        "depth": depth,
+        "eta": lambda at: -(radius * rotation * speed + speed**2 / 2) * np.sin(np.radians(at.lat)) ** 2 / gravity,
+        "u": lambda at: speed * np.cos(np.radians(at.lat)),
+    }
+    options = {
+        "grid.kind": "latlon", "grid.nx": 144, "grid.ny": 64, "grid.west": -180.0, "grid.south": -80.0,
+        "grid.north": 80.0, "grid.radius": radius, "grid.rotation": rotation, "physics.gravity": gravity,
+        "time.stepper": "rk4", "time.dt": 300.0,
+    }  # fmt: skip
+    simulation = simulate(Case, options, 0.0, fields)
+    before = simulation.diagnostics()
+    simulation.advance(round(15 * DAY / simulation.dt))
+    after = simulation.diagnostics()
+    yield Answer("relative change of the mass", after["mass"] / before["mass"] - 1, 0.0, 1e-13)
+    yield Answer("relative change of the energy", after["energy"] / before["energy"] - 1, 0.0, 1e-5)
+
+
+@known("Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440", quick=False)
+def galewsky_jet() -> Iterator[Answer]:
+    """A jet in the middle latitudes stays without its bump, to second order, and rolls up with it by day six."""
+    still, errors = {"physics.viscosity": 0.0, "case.bump": 0.0}, []
+    for factor in (2, 4):
+        grid = {"grid.nx": 60 * factor, "grid.ny": 48 * factor, "time.dt": 360.0 / factor}
+        simulation = simulate("galewsky", still | grid)
+        u = simulation.field("u").copy()
+        simulation.advance(round(DAY / simulation.dt))
+        errors.append(root_mean_square(simulation.field("u") - u) / root_mean_square(u))
+    yield Answer("relative change of the jet in a day", errors[1], 0.0, 5e-4)
+    yield Answer("order of the error", order(*errors), 2.0, 0.15)
+    options = {"grid.nx": 180, "grid.ny": 60, "time.dt": 180.0, "run.dtype": "float32"}
+    simulation = simulate("galewsky", options, 6 * DAY)
+    v, lon = np.abs(simulation.field("v")), whole(simulation.config, "v").lon[0]
+    yield Answer("largest v of the eddies at day six, m s-1", v[:, (lon > -150) & (lon < 30)].max(), 55.0, 25.0)
+
+
+@known("geostrophic and cyclostrophic balance in the true latitude")
+def turned_grid() -> Iterator[Answer]:
+    """A balanced jet round the Earth stays on a grid whose pole lies elsewhere, to second order."""
+    gravity, radius, rotation = 9.81, 6371e3, 7.292115e-5
+    lat = np.linspace(15, 75, 20001)
+    speed, angle = 40 * np.sin(np.pi * (lat - 15) / 60) ** 2, np.radians(lat)
+    slope = -(2 * rotation * np.sin(angle) + speed * np.tan(angle) / radius) * speed * radius / gravity
+    level = np.append(0, np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(angle)))
+    jet = {
+        "eta": lambda at: np.interp(at.lat, lat, level),
+        "u": lambda at: np.interp(at.lat, lat, speed),
+        "v": lambda at: 0 * at.lat,
+    }
+    errors = []
+    for nx in (24, 48):
+        options = {
+            "grid.kind": "latlon", "grid.nx": nx, "grid.ny": 2 * nx // 3, "grid.west": -180.0, "grid.south": -80.0,
+            "grid.north": 80.0, "grid.pole": (30.0, 10.0), "physics.depth": 5000.0, "physics.gravity": gravity,
+            "time.stepper": "rk4", "time.cfl": 0.8,
+        }  # fmt: skip
+        simulation = simulate(Case, options, 0.0, jet)
+        before = [simulation.field(name).copy() for name in "uv"]
+        simulation.advance(round(DAY / 2 / simulation.dt))
+        changes = [simulation.field(name) - field for name, field in zip("uv", before, strict=True)]
+        errors.append(np.hypot(*map(root_mean_square, changes)) / 40)
+    yield Answer("error of the velocity after half a day, of the jet", errors[1], 0.0, 0.015)
+    yield Answer("order of the error", order(*errors), 2.0, 0.35)
