@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, whole
 
+from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import adjustment
 
 COARSE = {"grid.nx": 360, "grid.ny": 3, "grid.dx": 4e4, "grid.dy": 4e4}

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, streamfunction, whole
 
+from swmodel.bench.known_answers.answer import simulate, whole
+from swmodel.bench.known_answers.flows import streamfunction
 from swmodel.cases import double_gyre
 
 COARSE = {"grid.nx": 25, "grid.ny": 50, "grid.dx": 40e3, "grid.dy": 40e3, "physics.viscosity": 1300.0}

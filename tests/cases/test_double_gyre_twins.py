@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.known_answers import whole
 
 import swmodel
 from swmodel.assimilation.experiment import believed
+from swmodel.bench.known_answers.answer import whole
 from swmodel.setup import fields
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate
 
 import swmodel
 from swmodel import ConfigError, load
+from swmodel.bench.known_answers.answer import simulate
 from swmodel.cases import hurricane
 from swmodel.config import to_toml
 from swmodel.config.loading.decisive import differences

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate
 
+from swmodel.bench.known_answers.answer import simulate
 from swmodel.cases import inertial
 
 GRID = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6}

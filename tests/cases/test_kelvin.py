@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.known_answers import order, refined, simulate, whole
 
 import swmodel
+from swmodel.bench.known_answers.answer import order, refined, simulate, whole
 from swmodel.cases import kelvin
 
 GRID = {"nx": 24, "ny": 15, "dx": 80e3, "dy": 80e3}

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, streamfunction, whole
 
 import swmodel
+from swmodel.bench.known_answers.answer import simulate, whole
+from swmodel.bench.known_answers.flows import streamfunction
 from swmodel.cases import munk
 
 LONG = {"grid.nx": 120, "grid.ny": 20, "grid.dx": 20e3, "grid.dy": 50e3, "physics.f0": 5e-5}

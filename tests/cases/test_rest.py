@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, whole
+
+from swmodel.bench.known_answers.answer import simulate, whole
 
 GRID = {"grid.nx": 45, "grid.ny": 31, "grid.dx": 2e4, "grid.dy": 2e4}
 FRICTION = {

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, whole
 
+from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import seamount
 
 COARSE = {"grid.nx": 96, "grid.ny": 48, "grid.dx": 10e3, "grid.dy": 10e3}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, whole
 
 import swmodel
+from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import seiche
 
 LONG = {"grid.nx": 25, "grid.ny": 3, "grid.dx": 4e3, "grid.dy": 4e3}

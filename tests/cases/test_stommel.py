@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate, streamfunction, whole
 
+from swmodel.bench.known_answers.answer import simulate, whole
+from swmodel.bench.known_answers.flows import streamfunction
 from swmodel.cases import stommel
 
 BASIN = {"grid.nx": 50, "grid.ny": 50, "grid.dx": 2e4, "grid.dy": 2e4, "physics.linear_drag": 1.6e-6}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.known_answers import simulate
 
 import swmodel
+from swmodel.bench.known_answers.answer import simulate
 from swmodel.cases import turbulence
 from swmodel.setup import fields
 

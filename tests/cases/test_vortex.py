@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from support.known_answers import order, refined, simulate
+
+from swmodel.bench.known_answers.answer import order, refined, simulate
 
 GRID = {"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}
 

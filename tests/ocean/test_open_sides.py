@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import xarray
-from support.known_answers import order
 from support.open_sides import LINEAR, C, G, H
 from support.random_case import configuration, random_fields
 from support.stepping import after
 
 import swmodel
+from swmodel.bench.known_answers.answer import order
 from swmodel.cases.gulf_tide import PERIOD
 
 
