@@ -52,7 +52,7 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
         with process.stdout as stream:
             for text in stream:
                 message = progress.receive(text)
-                result = message or result
+                result = result if message is None else message
                 if message is None:
                     lines.append(text.strip())
         process.wait()

@@ -61,7 +61,7 @@ def of_text(read, directory: Path) -> str:
         found = read(directory)
         return found if isinstance(found, str) else READABLE
     except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return f"cannot be read: {' '.join(str(error).split())}"
+        return f"cannot be read: {' '.join(str(getattr(error, 'strerror', None) or error).split())}"
     except (AttributeError, KeyError, TypeError):
         return "cannot be read: it is not as the model wrote it"
 

@@ -130,8 +130,11 @@ def acting(action):
         "def act():\n"
         f"    {action}\n"
         "def facts(path, *rest):\n"
+        "    kept = examine.examine\n"
         "    if 'diagnostics' in path: act()\n"
-        "    return real(path, *rest)\n"
+        "    found = real(path, *rest)\n"
+        "    examine.examine = kept\n"
+        "    return found\n"
         "examine.facts = facts\n"
         "examine.main(sys.argv[2])\n"
     )
