@@ -14,7 +14,7 @@
 
 set -euo pipefail
 
-CASE=(jet -s grid.nx=3600 -s grid.ny=1800 --days 100)
+CASE=(published_jet -s grid.nx=3600 -s grid.ny=1800 --days 100)
 if [ $# -gt 0 ]; then CASE=("$@"); fi
 RUN=outputs/${SLURM_JOB_NAME:-swmodel}-${SLURM_JOB_ID:-local}
 

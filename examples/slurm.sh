@@ -11,7 +11,7 @@
 
 set -euo pipefail
 
-CASE=(jet -s grid.nx=3600 -s grid.ny=1800 --days 1)
+CASE=(published_jet -s grid.nx=3600 -s grid.ny=1800 --days 1)
 if [ $# -gt 0 ]; then CASE=("$@"); fi
 RUN=outputs/${SLURM_JOB_NAME:-swmodel}-${SLURM_JOB_ID:-local}
 

@@ -31,7 +31,7 @@ LEFT_OUT = {"double_gyre_twin", "double_gyre_drag", "sea"}
 RUN = {
     "galewsky": ["-s", "output.every=3 h"],
     "hurricane": ["--days", "1"],
-    "jet": ["-s", "physics.viscosity=100", "--days", "10", "-s", "output.every=6 h"],
+    "jet": ["-s", "output.every=6 h"],
 }
 PLOT = {
     "inertial": ["--diagnostics"],

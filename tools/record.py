@@ -21,7 +21,7 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
-JET = "run jet -s grid.nx=37 -s grid.ny=29 --dtype float64"
+JET = "run published_jet -s grid.nx=37 -s grid.ny=29 --dtype float64"
 XLA = f"{JET} --executor xla --reproducible --steps 20"
 GYRE = "double_gyre -s grid.nx=25 -s grid.ny=41 -s grid.dx=40e3 -s grid.dy=40e3"
 BOX = "-s grid.nx=24 -s grid.ny=20"

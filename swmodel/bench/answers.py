@@ -35,7 +35,7 @@ FIELDS = {
 
 
 def configuration(row: Row, **options) -> Config:
-    """The jet as the row runs it, whatever the environment says; `options`: values that differ, as grid__nx.
+    """The published jet as the row runs it, whatever the environment says; `options`: values that differ, as grid__nx.
 
     With `fields` the jet is slow, as a fast one has thin water beside it.
     """
@@ -46,7 +46,7 @@ def configuration(row: Row, **options) -> Config:
     values |= {"case.speed": 4.0} if row.fields else {}
     texts = [f"{name}={value}" for name, value in values.items()]
     fields = {name: partial(at_points, formula) for name, formula in FIELDS.items()} if row.fields else None
-    return load("jet", [*texts, *row.settings], environ={}, fields=fields)
+    return load("published_jet", [*texts, *row.settings], environ={}, fields=fields)
 
 
 def at_points(formula, at):

@@ -34,7 +34,7 @@ def choose(names: tuple[str, ...]) -> tuple[str, ...]:
             raise UsageError(f"--executor {name}: there is no such executor; {suggest(name, (*known, 'all'))}")
     if "all" in names:
         return known
-    fastest = resolve(load("jet", {"run.steps": 1}, environ={})).run.executor
+    fastest = resolve(load("published_jet", {"run.steps": 1}, environ={})).run.executor
     return tuple(dict.fromkeys(fastest if name == "auto" else name for name in names or ("auto",)))
 
 

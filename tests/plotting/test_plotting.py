@@ -166,7 +166,7 @@ def test_the_last_record_is_shown_unless_another_is_asked_for(run):
         for chosen, expected in (({}, last), ({"record": 0}, 0), ({"record": -2}, last - 1), ({"time": 110.0}, 1)):
             figure = maps.picture(data, ["eta"], **chosen)
             np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), data["eta"][expected])
-        assert figure.get_suptitle() == "jet, 2000-01-01 00:01:40 (minute 1.6629)"
+        assert figure.get_suptitle() == "jet, 2000-01-01 00:01:30 (minute 1.5)"
         for record in (3, -4):
             with pytest.raises(PlotError, match=f"no record {record} in .*; it has 0 to 2"):
                 find_record(data, record)

@@ -157,7 +157,7 @@ def test_a_job_with_the_published_grid_is_complete(node, site):
     assert job.until_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["steps"], status["nproc"]) == ("completed", 20, 2)
-    assert "jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004619 days), 2 processes" in job.log
+    assert "published_jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004619 days), 2 processes" in job.log
 
 
 def test_srun_starts_a_run_on_devices_without_mpi(node, site):
