@@ -16,7 +16,7 @@ from ..ocean.patch import Patch, east, north
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.terms import TERMS, Term
-from ..ocean.terms.tracer import tracer_term
+from ..ocean.terms.tracer import terms_of
 from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
 from . import fields
 from .fields.field import python_terms
@@ -139,7 +139,7 @@ def setup_of(config) -> Setup:
     """The Setup of a configuration, which need not be resolved to know its terms."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
-    tracers = tuple(tracer_term(each.name, each.diffusivity > 0) for each in config.physics.tracers)
+    tracers = terms_of(config.physics.tracers)
     scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), options.face_thickness, tracers)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))

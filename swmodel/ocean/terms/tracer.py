@@ -56,6 +56,11 @@ def concentration_of(name: str, state) -> Patch:
     return getattr(state, name + CONTENT) / state.h
 
 
+def terms_of(tracers: tuple[Tracer, ...]) -> tuple[Term, ...]:
+    """The Terms of the tracers of a configuration."""
+    return tuple(tracer_term(each.name, each.diffusivity > 0) for each in tracers)
+
+
 @cache
 def tracer_term(name: str, diffuses: bool = False) -> Term:
     """The Term of a tracer, always the same one; it diffuses unless its diffusivity is zero."""
