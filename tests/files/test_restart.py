@@ -179,7 +179,7 @@ def test_a_run_that_has_arrived_is_left_alone(run_folder):
         done = cli("resume", run_folder, *options)
         assert done.exit_code == 0
         assert done.output == (
-            f"{run_folder}: step 7 (day 0.001617) is reached already; --days or --steps prolongs the run\n"
+            f"{run_folder}: step 7 (day 0.001458) is reached already; --days or --steps prolongs the run\n"
         )
     after = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run_folder.rglob("*.*") if path.is_file()}
     assert before == after
@@ -205,6 +205,6 @@ def test_info_shows_restart_files_and_verifies_them(run_folder):
     lines = cli("info", run_folder).output.splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("restarts"))
     words = " ".join(" ".join(lines[start : start + 4]).split())
-    assert "step-0000000007.nc: step 7, day 0.001617, written 2" in words
-    assert "MB, damaged: variable h step-0000000005.nc: step 5, day 0.001155" in words
+    assert "step-0000000007.nc: step 7, day 0.001458, written 2" in words
+    assert "MB, damaged: variable h step-0000000005.nc: step 5, day 0.001042" in words
     assert "MB, intact" in words

@@ -94,7 +94,7 @@ def test_rates_of_a_layer_at_rest_with_friction_drag_and_sponge():
     rate = rates(config, extremes)
     assert rate.waves == pytest.approx(2 * 20 / 240)
     assert rate.inertial == pytest.approx(2e-4 + 1e-11 * 8.5 * 400)
-    assert rate.friction == pytest.approx(4 * 5.0 / 240**2)
+    assert rate.friction == pytest.approx(4 * 100.0 / 240**2)
     assert rate.drag == 0
     sponge = {"sponge.rate": 1e-3, "sponge.width": 2 * 3600.0, "sponge.sides": ["west", "east", "south"]}
     damping = {"physics.viscosity": 0.0, "physics.biharmonic_viscosity": 1e6, "physics.linear_drag": 1e-4}
