@@ -99,7 +99,8 @@ def limit(run):
 
 
 def test_a_disk_that_fills_with_output_is_said_and_earlier_records_are_whole(tmp_path):
-    with LongRun(tmp_path, "--nproc", 2, "-s", "output.every_steps=300") as long:
+    often, seldom = ("-s", "output.every_steps=300"), ("-s", "restart.every_steps=20000")
+    with LongRun(tmp_path, "--nproc", 2, *often, *seldom) as long:
         limit(long)
         code, err = long.end(within=30)
     assert code == 5
