@@ -99,7 +99,7 @@ def limit(run):
 
 
 def test_a_disk_that_fills_with_output_is_said_and_earlier_records_are_whole(tmp_path):
-    often, seldom = ("-s", "output.every_steps=300"), ("-s", "restart.every_steps=20000")
+    often, seldom = ("-s", "output.every_steps=300"), ("-s", "restart.every_steps=6000")
     with LongRun(tmp_path, "--nproc", 2, *often, *seldom) as long:
         limit(long)
         code, err = long.end(within=30)
