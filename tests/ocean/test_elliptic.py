@@ -1,7 +1,10 @@
 """Poisson's and Helmholtz's equation hold on the C-grid to round-off; potentials and balance that follow from them."""
 
+import re
+
 import numpy as np
 import pytest
+from conftest import ROOT
 from support.random_case import configuration, random_fields
 
 import swmodel
@@ -142,3 +145,12 @@ def test_there_is_no_balance_where_depth_or_rotation_vary():
         simulation = swmodel.Simulation(sea_of((False, True), fields, **options))
         with pytest.raises(UsageError, match="of an f plane of even depth"):
             simulation.balanced()
+
+
+def test_the_program_of_the_page_solves_poissons_equation():
+    """Of the source without its mean."""
+    page = (ROOT / "docs" / "spectra.md").read_text()
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], names)
+    (y,), x, grid = names["sources"], names["x"], names["simulation"].config.grid
+    np.testing.assert_allclose(laplacian(x, (True, True), "centre", grid), y - y.mean(), atol=1e-9)

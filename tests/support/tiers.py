@@ -94,7 +94,7 @@ NIGHT = {
     "model/test_programs.py": ("a_run_of_another_kind", "a_second_run", "what_is_compiled"),
     "mpi/": (),
     "ocean/test_diagnostics.py": ("same_bits_on",),
-    "ocean/test_elliptic.py": ("potentials_are_written", "the_discrete_equation"),
+    "ocean/test_elliptic.py": ("potentials_are_written", "the_discrete_equation", "the_program_of_the_page"),
     "ocean/test_open_sides.py": ("a_pulse_leaves", "a_run_lies", "a_storm", "oblique_waves"),
     "ocean/test_open_sides_inflow.py": ("gauges_and",),
     "ocean/test_parametric.py": ("cells_around", "the_pure_step"),
