@@ -166,7 +166,10 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         data["platform"] = "obs", platform.astype(object), where
     try:
         with file_errors(path, "written"):
-            data.to_netcdf(part, engine="netcdf4")
+            try:
+                data.to_netcdf(part, engine="netcdf4")
+            except RuntimeError as error:  # of HDF5, as on a full disk
+                raise OSError(str(error)) from error
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)
