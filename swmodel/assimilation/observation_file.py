@@ -60,7 +60,7 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
         with open_file(str(path)) as dataset:
             return columns_of(dataset.data, path, config)
     except InputError as error:
-        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ')}"]
+        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ').removesuffix(f' {path}')}"]
 
 
 def columns_of(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
