@@ -81,7 +81,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             return error.exit_code
         try:
             compute(job, quiet or place.rank > 0, command_line, place, watchdog.watch)
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:
             return end_all(error, place.rank, directory)
         if place.rank == 0 and not quiet:
             click.echo(job.work().summary(directory))
