@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -133,7 +134,12 @@ def suggest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, known, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
         name for name in known if name.lower() == word.lower()
     ]
-    return f'did you mean "{close[0]}"?' if close else f"known are {', '.join(known) or 'none'}"
+    return f'did you mean "{close[0]}"?' if close else f"known are {listed(known) or 'none'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas; an array stands for its elements, as outside_tide_level[...]."""
+    return ", ".join(dict.fromkeys(re.sub(r"\[.*", "[...]", name) for name in names))
 
 
 def failure(error: BaseException, path: str, what: str = "") -> str:

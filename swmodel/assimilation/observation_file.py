@@ -60,7 +60,7 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
         with open_file(str(path)) as dataset:
             return columns_of(dataset.data, path, config)
     except InputError as error:
-        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ')}"]
+        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ').removesuffix(f' {path}')}"]
 
 
 def columns_of(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
@@ -166,7 +166,10 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         data["platform"] = "obs", platform.astype(object), where
     try:
         with file_errors(path, "written"):
-            data.to_netcdf(part, engine="netcdf4")
+            try:
+                data.to_netcdf(part, engine="netcdf4")
+            except RuntimeError as error:  # of HDF5, as on a full disk
+                raise OSError(str(error)) from error
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)

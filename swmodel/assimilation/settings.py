@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
-from ..errors import UsageError
+from ..errors import UsageError, listed
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import CONTROLS
@@ -47,7 +47,7 @@ def problems(config) -> Iterator[str]:
     """What is wrong with the section, one line each."""
     options = config.assimilation
     if not options.controls:
-        yield f"assimilation.controls: name at least one of {', '.join(CONTROLS)}"
+        yield f"assimilation.controls: name at least one of {listed(CONTROLS)}"
     for name, count in repeated(options.controls):
         yield f'assimilation.controls: "{name}" is listed {count} times'
     for key in dict.fromkeys(map(sigma_key, options.controls)):

@@ -27,7 +27,9 @@ SAMPLES, SECONDS = 5, 0.02
 def expect(setup: Setup) -> str:
     """The expected share of a resolved Setup in words, measured here in a few seconds."""
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
-    return expected(bytes_per_cell(setup) / measured, computed(setup) / cores(), measured)
+    with jax.enable_x64(setup.config.run.dtype == "float64"):
+        computing = computed(setup) / cores()
+    return expected(bytes_per_cell(setup) / measured, computing, measured)
 
 
 def expected(memory: float, computing: float, measured: float) -> str:

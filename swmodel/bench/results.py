@@ -40,7 +40,7 @@ def read(path) -> dict:
     """The record in a file, or in a folder of a run."""
     path = Path(path) / NAME if Path(path).is_dir() else Path(path)
     with file_errors(path, "read"):
-        text = path.read_text()
+        text = path.read_text(errors="replace")
     try:
         record = json.loads(text)
         if record["format"] != FORMAT:

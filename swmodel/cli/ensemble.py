@@ -57,6 +57,8 @@ def overrides_of_perturbations(texts) -> list[str]:
         keys = options.PERTURBATIONS[name]
         if not value or len(numbers) > len(keys):
             raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
+        if found.keys() & set(keys) or not numbers[0].strip("0."):
+            raise UsageError(f"--perturb {text}: {name} is there twice, or its SIZE is 0, which perturbs nothing")
         if name == "wind" and len(numbers) == 1:
             numbers.append("0")  # no length: one number for the whole domain, whatever the file says
         found |= zip(keys, numbers, strict=False)

@@ -16,6 +16,8 @@ def info(path, kernel, verify):
     """Describe a run, a NetCDF file or a configuration; verify files."""
     from ..cases import names
 
+    if kernel and verify:
+        raise click.UsageError("--kernel or --verify, not both: one is of a configuration, the other of files")
     if kernel:
         describe_kernel(str(path))
     elif verify:

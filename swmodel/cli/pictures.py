@@ -75,6 +75,8 @@ def plot(context, path, fields, record, time, member, names, output, **how):
         typed = [p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"]
         if others := [p.opts[-1] for p in typed if p.name not in ours]:
             raise click.UsageError(f"--{name} draws a picture of its own; leave out {', '.join(sorted(others))}")
+    if given == ["stations"] and len(fields) > 1:
+        raise click.UsageError("--stations draws one field; give --field once")
     if given == ["diagnostics"]:
         written = plotting.plot_diagnostics(path, output=output)
     elif given == ["stations"]:

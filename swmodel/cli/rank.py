@@ -54,6 +54,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
     fails later says so and ends the others, which may be waiting for it. `request`, `configuration`: see `start.start`.
     """
+    from ..parallel.abort import abort_mpich
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
     from .rank_checks import agree, check_same, check_transport, connect
@@ -75,10 +76,12 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         except (Refused, SetupError) as error:
             if comm is None or place.rank == 0:
                 say(error)
+            if comm is None:
+                abort_mpich(error.exit_code)
             return error.exit_code
         try:
             compute(job, quiet or place.rank > 0, command_line, place, watchdog.watch)
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:
             return end_all(error, place.rank, directory)
         if place.rank == 0 and not quiet:
             click.echo(job.work().summary(directory))

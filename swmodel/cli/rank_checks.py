@@ -31,6 +31,8 @@ def connect(place, configuration):
     except Exception as error:
         wrong = error
     try:
+        if environment.LAUNCHED not in os.environ:  # the launcher has checked before
+            environment.check_xla_flags()
         if run is not None and transport_for(run) == "sharded":
             environment.prepare(run.reproducible, place, run.devices)
             check_jax()

@@ -54,8 +54,10 @@ def value(merged: Layer, key: str):
 
 
 def length(merged: Layer, extent: Extent) -> float | None:
-    """Length of the domain along an axis, m or degrees, from the values that sources have given so far."""
-    number, size, end, start = (value(merged, key) for key in extent)
+    """Length of the domain along an axis, m or degrees, by the values that sources have given so far; None: unknown."""
+    number, size, end, start = given = [value(merged, key) for key in extent]
+    if not all(isinstance(each, int | float | None) for each in given):  # a wrong value that a later source replaces
+        return None
     if end is not None:
         return end - (start or 0.0)
     if size is None:

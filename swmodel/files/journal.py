@@ -15,6 +15,7 @@ is repaired from the journal (`recover`). The journal exists while the file is w
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import io
@@ -59,6 +60,7 @@ class JournaledFile(io.RawIOBase):
             undo.callback(os.close, self._journal)
             apply(self._journal, self._file)
             self._committed = self._size = os.fstat(self._file).st_size
+            reserve(self._file, 0, self._size)
             sync_folder(self.path)
             undo.pop_all()
 
@@ -76,6 +78,7 @@ class JournaledFile(io.RawIOBase):
         if not self._pages and self._size == self._committed:
             return
         try:
+            reserve(self._file, self._committed, self._size)
             sync(self._file)
             sizes = {number: min(PAGE, self._size - number * PAGE) for number in sorted(self._pages)}
             pages = [(n * PAGE, self._pages[n][:size]) for n, size in sizes.items() if size > 0]
@@ -224,6 +227,16 @@ def apply(journal: int, file: int) -> bool:
 
 def digest(length: int, size: int, pages: bytes) -> bytes:
     return hashlib.blake2b(RUN.pack(length, size) + pages, digest_size=32).digest()
+
+
+def reserve(file: int, begin: int, end: int) -> None:
+    """Reserve disk space for these bytes, so that writing them later cannot fail on a full disk."""
+    if end > begin and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file, begin, end - begin)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # the file system cannot reserve
+                raise
 
 
 def read_at(file: int, place: int, length: int) -> bytes:

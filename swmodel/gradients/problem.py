@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.loading.load import Source
-from ..errors import UsageError
+from ..errors import UsageError, listed
 from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
@@ -77,7 +77,7 @@ class Problem:
         known = [*self._physical, *config.python._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
-            raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")
+            raise UsageError(f"no control {', '.join(unknown)}; there are {listed(known)}")
         require_derivatives(config)
         require_length(config)
         if every is not None and every < 1:

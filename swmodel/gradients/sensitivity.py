@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import NumericalError, UsageError, suggest
+from ..errors import NumericalError, UsageError, listed, suggest
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
 from ..model.validate import require_derivatives
@@ -86,7 +86,7 @@ def check_request(config, of: str, to) -> None:
     if unknown:
         hint = suggest(unknown[0], FIELDS + NUMBERS)
         if not hint.startswith("did you mean"):
-            hint = f"fields are {', '.join(FIELDS)}; numbers are {', '.join(NUMBERS)}"
+            hint = f"fields are {listed(FIELDS)}; numbers are {listed(NUMBERS)}"
         raise UsageError(f"--to {unknown[0]}: no such field; {hint}")
     require_derivatives(config)
     parse(of, config)

@@ -139,7 +139,7 @@ class Calls(list):
                 raise UsageError(f"it has taken the model from step {step} to {model.step}; it may set its state")
         except NumericalError:  # the same on all processes
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.error = error
             frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
             own = [name for name in frames if not name.startswith(PACKAGE)]

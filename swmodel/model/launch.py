@@ -18,7 +18,7 @@ import sys
 import threading
 from pathlib import Path
 
-from ..errors import INTERNAL, STOPPED, NumericalError, SetupError
+from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
 from ..files.restart.folder import candidates
 from ..files.status import ended, finish, write_status
 from ..parallel import environment, spawn
@@ -63,8 +63,22 @@ def find_mpiexec() -> str:
     return found
 
 
+#: Memory that a process holds before it has cells, bytes; and variables that may place processes on other machines.
+PROCESS_BYTES = 100e6
+MACHINES = ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE", "HYDRA_HOST_FILE")
+
+
 def starter(nproc: int, transport: str = "mpi") -> list[str]:
-    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`."""
+    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
+
+    UsageError: they do not fit into the memory of this machine.
+    """
+    needed, present = nproc * PROCESS_BYTES / 1e9, environment.total_memory() / 1e9
+    if needed > present and os.environ.keys().isdisjoint(MACHINES):
+        raise UsageError(
+            f"{nproc} processes hold at least {needed:.3g} GB without any cells; this machine has {present:.3g} GB: "
+            "take fewer, or start swmodel itself with mpiexec or srun on several machines"
+        )
     if transport == "sharded":
         return [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(nproc)]
     return [find_mpiexec(), "-n", str(nproc)]

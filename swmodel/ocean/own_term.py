@@ -170,8 +170,8 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
             values = rate.values if isinstance(rate, Patch) else rate
             kind, shape = getattr(values, "dtype", f"a {type(rate).__name__}"), tuple(getattr(values, "shape", ()))
             raise UsageError(
-                f"{place} returns {kind} where the run is in {like.values.dtype}, of shape {shape} for {name}; must be "
-                "a number, or a Patch on the block (a Python number, or .astype, keeps the precision)"
+                f"{place} returns {kind} of shape {shape} for {name}; must be a number, or a Patch on the block in "
+                f"{like.values.dtype} (a Python number, or .astype, keeps the precision)"
             )
         rates[name] = rate
     return rates

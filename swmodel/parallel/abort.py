@@ -23,4 +23,12 @@ def abort(code: int):
     elif "mpi4py.MPI" in sys.modules:
         time.sleep(LAST_WORDS)
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
+    else:
+        abort_mpich(code)
     os._exit(code)
+
+
+def abort_mpich(code: int):
+    """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for the others, which wait for this one."""
+    with contextlib.suppress(KeyError, OSError):
+        os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())

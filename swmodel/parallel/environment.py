@@ -12,12 +12,15 @@ import importlib.util
 import os
 import re
 import resource
+import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from ..errors import SetupError
 
 #: Variables that `spawn` sets: rank and size.
 RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
@@ -68,15 +71,24 @@ class World(NamedTuple):
 
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
-    """The place of this process among others, from variables of their launcher; None for a process alone."""
-    rows = [row for row in LAUNCHERS if row[0] in environ and int(environ.get(row[1], 1)) > 1]
+    """The place of this process among others, from variables of their launcher; None for a process alone.
+
+    SetupError: one of these variables is no number.
+    """
+
+    def number(name: str, default: int) -> int:
+        digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
+        if digits is None:
+            raise SetupError(f"{name}={environ[name]}: must be a number; the launcher of processes sets it")
+        return int(digits[0])
+
+    rows = [row for row in LAUNCHERS if row[0] in environ and number(row[1], 1) > 1]
     if not rows:
         return None
-    rank, size = (int(environ[name]) for name in rows[0][:2])
-    same = [row for row in rows if int(environ[row[1]]) == size and row[3] in environ]  # srun tells both ways
+    rank, size = (number(name, 0) for name in rows[0][:2])
+    same = [row for row in rows if number(row[1], 1) == size and row[3] in environ]  # srun tells both ways
     local_rank, local_size = same[0][2:] if same else rows[0][2:]
-    local = re.match(r"\d+", environ.get(local_size, str(size)))  # Slurm writes 4(x2)
-    return World(rank, size, int(local[0]), int(environ.get(local_rank, 0)))
+    return World(rank, size, number(local_size, size), number(local_rank, 0))
 
 
 def started() -> float:
@@ -126,6 +138,17 @@ def drop_foreign_settings():
     os.environ["MPLBACKEND"] = "agg"
     if any(option.startswith("error") for option in sys.warnoptions):
         warnings.simplefilter("default")
+
+
+def check_xla_flags():
+    """Make sure, in another process and in 0.2 s, that XLA accepts the user's XLA_FLAGS; else it would end this one."""
+    if not (flags := os.environ.get("XLA_FLAGS")):
+        return
+    ask = [sys.executable, "-P", "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
+    done = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    said = re.findall(r"^F\d{4} .*?\] (.*)", done.stderr, re.MULTILINE)
+    if done.returncode and said:
+        raise SetupError(f"XLA does not take XLA_FLAGS={flags}: {said[0]}")
 
 
 @functools.cache

@@ -58,7 +58,8 @@ def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> i
     """
     first, deadline, stopping = None, 0.0, False
     while True:
-        time.sleep(LOOK)
+        signals = [heard.pop(0) for _ in range(len(heard))]
+        time.sleep(LOOK)  # a process that has sent FAILED ends meanwhile, with its exit code
         alive = [process for process in ranks.values() if process.poll() is None]
         codes = {rank: process.returncode for rank, process in ranks.items() if process.returncode}
         if codes and first is None:
@@ -70,7 +71,6 @@ def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> i
             return abs(code)
         if not alive:
             return codes.get(first, 0)
-        signals = [heard.pop(0) for _ in range(len(heard))]
         if FAILED in signals or (signals and stopping) or os.getppid() != parent:
             return codes.get(first, signal.SIGKILL)
         for number in signals:

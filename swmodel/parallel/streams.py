@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import signal
 import sys
 
@@ -32,7 +33,9 @@ class Standard(io.FileIO):
     def write(self, data) -> int:
         """Write bytes; returns how many."""
         try:
-            return super().write(data)
+            while (written := super().write(data)) is None:  # another process has made the descriptor non-blocking
+                select.select((), (self,), ())
+            return written
         except OSError as error:
             needed, self.needed = self.needed, False
             if needed:

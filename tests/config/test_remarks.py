@@ -64,6 +64,7 @@ def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_sai
     (line,) = said(file, environ={"SWMODEL_GRID_NX": "36"})
     assert line.startswith("grid.nx=36 makes the domain 180 km wide instead of 360 km;")
     assert said(file, ["grid.lx=5e5"], {"SWMODEL_GRID_NX": "36"}) == []
+    assert said(file, ["grid.nx=72"], {"SWMODEL_GRID_NX": "many"}) == []  # a wrong value that is replaced
     file.write_text("[grid]\nnx = 72\nlx = 1e6\n")
     assert said(file, ["grid.nx=100"]) == []
     file.write_text("[grid]\nnx = 72\n")

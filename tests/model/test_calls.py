@@ -1,6 +1,7 @@
 """Functions that are called while a model runs: when they were asked for, once, and a failure stops it resumably."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -130,6 +131,13 @@ def test_a_function_that_fails_stops_the_run_which_goes_on_to_the_bits_of_one_un
     assert called == [5, 15, 20]
     simulation(restart__every_steps=7).run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 20)
+
+
+def test_a_function_that_ends_python_stops_the_run_on_all_processes(tmp_path):
+    model = simulation()
+    model.every("5 steps", lambda model: sys.exit("enough"))
+    with pytest.raises(Stopped, match="SystemExit: enough"):
+        model.run(tmp_path / "run")
 
 
 def nudge(model):

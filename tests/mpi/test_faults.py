@@ -27,7 +27,6 @@ from support.faults import (
 )
 from support.long_run import LongRun
 
-from swmodel.files.journal import recover
 from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
@@ -106,7 +105,6 @@ def test_a_disk_that_fills_with_output_is_said_and_earlier_records_are_whole(tmp
     assert code == 5
     assert re.match(r"Error: run/output\.nc(: disk full| cannot be written).* \d+ bytes free", err), err
     assert_failed(long.folder, 5, "output.nc")
-    assert recover(long.folder / "output.nc")
     with netCDF4.Dataset(long.folder / "output.nc") as file:
         steps = file["step"][...].tolist()
         assert len(steps) > 5

@@ -19,6 +19,8 @@ from ...setup.setup import Setup
 
 #: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
+#: Between which numbers these fields lie; and others, as a term may have conditions.
+SPAN, WIDE = (1.0, 2.0), (-1e4, 1e4)
 #: Difference of a tendency, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-6
 
@@ -66,15 +68,17 @@ def check_cells(term: Term, scheme: Scheme, parameters: Mapping) -> None:
             )
 
 
-def identity(term: Term, scheme: Scheme, parameters: Mapping) -> str:
+def identity(term: Term, scheme: Scheme, parameters: Mapping, span: tuple[float, float] = SPAN) -> str:
     """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits."""
-    rates = rates_of(term, scheme, parameters)
+    rates = rates_of(term, scheme, parameters, span=span)
     some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
     words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDEST) -> dict[str, np.ndarray]:
+def rates_of(
+    term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDEST, span: tuple[float, float] = SPAN
+) -> dict[str, np.ndarray]:
     """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
 
     `parameters` are by the names of terms; `width` is that of the halo.
@@ -84,8 +88,8 @@ def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDES
 
     def values(shape):
         if shape[1:] in ((), (1,)):
-            return drawn.uniform(1.0, 2.0, shape)
-        return drawn.uniform(1.0, 2.0, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
+            return drawn.uniform(*span, shape)
+        return drawn.uniform(*span, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
 
     state, now, grid, params = small_block(alone, width, values)
     params |= {name: parameters[name] for name in params if name in parameters}
@@ -117,14 +121,18 @@ class Unchanged:
 
     def __init__(self, term: Term, scheme: Scheme):
         self.__wrapped__ = term.tendency
-        self._term, self._scheme, self._first = term, scheme, identity(term, scheme, {})
+        self._term, self._scheme = term, scheme
+        self._first = self._found()
 
     def __call__(self, flow, params, now):
         term = self._term
-        if identity(term, self._scheme, {}) != self._first:
+        if self._found() != self._first:
             raise UsageError(
                 f"terms: {place_of(term.tendency)}: {term.name} no longer computes what it did when the run was made: "
                 "a global, an attribute or a dict that it reads has changed. Let each run have a function of its own, "
                 f"as functools.partial({term.name}, rate=1e-4), or finish one before the next is made"
             )
         return term.tendency(flow, params, now)
+
+    def _found(self) -> list[str]:
+        return [identity(self._term, self._scheme, {}, span) for span in (SPAN, WIDE)]

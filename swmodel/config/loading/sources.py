@@ -24,6 +24,8 @@ LISTS = {"station": ("output", "stations"), "section": ("output", "sections"), "
 
 #: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
 LONGEST_FILE = 2_000_000
+#: Most dots in a line: those of file names, numbers and keys.
+MOST_DOTS = 100
 
 
 class Given(NamedTuple):
@@ -44,7 +46,7 @@ def read_file(path: Path, problems: list[str]) -> Layer:
     """The layer of a TOML file; problems say `file:line`."""
     text = text_in(path, LONGEST_FILE, "configuration")
     try:
-        tables = tomllib.loads(text)
+        tables = parse(text)
     except (ValueError, RecursionError) as error:
         at = re.search(r" \(at line (\d+), column \d+\)", str(error))
         place = f"{path}:{at[1] if at else len(text.splitlines())}"
@@ -67,6 +69,14 @@ def text_in(path: Path, longest: int, what: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from None
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The tables of a TOML text. ValueError: it is none; a name of thousands of parts would take tomllib minutes."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
+            raise ValueError(f"more than {MOST_DOTS} dots (at line {number}, column 1)")
+    return tomllib.loads(text)
 
 
 def flatten(tables: Mapping, lines: Mapping, path: Path, problems: list[str]) -> Layer:
@@ -154,6 +164,6 @@ def read_text(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return tomllib.loads(f"value = {text}\n")["value"] if "\n" not in text else text
+        return parse(f"value = {text}\n")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):
         return text

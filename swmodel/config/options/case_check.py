@@ -25,6 +25,9 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
         return
     tracers = case.defaults.get("physics", {}).get("tracers", ())
+    if not isinstance(tracers, list | tuple) or not all(isinstance(each, dict) and "name" in each for each in tracers):
+        yield f"{case.__name__}.defaults: physics.tracers must be a list of dicts, " + '[{"name": "dye"}]'
+        return
     of_terms = (name for term in terms_in(case) for name in parameters(getattr(case, term))[len(OF_TERM) :])
     known = [*map(array_of, GIVEN), "tracer", *(each["name"] for each in tracers), *of_terms]
     for cls in case.__mro__[: case.__mro__.index(Case)]:

@@ -223,6 +223,8 @@ def compile_into(target: Path, request: Request, march: str) -> None:
             ctypes.CDLL(str(made))
         except OSError as error:
             raise SetupError(f"what {program[0]} made of its step cannot be loaded: {error}") from None
+        with made.open("rb") as file:
+            os.fsync(file.fileno())  # else a library of zeros could have its name after a power cut
         made.replace(target)
     with suppress(OSError):  # another process removes some of them too
         libraries = sorted(target.parent.glob(f"{'[0-9a-f]' * 24}.so"), key=lambda path: path.stat().st_mtime)

@@ -38,7 +38,7 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None,
         found = np.asarray(found)
     except (ConfigError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a rank that ended alone would leave the others waiting
         raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"

@@ -176,6 +176,7 @@ def test_defaults_and_options_that_the_configuration_does_not_take_are_named(tmp
         ("np.zeros((8, 12))", "4: eta of the case bad: returns an array of shape (8, 12) for 2 rows and 2 columns"),
         ("None", "4: eta of the case bad: returns nothing"),
         ("1j * at.x", "4: eta of the case bad: returns values of type complex128"),
+        ("exit(3)", "5: eta of the case bad: SystemExit: 3, in: return exit(3)"),
         ("{}[3]", "5: eta of the case bad: KeyError: 3, in: return {}[3]"),
     ],
 )

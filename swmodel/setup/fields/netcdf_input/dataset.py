@@ -130,7 +130,7 @@ def kind_of(name: str, attributes) -> str:
 def open_file(path: str, key: str = "", error: type[InputError] = InputError) -> Iterator[CFDataset]:
     """The variables of a file or a store, open inside `with`, by one thread at a time; messages begin with `key`."""
     is_folder = os.path.isdir(path)
-    if not os.path.exists(path):
+    if not is_folder and not os.path.isfile(path):
         raise error(f"{key}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in OF_GROUP):
         raise error(f"{key}{path} is a folder, and no store of Zarr: it has neither zarr.json nor .zgroup")

@@ -27,7 +27,10 @@ def keys_in(path: str) -> dict[str, object]:
         text = str(dataset.data.attrs.get(ATTRIBUTE, ""))
     if not text:
         raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: its attribute {ATTRIBUTE} was changed or damaged: {error}") from None
 
 
 def constants_in(path: str) -> dict[str, tuple[str, ...]]:
