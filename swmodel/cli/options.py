@@ -14,6 +14,7 @@ PATH = click.Path(path_type=Path)
 
 #: Options that stand for a key of the configuration.
 KEYS = {
+    "from": "input.state",
     "nproc": "run.nproc",
     "layout": "run.layout",
     "steps": "run.steps",
@@ -151,6 +152,7 @@ common = combined(
     click.option("--nproc", metavar="N", help="Number of processes, by MPI or as --transport says."),
     layout,
     settings,
+    click.option("--from", metavar="RUN", help="Start from the last state of RUN, a run folder or a restart file."),
     click.option("--steps", metavar="N", help="Length of the run in time steps."),
     click.option("--days", metavar="D", help="Length of the run in model days."),
     output("DIR", "Run folder.  [below outputs]"),

@@ -14,7 +14,7 @@ from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
 
 #: Names that no tracer can have: of fields, terms and numbers, and of what else stands in files.
-TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "grid", "member", "realization", "wavenumber"}
+TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "state", "grid", "member", "realization", "wavenumber"}
 
 
 class Fluid(Section):
