@@ -46,6 +46,9 @@ class FieldSource:
         """The pole about whose axes a component of a vector is given; None: the Earth's, eastward and northward."""
         return None
 
+    def check(self) -> None:
+        """InputError: a file does not hold the field on this grid."""
+
     def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
         """Values in rows and columns within the grid, float64 that broadcast to them; NaN where there are none.
 
