@@ -101,7 +101,11 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
         file = path / HARMONICS if kind == HARMONICS and path.is_dir() else path
         written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
-    if not options and path.is_dir() and (more := [name for name in FILES if (path / name).is_file() and name != (kind or OUTPUT)]):
+    if (
+        not options
+        and path.is_dir()
+        and (more := [name for name in FILES if (path / name).is_file() and name != (kind or OUTPUT)])
+    ):
         click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(more)}")
 
 
