@@ -40,7 +40,7 @@ def ensemble(settings, perturbations, **typed):
       viscosity          the logarithm of its factor            never
 
     Processes (--nproc) or devices (--devices) share the members. The random numbers, and with native every bit, do not
-    depend on how. The command writes ensemble.nc with mean, spread, some members and time series of all. With --from
+    depend on this. The command writes ensemble.nc with mean, spread, some members and time series of all. With --from
     all members start from one spun-up state, which is perturbed.
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.

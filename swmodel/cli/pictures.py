@@ -101,12 +101,9 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
         file = path / HARMONICS if kind == HARMONICS and path.is_dir() else path
         written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
-    if (
-        not options
-        and path.is_dir()
-        and (more := [name for name in FILES if (path / name).is_file() and name != (kind or OUTPUT)])
-    ):
-        click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(more)}")
+    others = [name for name in FILES if name != (kind or OUTPUT) and (path / name).is_file()]
+    if others and not options:
+        click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(others)}")
 
 
 #: What a folder is drawn by if the run has recorded largest values.

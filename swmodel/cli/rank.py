@@ -207,7 +207,7 @@ def start_log(rank: int):
 
 
 def announce(job, ranks: int, cores: int):
-    """Announce in a line what is going to be computed; the remarks; and that more ranks than cores are slow."""
+    """Announce in a line what is going to be computed, then the remarks, and that more ranks than cores are slow."""
     config, directory = job.config, job.directory
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
