@@ -27,7 +27,8 @@ def run(**typed):
     swmodel run my.toml --from outputs/spinup --days 30
     mpiexec -n 4 swmodel run jet
 
-    With --from the run is a new one from step 0, at the date of that state. It needs the same grid and tracers; depths, coefficients, forcing, time step and precision may differ.
+    With --from the run is a new one from step 0, at the date of that state. It
+    needs the same grid and tracers; depth, coefficients, forcing, time step and precision may differ.
 
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
     stopped and resumable; docs/exit-codes.md lists the messages.

@@ -133,7 +133,7 @@ def automatic_dt(config, extremes) -> float:
     intervals = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
     given = [each for each in intervals if each]
     ticks = [round(each / TICK) for each in given]
-    common = given[0] / (ticks[0] // math.gcd(*ticks)) if given else 0.0
+    common = given[0] / max(1, ticks[0] // (math.gcd(*ticks) or 1)) if given else 0.0
     for interval in (common, output.every or 0.0):
         if interval >= dt:
             return dividing(interval, dt, 1)[0]
