@@ -8,7 +8,7 @@ from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
 from ..model.validate import lines_of, repeated, require_derivatives
-from ..ocean.coordinates import on_sphere
+from ..ocean.coordinates import largest_cell, on_sphere, sides
 from ..ocean.table import CONTROLS
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
@@ -41,6 +41,13 @@ def check_assimilation(config) -> None:
             found += error.problems
     if found:
         raise ConfigError(found)
+
+
+def template_of(config) -> dict:
+    """Values of [assimilation] that suit a configuration, by key: a start, which no observation has been asked."""
+    steps, cell, shorter = config.run.steps, largest_cell(config.grid), min(sides(config.grid))
+    every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
+    return {"sigma_eta": 1e-3 * config.physics.depth, "length": max(3 * cell, 0.1 * shorter), "every_steps": every}
 
 
 def problems(config) -> Iterator[str]:

@@ -24,4 +24,5 @@ class PublishedJet(Jet):
     defaults = Jet.defaults | {
         "physics": Jet.defaults["physics"] | {"viscosity": 5.0},
         "time": {"stepper": "ab2", "dt": 0.125 * 5e3 / math.sqrt(9.81 * 100.0)},
+        "output": {"every_steps": 4330},  # a day and 4 s
     }

@@ -75,6 +75,13 @@ def check_same(comm, config) -> None:
                 )
 
 
+def crowd_of(comm) -> tuple[int, int]:
+    """How many ranks are on this machine, and how many cores they may run on together, bound to them or not."""
+    name = socket.gethostname()
+    here = [numbers for host, numbers in comm.allgather((name, environment.core_numbers())) if host == name]
+    return len(here), len(set().union(*here))
+
+
 def check_transport(comm, place, run) -> None:
     """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
     agree(comm, lambda: check_device(run.devices))

@@ -30,6 +30,7 @@ def begin(task, source, settings, output, force, quiet, job_options=lambda confi
         from ..config.loading.load import gather
         from ..config.remarks import remarks
         from ..files import run_folder
+        from ..files.restart.folder import check_start
 
         sources = gather(source, overrides)
         config = configure(sources, overrides, place, check or (None if records else check_without_analysis))
@@ -38,6 +39,8 @@ def begin(task, source, settings, output, force, quiet, job_options=lambda confi
         if place is not None and place.rank:
             return job
         run_folder.check_vacant(directory, force)
+        if config.input.state:
+            check_start(config.input.state, directory)
         return job._replace(remarks=tuple(remarks(config, sources, records=records)))
 
     start(request, partial(swmodel.load, source, overrides), quiet)

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator
 
 from ..ocean.coordinates import on_sphere
+from ..ocean.table import FORCING
 from ..setup.checks import outside
 from ..setup.checks.stability import dividing
-from ..setup.fields import VECTORS, has_source
+from ..setup.fields import VECTORS, field_of, has_source, varies
+from ..setup.fields.kinds import Formula
 from .loading.merge import Sources, add_layer
 from .loading.sources import Layer
 from .messages import metres
@@ -21,7 +23,7 @@ RECORDS = 10_000
 
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
-    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config)]
+    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
     found += [*outside.remarks(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
@@ -96,6 +98,14 @@ def relaxation(config: Config) -> Iterator[str]:
     """Where a sponge relaxes to zero, as nothing is known of the water outside."""
     for name, missing, cells in outside.unknown_in_sponge(config):
         yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
+
+
+def from_zero(config: Config) -> Iterator[str]:
+    """What begins anew in a run from the state of another one: functions of t, and tides without a date."""
+    names = [name for name in FORCING if varies(config, name) and isinstance(field_of(config, name), Formula)]
+    names += [] if config.time.start else config.open_sides.constituents
+    if config.input.state and names:
+        yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and begin anew"
 
 
 def ramped(config: Config) -> Iterator[str]:

@@ -120,13 +120,18 @@ def reopen(directory):
             (Path(directory) / name).unlink(missing_ok=True)
 
 
+def config_of(directory) -> dict:
+    """The tables of config.toml; {} where there is none, or a damaged one."""
+    try:
+        return tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
 def own_case(directory) -> dict:
     """The table [case] of config.toml, if it names the file of a user's own case, which is not executed; else {}."""
-    try:
-        case = tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))["case"]
-        return case if case.get("file") else {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+    case = config_of(directory).get("case", {})
+    return case if isinstance(case, dict) and case.get("file") else {}
 
 
 def write_config(directory, config):

@@ -80,14 +80,14 @@ def inverse(units: str) -> str:
 NAME, PICTURE = SENSITIVITY, "sensitivity.png"
 
 
-def check_request(config, of: str, to) -> None:
-    """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX; else a UsageError."""
-    unknown = [name for name in to if name not in FIELDS + NUMBERS]
+def check_request(config, of: str, wrt) -> None:
+    """Make sure that the derivatives of `of` with respect to `wrt` can be computed, without JAX; else a UsageError."""
+    unknown = [name for name in wrt if name not in FIELDS + NUMBERS]
     if unknown:
         hint = suggest(unknown[0], FIELDS + NUMBERS)
         if not hint.startswith("did you mean"):
             hint = f"fields are {listed(FIELDS)}; numbers are {listed(NUMBERS)}"
-        raise UsageError(f"--to {unknown[0]}: no such field; {hint}")
+        raise UsageError(f"--wrt {unknown[0]}: no such field; {hint}")
     require_derivatives(config)
     parse(of, config)
 
@@ -95,7 +95,7 @@ def check_request(config, of: str, to) -> None:
 def compute(config, directory, options, report, command_line, watch) -> None:
     """Write sensitivity.nc and sensitivity.png; see `cli.job.TASKS`.
 
-    Options: `of`, the quantity; `to`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
+    Options: `of`, the quantity; `wrt`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
     after each step instead of its value in the last state; `memory`, bytes that a process may hold.
     """
     from ..plotting.maps import draw_results
@@ -105,7 +105,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
     begin, quantity = time.perf_counter(), parse(options["of"], config)
     every = 1 if options["mean"] else None
-    problem = Problem(config, options["to"], quantity.observe, every, options["memory"])
+    problem = Problem(config, options["wrt"], quantity.observe, every, options["memory"])
     transport, directory = problem.transport, Path(directory)
 
     def value_of(series):  # from the shares of all samples; the mean is without the first one
@@ -117,7 +117,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         problem.in_pieces(length_of(problem.config), watcher)
         with watcher.compilations():
             value, gradient = problem.value_and_gradient(problem.first_guess(), value_of)
-            value, gradient = float(value), {name: gradient[name] for name in options["to"]}  # JAX sorts names
+            value, gradient = float(value), {name: gradient[name] for name in options["wrt"]}  # JAX sorts names
     if not all(np.isfinite(x) for x in (value, *(problem.dot({n: g}, {n: g}) for n, g in gradient.items()))):
         raise NumericalError(f"the derivatives of {quantity.long_name} are not finite in {config.run.dtype}")
     largest = write(directory / NAME, problem.config, transport, quantity, value, gradient, options, command_line)

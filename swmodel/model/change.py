@@ -55,7 +55,7 @@ def with_fields(model, values: dict):
             fixed = "stays the same during a run: give it to Simulation, as fields={...}"
             why = fixed if name in GIVEN else "no such field"
             raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
-    inputs = model.config.input.model_copy(update=dict.fromkeys(values, ""))
+    inputs = model.config.input.model_copy(update=dict.fromkeys((*values, "state"), ""))
     return python_inputs(model.config.model_copy(update={"input": inputs}), values)
 
 

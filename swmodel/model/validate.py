@@ -21,7 +21,7 @@ from ..setup import tidal_analysis
 from ..setup.checks import outside
 from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
-from ..setup.fields import bands
+from ..setup.fields import bands, stored
 from ..setup.fields.field import fields_of, formulas
 from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
@@ -60,7 +60,7 @@ def check(setup: Setup, to_the_end: bool) -> Setup:
     problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if to_the_end else []
     problems += check_output(setup)
-    obstacles, found = [*check_files(config), *check_memory(setup)], None
+    obstacles, found = [*check_files(setup), *check_memory(setup)], None
     problems += obstacles
     if not obstacles:
         found, wrong = values_of(setup)
@@ -158,8 +158,11 @@ def repeated(names: Iterable) -> list[tuple[Any, int]]:
     return [(name, count) for name, count in Counter(names).items() if count > 1]
 
 
-def check_files(config: Config) -> Iterator[str]:
+def check_files(setup: Setup) -> Iterator[str]:
     """Whether each input file holds its field on this grid."""
+    config = setup.config
+    if config.input.state:
+        yield from stored.problems(config, setup.scheme.state._fields)
     for name in fields_of(config):
         if file_of(config, name):
             try:

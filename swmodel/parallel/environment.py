@@ -96,9 +96,14 @@ def started() -> float:
     return float(os.environ.get(STARTED, _IMPORTED))
 
 
+def core_numbers() -> set[int]:
+    """The numbers of the cores that this process may run on."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many cores this process may run on."""
+    return len(core_numbers())
 
 
 def share_of_cores(place: World | None = None) -> int:

@@ -53,6 +53,8 @@ def origin(config, name: str) -> str:
     in_time = " in time" if fields.varies(config, name) else ""
     if name in config.python.names:
         return f"given in Python{in_time}"
+    if isinstance(fields.field_of(config, name), fields.Stored):
+        return f"state {config.input.state}"
     if text := fields.file_of(config, name):
         return f"file {text}{in_time}"
     if fields.in_case(config, name):

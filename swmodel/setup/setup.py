@@ -131,6 +131,10 @@ class Setup:
         }
         for start in (term.start for term in self.scheme.acting if term.start):
             state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
+        if config.input.state:  # as it is: h = depth + eta would round
+            there, land = {"u": open_u, "v": open_v}, {"h": values["depth"]}
+            found = {name: fields.stored_field(config, name, rows, columns) for name in self.scheme.state._fields}
+            state = {name: np.where(there.get(name, wet), each, land.get(name, 0.0)) for name, each in found.items()}
         whole = {name: np.broadcast_to(field, block.shape).astype(self.dtype) for name, field in state.items()}
         return self.scheme.state(**{name: np.ascontiguousarray(field) for name, field in whole.items()})
 

@@ -173,6 +173,14 @@ def test_without_observations_there_is_nothing_to_assimilate():
         settings.check_assimilation(resolve(swmodel.load("jet", {"assimilation.controls": ["eta"]}, environ={})))
 
 
+@pytest.mark.parametrize("case", ["jet", "double_gyre", "seamount"])
+def test_the_settings_to_start_from_suit_the_case(case):
+    config = resolve(swmodel.load(case, environ={}))
+    values = settings.template_of(config) | {"controls": ("eta",), "observations": "there.nc"}
+    options = config.assimilation.model_copy(update=values)
+    assert list(settings.problems(config.model_copy(update={"assimilation": options}))) == []
+
+
 def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
     folder = tmp_path / "twin"
     prepare(small(), folder.mkdir() or folder, None)

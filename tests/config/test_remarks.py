@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from swmodel import load
+from swmodel.cases import names
 from swmodel.cli import main
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import components, dividing, domain, remarks
+from swmodel.config.remarks import components, dividing, domain, record_times, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -109,6 +110,15 @@ def test_a_wind_of_one_component_is_said():
     assert list(components(load("rest", one, environ={}))) == lines
     assert list(components(load("rest", both, environ={}))) == []
     assert list(components(load("double_gyre", {}, environ={}))) == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_records_of_every_case_lie_on_its_time_steps(name):
+    config = resolve(load(name, environ={}))
+    assert list(record_times(config)) == []
+    if load(name, environ={}).time.dt is None and config.output.every is not None:
+        number = config.output.every / config.time.dt
+        assert abs(number - round(number)) <= 1e-15 * number
 
 
 @pytest.mark.parametrize(("every", "dt"), [(86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)])

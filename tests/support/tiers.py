@@ -34,6 +34,7 @@ NIGHT = {
     "cases/test_turbulence.py": (),
     "cases/test_vortex.py": ("error_is_of_second_order",),
     "cli/test_fuzz.py": (),
+    "config/test_remarks.py": ("records_of_every_case",),
     "config/loading/test_load.py": ("the_resolved_text", "the_text_of_a_configuration"),
     "ensemble/test_ensemble.py": ("with_reproducible",),
     "ensemble/test_ensemble_memory.py": (),

@@ -1,4 +1,4 @@
-"""Keys that name a file in place of values: `grid.file`, `open_sides.tide` and `output.stations = "gauges.csv"`."""
+"""Keys that name a file with values: `grid.file`, `input.state`, `open_sides.tide` and `output.stations`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 from ...errors import ConfigError
 from ...setup.fields.netcdf_input import InputError
 from ...setup.fields.netcdf_input.made_files import constants_in, keys_in
+from ...setup.fields.stored import keys_of, newest
 from ..messages import show
 from .sources import Given, Layer, text_in
 
 GRID, TIDE, SIDES = ("grid", "file"), ("open_sides", "tide"), ("open_sides", "sides")
+STATE = ("input", "state")
 #: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
 FREE, FIELDS = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
@@ -23,13 +25,13 @@ PAIRS = ("lon", "lat"), ("x", "y")
 
 
 def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) -> list[Layer]:
-    """The layers with what their last `grid.file` and `open_sides.tide` stand for in place of these keys.
+    """The layers with what their last `grid.file`, `open_sides.tide` and `input.state` stand for in place of these.
 
     A key that the same layer or a later one gives comes first; those of [grid] must agree with the file. `convert`
     gives the value of ((section, key), Given) as Python wants it.
     """
     sides = [layer[SIDES].value for layer in layers if SIDES in layer]
-    for at in (GRID, TIDE):
+    for at in (GRID, TIDE, STATE):
         given = next((layer[at] for layer in reversed(layers) if at in layer), None)
         last = max((number for number, layer in enumerate(layers) if at in layer), default=0)
         layers = [{key: each for key, each in layer.items() if key != at} for layer in layers]
@@ -40,7 +42,7 @@ def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) ->
             continue
         path = os.path.abspath(given.folder / str(given.value))
         try:
-            found = grid_of(path, given) if at == GRID else tide_of(path, given)
+            found = OF_FILE[at](path, given)
         except InputError as error:
             problems.append(f"{given.place}: {error}")
             continue
@@ -73,6 +75,18 @@ def tide_of(path: str, given: Given) -> Layer:
         ("open_sides" if key == "constituents" else "input", key): Given(value, given.place)
         for key, value in constants_in(path).items()
     }
+
+
+def state_of(path: str, given: Given) -> Layer:
+    """The restart file with the state, which stays a key, and the date from which the run goes on."""
+    path = newest(path)
+    if not os.path.exists(path):
+        raise InputError(f"there is no file or folder {path}")
+    return {at: Given(value, given.place) for at, value in ({STATE: path} | keys_of(path)).items()}
+
+
+#: What keys stand for, by the file that they name.
+OF_FILE = {GRID: grid_of, TIDE: tide_of, STATE: state_of}
 
 
 def stations_in(given: Given) -> Given:

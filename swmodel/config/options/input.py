@@ -24,6 +24,7 @@ else:
     Input = create_model(
         "Input",
         __base__=Section,
+        state=(str, option("", "", "restart file, or folder of a run, from whose last state the run starts")),
         __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
         **{
             row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))

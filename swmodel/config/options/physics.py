@@ -14,7 +14,8 @@ from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
 
 #: Names that no tracer can have: of fields, terms and numbers, and of what else stands in files.
-TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "grid", "member", "realization", "wavenumber"}
+TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "state", "time", "step", "grid", "member", "realization"}
+TAKEN |= {"wavenumber"}
 
 
 class Fluid(Section):

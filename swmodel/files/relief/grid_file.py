@@ -42,6 +42,7 @@ class Made:
         share: of sea by the relief, [ny, nx].
         lost: water by the relief that became land, [ny, nx].
         changes: parts of it, and straits that were opened.
+        min_depth, deepened: the least depth, m, and how many cells of water were shallower.
     """
 
     grid: Grid
@@ -50,6 +51,8 @@ class Made:
     share: np.ndarray
     lost: np.ndarray
     changes: list[Changed]
+    min_depth: float
+    deepened: int
 
     def words(self) -> Iterable[str]:
         """What was made and what was closed, for the terminal."""
@@ -61,6 +64,7 @@ class Made:
             f"{100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
             f"{(depth * sea).sum() / sea.sum():.4g} m on average"
         )
+        yield f"{self.deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
         for what in dict.fromkeys(one.what for one in self.changes):
             some = [one for one in self.changes if one.what == what]
             more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""

@@ -79,8 +79,9 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     changes = [*parts(isthmus, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
     if not wet.any():
         raise ReliefError(f"--region: there is no water in it by {opened.path}{taken}")
+    raised = wet & (depth < wish.min_depth)
     depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
-    made = Made(grid, depth, wet, share, sea & ~wet, changes)
+    made = Made(grid, depth, wet, share, sea & ~wet, changes, wish.min_depth, int(raised.sum()))
     write(target, made, source, command_line)
     return made
 

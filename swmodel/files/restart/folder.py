@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...config import ConfigError, to_toml
 from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
-from ...errors import FilesError
+from ...errors import FilesError, UsageError
 from ...setup.fields import noted
 from ..draft import WRITING
 from ..integrity import guard
@@ -87,6 +87,17 @@ def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
         nothing = f"{directory} holds no restart file to go on from; {anew}"
         raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
+
+
+def check_start(path, directory) -> None:
+    """Make sure that a run into `directory` can start from a restart file: it is intact, and is not replaced.
+
+    FilesError, UsageError: it cannot.
+    """
+    if Path(directory).resolve() in Path(path).resolve().parents:
+        raise UsageError(f"{directory} holds {path}, from which the run starts; give another folder with --output")
+    if "problem" in (found := facts(path)):
+        raise FilesError(f"{path}: {found['problem']}")
 
 
 def compare(config, restart: Restart, task: str = "run") -> None:

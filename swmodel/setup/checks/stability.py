@@ -130,8 +130,10 @@ def automatic_dt(config, extremes) -> float:
     dt, output = dt_from_cfl(config, extremes), config.output
     if not 0 < dt < math.inf:
         return dt
-    given = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
-    common = TICK * math.gcd(*(round(each / TICK) for each in given if each))
+    intervals = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
+    given = [each for each in intervals if each]
+    ticks = [round(each / TICK) for each in given]
+    common = given[0] / max(1, ticks[0] // (math.gcd(*ticks) or 1)) if given else 0.0
     for interval in (common, output.every or 0.0):
         if interval >= dt:
             return dividing(interval, dt, 1)[0]

@@ -15,8 +15,10 @@ from ...ocean.terms.outside import file_of as file_of
 from ...ocean.terms.outside import has_source as has_source
 from ...ocean.terms.outside import in_case as in_case
 from .kinds import Constant, File, field_of, varies
+from .kinds import Stored as Stored
 from .kinds import constant as constant
 from .netcdf_input import InputError
+from .stored import stored_field as stored_field
 from .vectors import VECTORS as VECTORS
 from .vectors import along_axes
 from .vectors import given as given

@@ -18,11 +18,13 @@ from ...ocean.coordinates import points
 from ...ocean.dates import units_of
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
-from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.table import INITIAL, VARIABLES, entry_of, location_of
 from ...ocean.terms.outside import PARTS, file_of, in_case, number
+from ...ocean.terms.tracer import content
 from .formula import evaluated, in_time
 from .netcdf_input import InputError, opened, series
 from .netcdf_input.source import parse
+from .stored import stored_field
 
 #: How far a record may lie from the step that it is for, in time steps: rounding of its units, or of products.
 LATE = 1e-6
@@ -43,6 +45,9 @@ class FieldSource:
     def pole(self, record: int = 0) -> tuple[float, float] | None:
         """The pole about whose axes a component of a vector is given; None: the Earth's, eastward and northward."""
         return None
+
+    def check(self) -> None:
+        """InputError: a file does not hold the field on this grid."""
 
     def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
         """Values in rows and columns within the grid, float64 that broadcast to them; NaN where there are none.
@@ -164,6 +169,25 @@ class File(FieldSource):
 
 
 @dataclass(frozen=True, eq=False)
+class Stored(FieldSource):
+    """An initial field by the state in a restart file, `input.state`."""
+
+    config: Any
+    name: str
+
+    def pole(self, record=0):
+        return self.config.grid.pole
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        if self.name in ("u", "v"):
+            return stored_field(self.config, self.name, rows, columns)
+        h = stored_field(self.config, "h", rows, columns)
+        if self.name == "eta":
+            return h - field_of(self.config, "depth").read(rows, columns)
+        return stored_field(self.config, content(self.name).name, rows, columns) / h
+
+
+@dataclass(frozen=True, eq=False)
 class InTime(File):
     """A variable with dates: `text` is the entry of [input], or names the DataArray `array`; None: files."""
 
@@ -224,9 +248,11 @@ def whole(places: np.ndarray) -> np.ndarray:
 
 
 def field_of(config, name: str) -> FieldSource:
-    """What gives a field: Python before a file, a file before the case, else a number."""
+    """What gives a field: Python before a state, that before a file, a file before the case, else a number."""
     if name in config.python.names:
         return field_in_python(config, name, config.python._sources.get(name))
+    if config.input.state and name in (*INITIAL, *(each.name for each in config.physics.tracers)):
+        return Stored(config, name)
     if text := file_of(config, name):
         row = entry_of(name, config.physics)
         return (InTime if row.varies and series.in_time(text, row) else File)(config, name, text)
