@@ -1,16 +1,17 @@
-"""Check the English of the pages and docstrings: words that are riddles, sentences that are too long.
+"""Check the English of pages, docstrings, comments and messages: words that are riddles, sentences that are too long.
 
     tools/prose.py [FILE ...]     check these files, or all pages of docs/, README.md, CONTRIBUTING.md and swmodel/
     tools/prose.py --count        how many findings each file has
 
-A sentence has at most 25 words and one semicolon. Code, formulas and tables are left out. The exit code is 1 if
-something was found.
+A sentence has at most 25 words and one semicolon. Code, formulas, tables and lists of names are left out. Each text in
+the code with four words or more counts as a message, a value in it as one word. The exit code is 1 if something was found.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
 import sys
 from collections import Counter
@@ -46,14 +47,34 @@ def pages() -> list[Path]:
     return checked + sorted(ROOT.glob("swmodel/**/*.py"))
 
 
+def in_python(text: str) -> Iterator[tuple[int, str]]:
+    """Line number and text of each comment, paragraph of a docstring and message."""
+    for match in re.finditer(r"^ *#(?!!).*(\n *#.*)*", text, re.MULTILINE):
+        yield text.count("\n", 0, match.start()) + 1, re.sub(r"^ *#:? ?", "", match[0], flags=re.MULTILINE)
+    tree = ast.parse(text)
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            words = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            words = node.value
+        else:
+            continue
+        if id(node) in statements:
+            for block in re.split(r"\n\s*\n", inspect.cleandoc(words)):
+                prose = "" if block.startswith("    ") else re.sub(r"^ *(\S.* {2}.*|\|.*)$", "", block, flags=re.MULTILINE)
+                for part in re.split(r"\n\s*\n|\n(?= *[\w, ]+: )|\n(?= *\w+\()|\n(?= *[*-] |\d+\. )", prose):
+                    yield node.lineno, part
+        elif re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", words):
+            yield node.lineno, words
+
+
 def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
-    """Line number and text of each paragraph, list item or docstring."""
+    """Line number and text of each paragraph, list item, docstring, comment or message."""
     text = path.read_text()
     if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (words := ast.get_docstring(node)):
-                for part in re.split(r"\n\s*\n|\n(?=\w+: )|\n(?= )", words):
-                    yield getattr(node, "lineno", 1), part
+        yield from in_python(text)
         return
     text = re.sub(r"```.*?```|\$\$.*?\$\$", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
     at = 1

@@ -143,7 +143,7 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
     names = f"{along.x.name}, {along.y.name}"
 
     def position(i):
-        return f"{along.x.told(x[i])}, {along.y.told(y[i])}"
+        return f"{along.x.in_words(x[i])}, {along.y.in_words(y[i])}"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
     yield from fault(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
