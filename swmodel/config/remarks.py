@@ -102,7 +102,7 @@ def ramped(config: Config) -> Iterator[str]:
     if ramp and ramp > config.run.steps * config.time.dt:
         yield f"tide.ramp: the run ends before {ramp:g} s, while the tide still grows"
     if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
-        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" begins after it'
+        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" avoids it'
 
 
 def rotation(config: Config) -> Iterator[str]:

@@ -93,9 +93,9 @@ def require_rectangle(what: str, blocks, transport) -> None:
     `blocks` are (State, Grid of Patches, shape) of each block of this process.
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
-        raise UsageError(f"{what} computed for grids on a plane, but this one is on a sphere")
+        raise UsageError(f"{what} available on planes only, but this grid is on a sphere")
     if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
-        raise UsageError(f"{what} computed for seas without land, but this one has some")
+        raise UsageError(f"{what} available without land only, but this sea has some")
 
 
 class Layer(NamedTuple):

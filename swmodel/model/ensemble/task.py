@@ -27,5 +27,5 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
 
 def summary(directory) -> str:
-    """How long it took, how fast it was, and what to type next."""
+    """Wall time, speed and the next command, in words."""
     return progress.summary(read_status(directory), directory)

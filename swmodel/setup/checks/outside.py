@@ -87,8 +87,8 @@ def problems(config) -> Iterator[str]:
         shallow = side.open & ~(side.both(config, "depth")[0] > 0)
         if shallow.any():
             yield (
-                f"depth: must be above 0 m in the water outside, but is not at {side.in_words(shallow)}; give it, or make "
-                "such cells land in input.mask"
+                f"depth: must be above 0 m in the water outside, but is not at {side.in_words(shallow)}; "
+                "give it, or make such cells land in input.mask"
             )
         yield from problems_of_pressure(config, side)
         for name in (name for name in known if location_of(name) in ("centre", "v" if side.in_rows else "u")):
@@ -97,8 +97,8 @@ def problems(config) -> Iterator[str]:
                 far = 0.0 if varies(config, name) else fields.how_far(config, name, side.rows, side.columns)[1]
                 nearest = f"; the nearest value in the file is further than {far:.3g} degrees" if far else ""
                 yield (
-                    f"input.{name}: has no value at {side.in_words(missing)}, where both outermost cells are water; give "
-                    f"it there, or make such cells land in input.mask{nearest}"
+                    f"input.{name}: has no value at {side.in_words(missing)}, where both outermost cells are water; "
+                    f"give it there, or make such cells land in input.mask{nearest}"
                 )
 
 
@@ -168,7 +168,7 @@ def incomplete(config) -> Iterator[str]:
             parts = [side.on_faces(config, part) for part in parts_of(name, LEVEL)]
             zero = side.open & (np.abs(np.broadcast_to(parts, (2, *side.open.shape))).max(axis=0) == 0)
             if 0 < zero.sum() < side.open.sum():  # as in an atlas that has 0 on its land
-                yield f"input.{LEVEL}: {name} is 0 at {side.in_words(zero)}; values on land must be missing in the file, not 0"
+                yield f"input.{LEVEL}: {name} is 0 at {side.in_words(zero)}; on land values must be missing, not 0"
     if files and not config.time.start:
         yield f"input.{files[0]}: its lags refer to the start of the run; give time.start for lags behind Greenwich"
 
