@@ -3,8 +3,9 @@
     tools/prose.py [FILE ...]     check these files, or all pages of docs/, README.md, CONTRIBUTING.md and swmodel/
     tools/prose.py --count        how many findings each file has
 
-A sentence has at most 25 words and one semicolon. Code, formulas, tables and lists of names are left out. Each text in
-the code with four words or more counts as a message, a value in it as one word. The exit code is 1 if something was found.
+A sentence has at most 25 words and one semicolon; in a message each clause counts as a sentence. Code, formulas, tables
+and lists of names are left out. A message is any text of four words or more in the code; a value in it counts as a word.
+The exit code is 1 if something was found.
 """
 
 from __future__ import annotations
@@ -48,26 +49,32 @@ def pages() -> list[Path]:
 
 
 def in_python(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and text of each comment, paragraph of a docstring and message."""
+    """Line number and text of each comment, paragraph of a docstring and clause of a message."""
     for match in re.finditer(r"^ *#(?!!).*(\n *#.*)*", text, re.MULTILINE):
         yield text.count("\n", 0, match.start()) + 1, re.sub(r"^ *#:? ?", "", match[0], flags=re.MULTILINE)
-    tree = ast.parse(text)
-    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(text)))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    parts = {
+        id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node
+    }
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             words = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             words = node.value
         else:
             continue
-        if id(node) in statements:
-            for block in re.split(r"\n\s*\n", inspect.cleandoc(words)):
-                prose = "" if block.startswith("    ") else re.sub(r"^ *(\S.* {2}.*|\|.*)$", "", block, flags=re.MULTILINE)
-                for part in re.split(r"\n\s*\n|\n(?= *[\w, ]+: )|\n(?= *\w+\()|\n(?= *[*-] |\d+\. )", prose):
-                    yield node.lineno, part
-        elif re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", words):
-            yield node.lineno, words
+        if id(node) in docstrings:
+            yield from ((node.lineno, part) for part in in_docstring(inspect.cleandoc(words)))
+        elif re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", words) and not re.search(r"[|\\]", words):
+            yield from ((node.lineno, clause) for clause in words.split(";"))
+
+
+def in_docstring(text: str) -> Iterator[str]:
+    """The paragraphs and entries of a docstring, without indented formulas and rows of tables."""
+    for block in re.split(r"\n\s*\n", text):
+        prose = "" if block.startswith("    ") else re.sub(r"^ *(\S.* {2}.*|\|.*)$", "\n", block, flags=re.MULTILINE)
+        yield from re.split(r"\n\s*\n|\n(?= *[\w, ]+: )|\n(?= *\w+\()|\n(?= *[*-] |\d+\. )", prose)
 
 
 def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
@@ -85,12 +92,12 @@ def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph; code and formulas count as one word."""
+    """The sentences of a paragraph; code and formulas in it count as one word."""
     text = re.sub(r"`[^`]*`|\$[^$]*\$", "X", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\([^()]*\)", "", text)  # an aside
     text = re.sub(r"\b(e\.g|i\.e|et al|cf|Fig|eq|St)\.", r"\1", " ".join(text.split()))
-    return [one for one in re.split(r"(?<=[.!?:])\s+(?=[A-Z*\"'(X0-9])", text) if one]
+    return [one for one in re.split(r"(?<=[!?])\s+|(?<=[^.]\.)\s+|(?<=:)\s+(?=[A-Z*\"'(X0-9])", text) if one]
 
 
 def findings(path: Path) -> Iterator[str]:
@@ -98,7 +105,7 @@ def findings(path: Path) -> Iterator[str]:
     for line, text in paragraphs(path):
         for sentence in sentences(text):
             where = f"{path.relative_to(ROOT)}:{line}"
-            count = len(re.findall(r"[\w'’-]+", sentence))
+            count = len(re.findall(r"\b(?:[aA]|[^\W\d_][\w'’-]+|X)\b", sentence))
             if count > LONGEST:
                 yield f"{where}: {count} words: {sentence[:90]}"
             if sentence.count(";") > SEMICOLONS:

@@ -24,8 +24,8 @@ SMALL = (96, 48)
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))
 
 
-#: The fields of rows with all terms, as functions of x and y in fractions of the domain: depth, m, for which the jet's
-#: time step is stable, and wind stress, Pa.
+#: The fields of rows with all terms, as functions of x and y in fractions of the domain: wind stress, Pa, and depth, m.
+#: The jet's time step is stable with this depth.
 FIELDS = {
     "depth": lambda x, y: 100 + 40 * np.exp(-((x - 0.4) ** 2 + (y - 0.5) ** 2) / 0.02),
     "mask": lambda x, y: 1.0 - sum((x - x0) ** 2 + (y - y0) ** 2 < radius**2 for x0, y0, radius in ISLANDS),

@@ -1,6 +1,6 @@
 """The expected share of the machine's memory bandwidth for the native step of a configuration.
 
-A step takes the longer of two times. The triad measures the time to move its bytes; steps of a few rows in the cache of
+A step takes the longer of two times. The triad measures the time to move its bytes. Steps of a few rows in the cache of
 one core measure the time to compute it.
 """
 

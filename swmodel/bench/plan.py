@@ -17,8 +17,8 @@ from .text import gib
 
 #: Executors for CPUs only; if a sweep has only these, GPU rows use xla.
 CPU_ONLY = ("reference", "native")
-#: Peak memory of all processes in arrays of the whole grid, measured at 1800 x 900 with up to two ranks: by measure
-#: for parts of a step and transforms, else by executor (others as xla).
+#: Peak memory of all processes in arrays of the whole grid, measured at 1800 x 900 with up to two ranks. Keys are
+#: measures for parts of a step and transforms, else executors (others as xla).
 ARRAYS = {"halo": 6, "fft": 16, "reference": 30, "xla": 45}
 #: Memory of a process without its grid, bytes: Python, JAX, the program.
 BASE = 400 * 2**20

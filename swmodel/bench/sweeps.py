@@ -31,13 +31,13 @@ class Sweep(NamedTuple):
     one_core: bool = False
     gpu: bool = False
     weak: bool = False
-    threads: int | None = None  # this and what follows: as of a Row
+    threads: int | None = None  # this and the following: as in a Row
     steps: int | None = None
     seconds: float = 60.0
     writing: tuple = ()
     transport: str = "mpi"
     devices: tuple[int, ...] = (1,)
-    variants: tuple = ()  # of each row but the reference: {attribute: value}
+    variants: tuple = ()  # variants of each row except the reference: {attribute: value}
 
 
 @cache
@@ -82,9 +82,9 @@ class Row:
     nx: int
     ny: int
     platform: str = "cpu"  # or gpu
-    threads: int | None = None  # of each process; None: all cores for one, its share for one of several
+    threads: int | None = None  # threads of each process; None: an equal share of all cores
     dtype: str = "float32"
-    steps: int | None = None  # of a sample; None: as many as fill `seconds`
+    steps: int | None = None  # steps of a sample; None: as many as fill `seconds`
     seconds: float = 60.0  # longest time of a sample
     writing: str | int | None = None  # for `output`: none, ends, or the number of steps between snapshots
     oversubscribed: bool = False  # more threads than cores

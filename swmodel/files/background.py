@@ -1,7 +1,7 @@
 """HDF5 and NetCDF files that rank 0 writes while the model continues.
 
 One thread writes all files, one call after the other, as two threads must not use netCDF4 at once. netCDF4 defines the
-contents of a file, and h5py adds values: it can store compressed chunks, leave the file unlocked for readers during the
+contents of a file, and h5py adds values. It can store compressed chunks, leave the file unlocked for readers during the
 run, and write through a JournaledFile, which keeps the file intact.
 """
 

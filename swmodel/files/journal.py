@@ -41,7 +41,7 @@ def journal_of(path) -> Path:
 class JournaledFile(io.RawIOBase):
     """An existing file for h5py (`h5py.File(JournaledFile(path), "r+")`); it first applies an earlier journal.
 
-    Calls by HDF5 never fail, because HDF5 would crash on closing the file later: after the first error everything stays
+    Calls by HDF5 never fail, because HDF5 would crash on closing the file later. After the first error everything stays
     in memory, and `check` and `commit` raise the error.
 
     OSError: the file cannot be read or written. BlockingIOError: another process is writing it.

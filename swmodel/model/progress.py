@@ -1,6 +1,6 @@
 """Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
-Under mpiexec a rank's stdout is a pipe, which cannot show a bar; so ranks from `model.launch` print each event as a
+Under mpiexec a rank's stdout is a pipe, which cannot show a bar. So ranks from `model.launch` print each event as a
 line, which the launcher reads and shows.
 """
 

@@ -299,8 +299,8 @@ class Simulation(Model):
         """Run from the present step to the configured end, into a run folder; all processes call it together.
 
         Records begin at the present step. But a Simulation from a restart file of the folder, not advanced since,
-        continues the run there like `swmodel resume`: it removes records beyond the restart file and appends new ones.
-        A run that is already at its end does nothing.
+        continues the run there: it removes records beyond the restart file and appends new ones. A run that is already
+        at its end does nothing.
 
         Args:
             directory: the run folder, created if missing.

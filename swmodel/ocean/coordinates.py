@@ -70,8 +70,8 @@ class Axes(NamedTuple):
 class Points:
     """Points of one location in some rows and columns of the grid, float64.
 
-    On a sphere x is the distance along the parallel from the meridian of `grid.origin`, and y the distance along the
-    meridian from its parallel; x, its origin, dx and length_x then depend on the row.
+    On a sphere x is the distance along the parallel from the meridian of `grid.origin`. y is the distance along the
+    meridian from its parallel. Then x, its origin, dx and length_x depend on the row.
 
     Attributes:
         x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].

@@ -180,9 +180,9 @@ def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tu
 def contributions(state: State, grid, g) -> dict[str, Patch]:
     """The contributions of each cell to the sums over the domain, by name.
 
-    They are its volume, m3, the energy of the cell and its east and north faces over density, m5 s-2, a quarter of its
-    corners' area (f + zeta)²/(2 h_q), m s-2, and its content of each dissolved substance. Sums with one factor replace
-    means, which saves a pass over the fields for each.
+    They are its volume, m3, its content of each dissolved substance, and a quarter of its corners' area
+    (f + zeta)²/(2 h_q), m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Sums
+    with one factor replace means, which saves a pass over the fields for each.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet

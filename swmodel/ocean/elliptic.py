@@ -1,8 +1,8 @@
 """Poisson's and Helmholtz's equations on a rectangle without land, by Fourier transforms; the balanced part of a flow.
 
-The Laplacian is that of the C-grid, a difference of differences over dx² and dy², so the discrete equation holds to
-round-off: a wave of wavenumber k is multiplied by - (2/dx sin(k dx/2))², not by - k². A field with points beside a wall
-has no normal gradient there; a field with points on the wall is zero there.
+The Laplacian is that of the C-grid, a difference of differences over dx² and dy², which multiplies a wave of wavenumber
+k by - (2/dx sin(k dx/2))². So the discrete equation holds to round-off. A field with points beside a wall has no normal
+gradient there; a field with points on the wall is zero there.
 
 Potential vorticity determines the balanced part of a flow on an f plane of uniform depth. In linear theory its
 disturbance, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a corner, does not change. Gravity waves

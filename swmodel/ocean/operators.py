@@ -5,8 +5,8 @@
     dy_f, my_f    north side: centre -> v face, u face -> corner
     dy_c, my_c    south side: v face -> centre, corner -> u face
 
-They act on Patches. Derivatives use the lengths and areas of the Grid, as integrals over faces and along edges: fluxes
-out of a cell enter its neighbour, on a plane and on a sphere.
+They act on Patches. Derivatives are integrals over faces and along edges, with the lengths and areas of the Grid. So
+fluxes out of a cell enter its neighbour, on a plane and on a sphere.
 """
 
 from __future__ import annotations

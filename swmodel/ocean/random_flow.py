@@ -6,8 +6,8 @@ spectrum. Waves are numbered by how often they fit into the domain, so a finer g
 same order at every point, so any block has the same bits.
 
 All operators are those of the C-grid: a difference of neighbours over dx multiplies a wave by (e^(i theta) - 1) / dx,
-where theta is its phase difference from one cell to the next. Products of waves are computed on a grid that is just
-fine enough for them.
+with its phase difference theta between neighbours. Products of waves are computed on a grid that is just fine enough
+for them.
 """
 
 from __future__ import annotations

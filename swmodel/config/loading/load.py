@@ -50,7 +50,7 @@ def load(
         environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. A Config ignores them.
         complete: the source has all options of a run. An option that it lacks is newer than the source, and has the
             default of the model, not that of the case.
-        fields: {"eta": ...}: fields of the table and of terms, each a function of the points, a number, an array
+        fields: {"eta": ...}, fields of the table and of terms. Each is a function of the points, a number, an array
             [ny, nx] of NumPy or a DataArray of xarray (docs/python.md).
         terms: functions of (state, grid, t, ...) that return a dict of tendencies, Terms or Parametric.
 

@@ -60,8 +60,8 @@ def check_cells(term: Term, scheme: Scheme, parameters: Mapping) -> None:
         largest = np.abs(values[finite[name]]).max(initial=0.0)
         if not np.allclose(near[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
             raise UsageError(
-                f"{where}: the tendency of {name} depends on the block of a cell, so on the number of processes: use "
-                "`map` for functions of each cell alone; for neighbours means, differences or operators.cell_by_cell"
+                f"{where}: the tendency of {name} depends on the block of a cell; use `map` for functions of each cell "
+                "alone, and means, differences or operators.cell_by_cell for neighbours"
             )
 
 

@@ -49,8 +49,8 @@ def option_problem(name: str, field: FieldInfo) -> str:
 def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     """The problem of an attribute of the class of a case; "" for none.
 
-    A function of the SIGNATURE must have the name of a field in `known`, unless it begins with an underscore: so a
-    misspelt field is an error.
+    A function of the SIGNATURE must have a name in `known`, or one that begins with an underscore: so a misspelt field
+    is an error.
     """
     varies = name in VARIABLES and VARIABLES[name].varies
     fits = parameters(value) == SIGNATURE or in_time(value)

@@ -1,6 +1,6 @@
 """The compiled step in JAX: foreign calls that take the fields with their halos and advance them in place.
 
-During a sequence of steps the fields lie in one memory: in planes one after the other, each row with further columns on
+During a sequence of steps the fields lie in one memory, in planes one after the other. Each row has further columns on
 both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos and edges pass as small
 arrays: an operation of JAX on a full array would cost more than the call.
 

@@ -1,9 +1,9 @@
 """The library of a generated step: one from a folder, or a new one from the C++ compiler of the machine.
 
 Libraries of the cases are built when swmodel is installed (`build`), others at first use, into a cache in the user's
-folder. The name of a library follows from its text, the compiler's options and the processor, but not from the
-compiler, as the text fixes all rounding. One process compiles while others wait: it writes the library beside its
-place, tries it, and moves it there. A library that another user could have written is never used.
+folder. The name of a library follows from its text, the compiler's options and the processor. The compiler does not
+matter, as the text fixes all rounding. One process compiles while others wait: it writes the library beside its place,
+tries it, and moves it there. A library that another user could have written is never used.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
 
 
 def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
-    """Thin nodes; for each value on water, the node that carries it from turn to turn; nodes that are idle on water.
+    """Thin nodes, {value on water: node that carries it from turn to turn}, and nodes that are idle on water.
 
     A thin node differs from another one, or from a field, near land only. It is computed again at every read, so that
     nothing more is carried near land; conditions are thin, too. No output depends on an idle node on water.

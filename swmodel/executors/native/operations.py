@@ -17,7 +17,7 @@ class Operation(NamedTuple):
     #: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
     text: str = ""
     #: Function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or tangent b by
-    #: the derivative with respect to it; None: the operation appears only after differentiation.
+    #: its derivative; None: the operation appears only after differentiation.
     derivatives: Callable | None = None
     commutes: bool = False  # the order of the first two operands does not matter
     condition: bool = False  # its value is a condition, which only `select` reads

@@ -1,7 +1,7 @@
 """The order and the places in which the values of a Program are computed, in one loop along each row.
 
-The loop goes along row j in vectors, from west to east. A value is computed for the northernmost row that is read;
-further south it comes from a ring of earlier rows, or is computed again where that is cheaper. Values read further east
+The loop goes along row j in vectors, from west to east. A value is computed for the northernmost row that is read.
+Further south it comes from a ring of earlier rows, or is computed again if that is cheaper. Values read further east
 are computed some vectors ahead; values read further west are carried in registers. Places are relative to the written
 row j and vector i.
 """

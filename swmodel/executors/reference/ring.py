@@ -33,7 +33,7 @@ class Ring:
     Masks are flat indices into padded arrays, which cost nothing in a domain without coasts.
 
     Attributes:
-        shape: shape of a padded field, (R+2, C+2); R = ny, or ny + 1 with walls in the south and north; C likewise.
+        shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
         land: the first of them, flat indices into a padded field.

@@ -1,14 +1,13 @@
 """Checksums in a NetCDF file: of each variable in each record, and of constant variables.
 
 A checksum is the CRC-32 of zlib of the values in their order and type in the file:
-`zlib.crc32(file["h"][record].tobytes())`. The variable `crc32` has a row for each record; its attribute `variables`
-names the columns, and the last column is the checksum of the row itself. A variable without time has an attribute
-`crc32`.
+`zlib.crc32(file["h"][record].tobytes())`. The variable `crc32` has a row for each record. Its attribute `variables`
+names the columns; the last column is the checksum of the row itself. A variable without time has an attribute `crc32`.
 
 The global attribute `header_crc32` is the checksum of the names, types and dimensions of these variables, and of the
 attributes that the model reads. Other programs may add attributes and variables.
 
-A CRC of the values detects chunks missing in the index of the file, which read as fill values; HDF5's own checksum of a
+A CRC of the values detects chunks missing in the index of the file, which read as fill values. HDF5's checksum of a
 chunk (fletcher32) does not.
 """
 

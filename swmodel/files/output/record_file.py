@@ -23,7 +23,7 @@ class RecordFile(BackgroundFile, ABC):
     FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
-    #: Whether the file has fields, and also constant ones; whether it has intervals of means; records in a chunk.
+    #: Whether the file has fields, and also constant ones, whether it has intervals of means, and records in a chunk.
     on_grid, bounds, chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):

@@ -22,7 +22,7 @@ COMMENT = (
 
 
 def write(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
-    """Write the file, whole or not at all; all processes call it together; `constants` of `Harmonics.constants`."""
+    """Write the file of `Harmonics.constants`, whole or not at all; all processes call it together."""
     made, maps = analysis(config), []
     for name, (mean, pairs) in constants.items():
         entry = entry_of(name, config.physics)

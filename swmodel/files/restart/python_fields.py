@@ -37,7 +37,7 @@ def with_stored(config, path):
         if name in missing and name not in found:
             raise FilesError(
                 f"{path}: {name} varies in time and comes from Python; continue the run there, as "
-                f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS if a case has it'
+                f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS of its case'
             )
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):

@@ -38,7 +38,7 @@ class Restarts:
         return every is not None and time.monotonic() - self._begun >= every
 
     def write(self, kept: dict) -> float:
-        """Write the file of the present step, unless it exists; all ranks call it; returns the seconds.
+        """Write the file of the present step, unless it exists, by all ranks; returns the seconds.
 
         `kept`: fields of accumulators, by name in the file.
         """

@@ -1,7 +1,7 @@
 """ensemble.nc: mean and spread of the members, some members, and time series of all; CF-1.12 and SGRID-0.3.
 
-Rank 0 gathers fields member by member and computes their mean and spread in that order, in double precision (Welford
-1962): the same bits for any distribution of members.
+Rank 0 gathers fields member by member and computes mean and spread in that order, in double precision (Welford 1962):
+the same bits for any distribution of members.
 """
 
 from __future__ import annotations

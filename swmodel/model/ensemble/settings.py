@@ -18,8 +18,8 @@ from ...setup.fields import given
 from ...setup.setup import Setup, setup_of
 from .. import validate
 
-#: Default perturbation of the initial eta: standard deviation as a fraction of the depth, length as a fraction of the
-#: shorter side of the domain, at least CELLS.
+#: Default perturbation of the initial eta: standard deviation relative to the depth, and length relative to the shorter
+#: side of the domain, at least CELLS.
 SIZE, LENGTH = 1e-4, 0.1
 
 #: Cells in the shortest correlation length that the grid resolves.

@@ -48,7 +48,7 @@ class Side(NamedTuple):
         return values if self.in_rows else values.T
 
     def on_faces(self, config, name: str) -> np.ndarray:
-        """Values of a field on the faces between both cells, [cells]; at centres their mean; see `both`."""
+        """Values of a field on the faces between both cells, [cells], at centres their mean; see `both`."""
         both = self.both(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.low]
 
@@ -199,8 +199,8 @@ def radiation(config) -> float:
     """The fastest rate at which a cell empties through its faces of open sides, s-1.
 
     A face gives sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. Here H is its depth, H_2 that of the next face inside, 0 if it
-    is closed, and d the length of the cell across the side. The level at the face is extrapolated with 3/2 of the cell
-    and -1/2 of the next one, which follows the cell if waves between them are as fast as through the face.
+    is closed, and d the length of the cell across the side. The level at the face is 3/2 of the cell minus 1/2 of the
+    next one. The next one follows the cell if waves between them are as fast as through the face.
     """
     grid, total = config.grid, {}
     for side in (side_of(config, name) for name in config.open_sides.sides):

@@ -33,8 +33,8 @@ class FieldSource:
 
     Attributes:
         tabulated: whether it is a table of values, where missing depths are land.
-        in_time: whether it has records in time. Then `at(step)` is the number of the last record at or before the begin
-            of a step and the Span to the next one, and `date(record)` is its date in words.
+        in_time: whether it has records in time. Then `at(step)` has the number of the last record at or before the
+            begin of a step, and the Span to the next one. `date(record)` is a date in words.
     """
 
     tabulated: Any = False

@@ -1,8 +1,8 @@
 """Records of fields that are not part of the configuration, so that a run does not continue with other ones.
 
-A field from Python is recorded by the SHA-256 of its values, which processes also compare. For records in time from
-files, a restart file has the dates up to the last step, and a checksum of the two records around this step. Only these
-two are read again and compared. Users may add later records.
+A field from Python is recorded by the SHA-256 of its values, which processes also compare. A restart file has the dates
+of records in files up to the last step, and a checksum of the two around this step. Only these two are read again and
+compared. Users may add later records.
 """
 
 from __future__ import annotations

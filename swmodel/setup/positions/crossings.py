@@ -154,8 +154,8 @@ def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
 def way(grid, axis, what: str, start: float, end: float) -> tuple[float, float]:
     """Both ends of a line along an Axis. A line within the domain does not cross the end of a ring.
 
-    If an end lies beyond the ring's end, or the grid has its own pole, the line goes the shorter way round, and its end
-    may be beyond the domain.
+    It goes the shorter way round if an end lies beyond the ring's end, or the grid has its own pole. Its end may then be
+    beyond the domain.
     """
     low, high = axis.edges
     if not axis.ring or (low <= start <= high and low <= end <= high and not turned(grid)):
