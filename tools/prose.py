@@ -4,7 +4,7 @@
     tools/prose.py --count        how many findings each file has
 
 A sentence has at most 25 words and one semicolon; in a message each clause counts as a sentence. Code, formulas, tables
-and lists of names are left out. A message is any text of four words or more in the code; a value in it counts as a word.
+and lists of names are left out. A message is any text of four words or more in the code; values in it count as words.
 The exit code is 1 if something was found.
 """
 

@@ -137,8 +137,8 @@ def equations(jaxpr):
 def pencils(layout: tuple[int, int], ny: int, nx: int, itemsize: int) -> dict[str, float]:
     """Messages and bytes of a block by the model of a pencil decomposition, forward and back.
 
-    Each of p blocks that share lines sends the fraction (p - 1)/p of its numbers to others. The field goes over a row of
-    the layout, its half spectrum back over the row and then over a column.
+    Each of p blocks that share lines sends the fraction (p - 1)/p of its numbers to others. The field goes over a row
+    of the layout, its half spectrum back over the row and then over a column.
     """
     py, px = layout
     field, spectrum = ny * nx * itemsize / (py * px), 2 * ny * (nx // 2 + 1) * itemsize / (py * px)

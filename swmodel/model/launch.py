@@ -48,7 +48,7 @@ DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how
 def find_mpiexec() -> str:
     """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
 
-    SetupError: there is none, or mpi4py or mpi4jax is missing.
+    SetupError: mpiexec, mpi4py or mpi4jax is missing.
     """
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
@@ -58,7 +58,7 @@ def find_mpiexec() -> str:
     if missing:
         raise SetupError(
             f"several processes need {', '.join(missing)}, not found; "
-            "install MPI as docs/install.md says, or run with --nproc 1"
+            "install MPI (docs/install.md), or run with --nproc 1"
         )
     return found
 

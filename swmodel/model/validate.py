@@ -233,7 +233,7 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
     if time.stepper == "leapfrog" and time.robert_asselin == 0 and rate.friction + rate.drag > 0:
         yield (
             "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
-            "leapfrog without its filter amplifies what they damp"
+            "leapfrog without its filter is unstable with damping"
         )
         return
     largest, process = largest_dt(config, extremes)

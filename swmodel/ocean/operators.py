@@ -114,9 +114,9 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
 
     sides = range(-reach, reach + 1)
     around = [a.moved(-row, -column) for a in inputs for row in sides for column in sides]
-    whole = sum(around[1:], start=around[0])  # covers the cells that all of them cover
+    whole = sum(around[1:], start=around[0])  # on their common cells
     last = tuple(first + length for first, length in zip(whole.start, whole.values.shape[-2:], strict=True))
-    here = np if isinstance(whole.values, np.ndarray) else jnp  # XLA compiles each operation on arrays of its own
+    here = np if isinstance(whole.values, np.ndarray) else jnp  # XLA would compile each operation
     columns = [here.broadcast_to(a.cut(whole.start, last).values, whole.values.shape).reshape(-1) for a in around]
     found = here.asarray(jax.vmap(function, in_axes=1, out_axes=-1)(here.stack(columns)))
     if found.ndim != 2:

@@ -37,7 +37,7 @@ def backward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]
 class Patch:
     """Values [..., y, x] on the cells from `start` = (row, column) on, counted from the block's first cell.
 
-    An axis of length one holds the same value for every cell, whatever its start.
+    An axis of length one has the same value for every cell, at any start.
     """
 
     values: Any

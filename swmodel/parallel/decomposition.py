@@ -110,8 +110,8 @@ def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "p
     pairs = [(py, nproc // py) for py in range(1, min(tallest, nproc) + 1) if nproc % py == 0 and nproc // py <= widest]
     if not pairs:
         raise LayoutError(
-            f"{nproc} {owners} do not divide a grid of {ny} x {nx} cells into blocks of "
-            f"at least {width} x {width}; the largest possible number is {tallest * widest}"
+            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of at "
+            f"least {width} x {width}; the largest possible number is {tallest * widest}"
         )
     return min(pairs, key=lambda pair: ((pair[0] > 1) * pair[0] * nx + (pair[1] > 1) * pair[1] * ny, pair[1]))
 

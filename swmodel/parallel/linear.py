@@ -13,8 +13,8 @@ from jax.interpreters import ad, batching, mlir, xla
 def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
     """The primitive of a linear map of arrays [..., y, x] with any leading axes.
 
-    `compute` is a function of the array and the primitive's parameters, with JAX `effects`. `transpose` is a function of
-    a cotangent of the result and the parameters.
+    `compute` is a function of the array and the primitive's parameters, with JAX `effects`. `transpose` is a function
+    of a cotangent of the result and the parameters.
     """
     primitive = Primitive(name)
 

@@ -27,7 +27,7 @@ class Analysis(NamedTuple):
 
 
 def analysis(config) -> Analysis | None:
-    """The Analysis of a resolved configuration; None if there is none."""
+    """The Analysis of a resolved configuration, or None."""
     output, dt = config.output, config.time.dt
     if not output.harmonics:
         return None

@@ -73,7 +73,7 @@ def test_a_run_that_becomes_unstable_warns_and_stops_with_its_last_good_restart(
     assert re.match(r"WARNING: step \d+ .* is above the largest stable one, .*; CFL .* would be stable$", warning)
     match = re.match(
         r"Error: the solution blew up by step (\d+) \(day \d\.\d+\): h is \S+ m at row \d+, column \d+; CFL \S+ at "
-        r"step \d+; start anew with a smaller time step \(time\.dt = \S+ s\) or more friction; "
+        r"step \d+; start again with a smaller time step \(time\.dt = \S+ s\) or more friction; "
         r"the state is in run/blowup\.nc; last good restart: (run/restart/step-\d+\.nc)$",
         error,
     )
@@ -145,7 +145,7 @@ def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names
         environ = dict(zip(names.split(), (rank, "2"), strict=True))
         done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", "1", "-o", "run", environ=environ)
         assert done.returncode == 3
-        assert done.stderr.count("Error: 2 processes were started, but MPI here knows of 1: ") == 1
+        assert done.stderr.count("Error: 2 processes were started, but MPI here has 1: ") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,7 +160,7 @@ def test_without_mpi4jax_and_mpi4py_one_process_runs_and_two_are_refused(tmp_pat
     refused = start("2")
     assert refused.returncode == 3
     assert refused.stderr == (
-        "Error: several processes need mpi4py, mpi4jax, not found; install MPI as docs/install.md says, "
+        "Error: several processes need mpi4py, mpi4jax, not found; install MPI (docs/install.md), "
         "or run with --nproc 1\n"
     )
     assert not (tmp_path / "run").exists()

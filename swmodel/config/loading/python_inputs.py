@@ -102,10 +102,10 @@ def recorded(setup: Setup):
         sources |= {name: PythonField(None, in_time(getattr(type(case), array_of(name)))) for name in given}
         names += [term.name for term in case_terms(config)]
     old = {text.split()[0]: text for text in (*python.fields, *python.terms) if " " in text}
-    anew = {name for name, source in sources.items() if source.in_time}  # no file has their earlier values
-    kinds = {name: f"{name} {IN_TIME}" if name in anew else name for name in sources}
+    changing = {name for name, source in sources.items() if source.in_time}  # no file has their earlier values
+    kinds = {name: f"{name} {IN_TIME}" if name in changing else name for name in sources}
     fields = {
-        name: (name not in anew and old.get(name)) or f"{kinds[name]} {digest(config, name, source)}"
+        name: (name not in changing and old.get(name)) or f"{kinds[name]} {digest(config, name, source)}"
         for name, source in sources.items()
     }
     for name in (name for name in python.names if name not in fields):

@@ -115,7 +115,7 @@ class Grid(Section):
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
-        """{key: what is wrong} of keys that do not go together."""
+        """{key: problem} of keys that contradict each other."""
         return dict(self.of_another_kind()) or dict(self.unsized()) or dict(self.off_the_sphere())
 
     def of_another_kind(self) -> Iterator[tuple[str, str]]:
@@ -143,7 +143,7 @@ class Grid(Section):
             elif each is None and last is None:
                 yield end if start else size, f"must be given, in {unit} (or {size if start else end})"
             elif last is not None and not first < last:
-                more = ": longitudes go on beyond 360" if end == "east" else ""
+                more = ": longitudes may exceed 360" if end == "east" else ""
                 yield end, f"{last:.12g} {unit} are not beyond {start} = {first:.12g} {unit}{more}"
             elif (
                 last is not None

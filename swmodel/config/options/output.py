@@ -117,5 +117,5 @@ class Restart(Section):
     every: Duration | None = option(None, "s", 'model time between restarts, as "1 day" (or give every_steps)')
     every_steps: int | None = option(None, "steps", "steps between restarts (or give every)", ge=1)
     every_wall: Duration | None = option(
-        1200.0, "s", 'wall-clock time between further restarts, besides those of every or every_steps; "none": none'
+        1200.0, "s", 'wall-clock time between restarts, besides those of every or every_steps; "none": only those'
     )

@@ -44,7 +44,7 @@ class Fluid(Section):
         """The tracers. ValueError: two share a name, or one has a name of TAKEN."""
         for name, count in Counter(each.name for each in tracers).items():
             if count > 1:
-                raise ValueError(f'{count} tracers are called "{name}"; give each a name of its own')
+                raise ValueError(f'{count} tracers are called "{name}"; give them different names')
             if name in TAKEN:
                 raise ValueError(f'"{name}" has another meaning in the files of a run; choose another name')
         return tracers

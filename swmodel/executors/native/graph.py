@@ -235,7 +235,7 @@ LENGTHS = ("dx", "dy")
 
 
 def divides(a: Coefficient, b: Coefficient) -> bool:
-    """Whether b / a is finite whatever the values of the names."""
+    """Whether b / a is finite for all values of the names."""
     return a.number != 0 and all(power > 0 or name in LENGTHS for name, power in (b / a).powers)
 
 

@@ -15,8 +15,8 @@ class OpenSides:
     """The faces between the water outside and the first cells inside.
 
     All places are flat indices into padded fields, of u for faces in x, of v in y. `faces` has an array [6, faces] for
-    x, and for y. Its rows are the faces, the cells outside, inside, and beyond these, the inward direction, +1 or -1,
-    and the weight of the cell beyond, 1/2, or 0 if it is land.
+    x, and for y. Its rows are the faces, the cells outside, inside, and beyond these, the inward direction (+1 or -1),
+    and the weight of the cell beyond (1/2, or 0 on land).
     """
 
     def __init__(self, ring, wet, water):

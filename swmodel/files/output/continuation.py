@@ -31,8 +31,8 @@ def require_intact(files: dict, transport) -> None:
         problems = [f"{path}: {problem}" for path, one in found if (problem := problem_of(one, files[path]))]
         if problems:
             folder = paths[0].parent
-            anew = f"swmodel {holding(folder).task} {folder / CONFIG} --output {folder} --force"
-            problems[-1] += f"; restore a copy, or start again: {anew}"
+            again = f"swmodel {holding(folder).task} {folder / CONFIG} --output {folder} --force"
+            problems[-1] += f"; restore a copy, or start again: {again}"
     if problems := transport.broadcast(problems):
         raise FilesError("\n".join(problems))
 
@@ -77,7 +77,7 @@ def differences(file, config) -> list[str]:
 
 
 def text_of(file, name: str) -> str:
-    """A global attribute as text; empty if there is none."""
+    """A global attribute as text; empty without one."""
     return checksums.text(file.attrs[name]) if name in file.attrs else ""
 
 

@@ -62,7 +62,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     with ExitStack() as stack:
         opened = open_relief(relief, stack)
         depth, share = averages(opened, grid)
-        taken = opened.taken_for()
+        remedy = opened.remedy()
         doubt_sign(opened, grid, share >= WATER)
         places = None if is_coarse(opened, grid) else sea_places(opened, grid)
         if places is None:
@@ -78,7 +78,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
     changes = [*parts(isthmus, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
     if not wet.any():
-        raise ReliefError(f"--region: {opened.path} has no water in it{taken}")
+        raise ReliefError(f"--region: {opened.path} has no water in it{remedy}")
     depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
     made = Made(grid, depth, wet, share, sea & ~wet, changes)
     write(target, made, source, command_line)
@@ -115,7 +115,7 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
     if not (0 < wide < math.inf and 0 < high < math.inf and max(-south, north) <= POLE):
         raise UsageError(
             "--region: must be W,E,S,N with W below E, where longitudes may exceed 180, and S below N, from -90 "
-            f"to 90, not {west:g},{east:g},{south:g},{north:g}"
+            f"to 90; it is {west:g},{east:g},{south:g},{north:g}"
         )
     along, present = max(wide, high) / resolution, total_memory()
     need = wide * high / resolution**2 * CELL_BYTES
@@ -165,5 +165,5 @@ def doubt_sign(relief: Relief, grid, sea: np.ndarray) -> None:
     if other > 0.5:
         remark(
             f"{relief.path} and the relief of the package differ between sea and land in {100 * other:.0f} % of the "
-            f"region{relief.taken_for()}"
+            f"region{relief.remedy()}"
         )

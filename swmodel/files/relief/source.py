@@ -111,10 +111,10 @@ class Relief(NamedTuple):
             self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
         return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea)
 
-    def taken_for(self) -> str:
+    def remedy(self) -> str:
         """The remedy for a wrong sign, as the end of a message; "" where a share defines the sea."""
-        taken, other = ("depths", "up") if self.factor < 0 else ("heights", "down")
-        words = f'; if its {self.height.name} is no {taken}, give it the attribute positive = "{other}"'
+        other = "up" if self.factor < 0 else "down"
+        words = f'; if {self.height.name} is positive {other}ward, give it the attribute positive = "{other}"'
         return words if self.share is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -21,8 +21,8 @@ def connected(wet: np.ndarray, share: np.ndarray, places: np.ndarray, ring: bool
     """The mask with closed isthmuses and opened straits, and the closed isthmuses, both [ny, nx].
 
     If bodies of neighbouring cells of water are not connected within one cell around both, the cell with less sea
-    becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with it. The path has
-    the fewest cells of land, and must not join waters with land between them.
+    becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with it. The path
+    has the fewest cells of land, and must not join waters with land between them.
     `places`: whether the places in the cells are water, [ny, ky, nx, kx]. `share`: share of sea in cells.
     """
     bodies = Bodies(places, ring)

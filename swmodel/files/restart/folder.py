@@ -81,8 +81,8 @@ def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
         others = [path for path in candidates(directory) if path not in paths]
         listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
         task = holding(directory).task
-        anew = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} again"
-        nothing = f"{directory} has no restart file to continue from; {anew}"
+        again = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} again"
+        nothing = f"{directory} has no restart file to continue from; {again}"
         raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
 

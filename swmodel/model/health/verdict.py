@@ -1,7 +1,7 @@
 """The verdict on the states of runs.
 
 A run continues while all numbers are finite and all water has thickness. No water may cross more than CELLS cells in a
-step along x or y, and no concentration may exceed RUNAWAY times the largest one at the start.
+step along x or y. No concentration may exceed RUNAWAY times the largest one at the start.
 
 No stepper is stable where water crosses CELLS cells in a step: rk4 has the widest limit of an eigenvalue i |u|/dx,
 2.83 / dt, with friction 2.95 / dt. Upwind differences keep concentrations between the values at the start.

@@ -231,7 +231,7 @@ TIDE = Term(
     build=build,
 )
 BETA = coefficient(
-    "self_attraction", "1", "part of sea level by which it attracts and loads", "number", (0, 0, 0, 0), small=1e-2
+    "self_attraction", "1", "fraction of sea level in self-attraction and loading", "number", (0, 0, 0, 0), small=1e-2
 )._replace(most=0.5)
 SELF_ATTRACTION = Term(
     "self_attraction",

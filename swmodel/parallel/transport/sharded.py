@@ -1,7 +1,7 @@
 """Blocks on the devices of JAX: one program for all by jax.shard_map, halo exchange by lax.ppermute.
 
-An array of a jitted program has the blocks' arrays side by side, in the order of the mesh: [..., py ny, px nx] for
-blocks [..., ny, nx]. With one axis it has the blocks' arrays one after the other; numbers are the same for all. All
+An array of a jitted program has the blocks' arrays side by side, in the order of the mesh. It is [..., py ny, px nx]
+for blocks [..., ny, nx]. With one axis it has the blocks' arrays one after the other; numbers are the same for all. All
 blocks have one shape: if the grid does not divide evenly, short blocks have land beyond their last row or column.
 """
 

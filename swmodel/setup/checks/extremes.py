@@ -155,7 +155,7 @@ def rates_of(terms, values: dict, dx, dy) -> dict:
     found = {"wave_rate": waves + values["u"] / dx + values["v"] / dy}
     for process in PROCESSES:
         acting = [term for term in terms if term.rate and term.process == process]
-        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # a field of its own
+        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of a separate field
         together = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
         found[f"{process}_rate"] = together + reduce(xp.maximum, alone, 0.0)
     return found

@@ -121,7 +121,7 @@ def straight(config, axis: str, at: float, start: float | None = None, end: floa
 
 
 def with_water(faces: Faces, ends: np.ndarray, what: str) -> Section:
-    """The Section of Faces. UsageError: there are none."""
+    """The Section of Faces. UsageError: no faces."""
     if not len(faces.axis):
         raise UsageError(f"{what}: no water flows through it, as it is all land or wall")
     return Section(faces, ends)
@@ -154,8 +154,8 @@ def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
 def way(grid, axis, what: str, start: float, end: float) -> tuple[float, float]:
     """Both ends of a line along an Axis. A line within the domain does not cross the end of a ring.
 
-    It goes the shorter way round if an end lies beyond the ring's end, or the grid has its own pole. Its end may then be
-    beyond the domain.
+    It goes the shorter way round if an end lies beyond the ring's end, or the grid has its own pole. Then its end may
+    be beyond the domain.
     """
     low, high = axis.edges
     if not axis.ring or (low <= start <= high and low <= end <= high and not turned(grid)):

@@ -114,7 +114,7 @@ def cf_dataset(data: Dataset, place: str) -> CFDataset:
 
 
 def kind_of(name: str, attributes) -> str:
-    """The kind of a variable as a coordinate: x, y, z or t; empty if neither CF nor its name says so."""
+    """The kind of a variable as a coordinate: x, y, z or t; empty if neither CF nor its name defines it."""
     from cf_xarray.criteria import coordinate_criteria  # its accessor fails at unusual SGRID attributes
 
     for key, kind in AXES.items():
