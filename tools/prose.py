@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import os
 import re
 import sys
 from collections import Counter
@@ -28,7 +29,7 @@ WORDS = {
     r"\bis said\b|\bare said\b|\bis told\b": "reports, prints, warns",
     r"\bwished for\b": "target",
     r"\bout of nowhere\b|\bfrom nowhere\b": "unphysical",
-    r"\bgoes? on with\b": "continues",
+    r"\bgo(es|ing|ne)? on with\b": "continues",
     r"\bbut for\b": "except",
     r"\buses up\b": "donates",
     r"\bhand(ed|s)? over\b": "give, pass",
@@ -104,7 +105,7 @@ def findings(path: Path) -> Iterator[str]:
     """What is wrong in a file, one line each."""
     for line, text in paragraphs(path):
         for sentence in sentences(text):
-            where = f"{path.relative_to(ROOT)}:{line}"
+            where = f"{os.path.relpath(path, ROOT)}:{line}"
             count = len(re.findall(r"\b(?:[aA]|[^\W\d_][\w'’-]+|X)\b", sentence))
             if count > LONGEST:
                 yield f"{where}: {count} words: {sentence[:90]}"
@@ -120,11 +121,11 @@ def main(words=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--count", action="store_true", help="only how many each file has")
-    asked = parser.parse_args(words)
-    found = {path: list(findings(path.absolute())) for path in asked.files or pages()}
-    if asked.count:
+    options = parser.parse_args(words)
+    found = {path: list(findings(path)) for path in map(Path.absolute, options.files or pages())}
+    if options.count:
         for path, number in Counter({path: len(lines) for path, lines in found.items()}).most_common():
-            print(f"{number:4d}  {path.relative_to(ROOT)}")
+            print(f"{number:4d}  {os.path.relpath(path, ROOT)}")
     else:
         print("\n".join(line for lines in found.values() for line in lines))
     return int(any(found.values()))

@@ -73,7 +73,7 @@ def compute(config, directory, options, report, command_line, watch):
             return value
 
         words = ("Taylor remainders", "tangent and adjoint", "Hessian-vector products")
-        results = {name: piece(said, getattr(checks, name)) for name, said in zip(CHECKS, words, strict=True)}
+        results = {name: piece(label, getattr(checks, name)) for name, label in zip(CHECKS, words, strict=True)}
         results |= {"nproc": problem.transport.size, "gradient_sha256": fingerprint(problem, checks.gradient)}
         results |= piece("times", checks.times)
         peak = problem.transport.reduce(np.asarray(peak_memory(), np.int64), "max")

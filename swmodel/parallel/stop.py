@@ -112,22 +112,22 @@ def ends_soon(stop: Stop, end: Callable[[int], None]) -> Iterator[None]:
     """
     if stop.received:
         end(stop.received)
-    (heard, said), over = os.pipe(), threading.Event()
-    os.set_blocking(said, False)
+    (reader, writer), over = os.pipe(), threading.Event()
+    os.set_blocking(writer, False)
 
     def wait():
-        number = os.read(heard, 1)[0]
+        number = os.read(reader, 1)[0]
         if number and not over.wait(SOON):
             end(number)
 
-    before = signal.set_wakeup_fd(said)
+    before = signal.set_wakeup_fd(writer)
     threading.Thread(target=wait, daemon=True).start()
     try:
         yield
     finally:
         over.set()
         signal.set_wakeup_fd(before)
-        os.write(said, bytes([0]))
+        os.write(writer, bytes([0]))
 
 
 def stopped(reason: str, simulation, go_on: str) -> Stopped:

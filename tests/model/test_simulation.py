@@ -92,7 +92,9 @@ def test_a_path_is_the_name_of_a_file(tmp_path):
 
 
 def test_more_processes_than_there_are_end_no_interpreter():
-    with pytest.raises(SetupError, match="a run on 4 processes, but MPI has 1: start the program with mpiexec -n 4"):
+    with pytest.raises(
+        SetupError, match="a run on 4 processes, but MPI knows of 1: start the program with mpiexec -n 4"
+    ):
         connect("mpi", (4, 1), 12, 12)
 
 

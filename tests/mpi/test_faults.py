@@ -145,7 +145,7 @@ def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names
         environ = dict(zip(names.split(), (rank, "2"), strict=True))
         done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", "1", "-o", "run", environ=environ)
         assert done.returncode == 3
-        assert done.stderr.count("Error: 2 processes were started, but MPI here has 1: ") == 1
+        assert done.stderr.count("Error: 2 processes were started, but MPI here knows of 1: ") == 1
     assert list(tmp_path.iterdir()) == []
 
 

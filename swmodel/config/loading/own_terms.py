@@ -31,9 +31,9 @@ def check_terms(setup: Setup) -> None:
         f"terms: there are two called {name}; give one another name" for name in {*names} if names.count(name) > 1
     ]
     for term in scheme.own:
-        asked = [row.name for row in term.coefficients if row.name not in COEFFICIENTS]
-        of_case = [name for name in asked if callable(getattr(config.case, name, None))]
-        if absent := [name for name in asked if name not in (*config.python.names, *of_case)]:
+        coefficients = [row.name for row in term.coefficients if row.name not in COEFFICIENTS]
+        of_case = [name for name in coefficients if callable(getattr(config.case, name, None))]
+        if absent := [name for name in coefficients if name not in (*config.python.names, *of_case)]:
             problems += [
                 f'terms: {term.name} asks for {name}; give it, as fields={{"{name}": function}}, or one of '
                 f"{', '.join((*COEFFICIENTS, *NUMBERS))}"

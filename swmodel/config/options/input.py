@@ -24,7 +24,7 @@ else:
     Input = create_model(
         "Input",
         __base__=Section,
-        __doc__='NetCDF files instead of formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
+        __doc__='NetCDF files for fields: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
         **{
             row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
             for row in (VARIABLES[name] for name in GIVEN if not index_of(name))

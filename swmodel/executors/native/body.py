@@ -70,12 +70,12 @@ class Body:
     def read(self, ref: Ref, row: int, vector: int) -> str:
         """The values of a ref, read at (row, vector)."""
         if self.water is not None:
-            asked, folded = ref.node, self.water.get(ref.node, Ref(ref.node))
+            node, folded = ref.node, self.water.get(ref.node, Ref(ref.node))
             ref = folded.moved(ref.row, ref.column)
             if held := self.emitter.carried.get(ref.node):
                 held = held.moved(ref.row, ref.column)
                 if self.has(held, row, vector):
-                    if held.node is not asked:
+                    if held.node is not node:
                         self.notice(held, row, vector)
                     ref = held
         node, at = ref.node, row + ref.row

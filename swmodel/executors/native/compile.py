@@ -79,9 +79,9 @@ class Request(NamedTuple):
 @cache
 def instructions() -> str:
     """The instructions of -march: "default" without -march; for `native`, with a digest of the processor."""
-    asked = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
-    if asked != "native":
-        return asked
+    march = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
+    if march != "native":
+        return march
     found = {line.split(":")[0].strip(): line for line in cpuinfo().splitlines()}
     keys = ("vendor_id", "cpu family", "model", "flags", "Features")
     processor = "".join(found.get(key, "") for key in keys) or platform.processor()

@@ -44,11 +44,11 @@ class Schedule:
         self.thin, self.rings = thin, {}
         self.places: dict[tuple[Node, int], Place] = {}
         nodes = [n for n in topological(program.outputs.values()) if n not in thin and n.op not in LEAVES_IN_MEMORY]
-        asked: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
+        rows_of: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
 
         def ask(node, row, vector):
-            low, high = asked[node].get(row, (vector, vector))
-            asked[node][row] = min(low, vector), max(high, vector)
+            low, high = rows_of[node].get(row, (vector, vector))
+            rows_of[node][row] = min(low, vector), max(high, vector)
 
         def ask_for(ref: Ref, row, vector):
             for read in self.reads(ref):
@@ -59,7 +59,7 @@ class Schedule:
         for ref in program.outputs.values():
             ask_for(ref, 0, 0)
         for node in reversed(nodes):
-            rows = asked[node]
+            rows = rows_of[node]
             if node.op == "field":
                 self._place_field(node, rows, node.value in program.outputs)
                 continue

@@ -30,7 +30,7 @@ def connect(
     size, there = shares * layout[0] * layout[1], mpi.HOST_COMM.Get_size()
     if there != size:
         raise SetupError(
-            f"a run on {size} processes, but MPI has {there}: start the program with mpiexec -n {size}, "
+            f"a run on {size} processes, but MPI knows of {there}: start the program with mpiexec -n {size}, "
             "or set run.nproc"
         )
     return mpi.Mpi(block(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, shares))

@@ -233,8 +233,8 @@ def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
     provide(devices)
     if jax.process_count() != size:
         raise SetupError(
-            f"a run on {size} processes, but JAX has {jax.process_count()}: call jax.distributed.initialize "
-            "in each before anything else of JAX, or start them by `swmodel run`"
+            f"a run on {size} processes, but JAX knows of {jax.process_count()}: call jax.distributed.initialize in "
+            "each first, or start them by `swmodel run`"
         )
     first = [[device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)]
     by_process = np.array(first, dtype=object).reshape(*processes, *local)

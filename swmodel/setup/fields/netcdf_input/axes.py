@@ -39,9 +39,9 @@ class Axes(NamedTuple):
 
 def arrange(dataset: CFDataset, found, row, grid, place: str) -> Axes:
     """The Axes of the variable `found` of a file for the field `row`, found once; logs assumptions."""
-    if (asked := (found.name, row, grid)) not in dataset.axes:
-        dataset.axes[asked] = lie(dataset, found, row, grid, place)
-    return dataset.axes[asked]
+    if (key := (found.name, row, grid)) not in dataset.axes:
+        dataset.axes[key] = lie(dataset, found, row, grid, place)
+    return dataset.axes[key]
 
 
 def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
@@ -79,9 +79,9 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
                 f"{place}: {coordinates[name][0].name} alone does not say where the field lies on a sphere"
             )
         else:
-            turns, said = compare(dataset, coordinates[name], name, axis, along, offset, place)
+            turns, notes = compare(dataset, coordinates[name], name, axis, along, offset, place)
             turned.append(turns)
-            words += said
+            words += notes
     if exchanged:
         words.append(f"its axes ({', '.join(found.dims)}) are exchanged")
     if words:

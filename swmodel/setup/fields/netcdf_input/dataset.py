@@ -197,8 +197,8 @@ def unreadable() -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise Unreadable(said.splitlines()[0]) from error
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise Unreadable(reason.splitlines()[0]) from error
 
 
 def values_of(variable: DataArray, index: Any = ()) -> np.ndarray:
