@@ -97,7 +97,7 @@ def test_another_ensemble_is_not_gone_on_with_nor_a_run(folder, halfway):
     assert f"{path_of(folder, 12)} is from another ensemble:" in text
     assert "ensemble.seed: 0 before, 7 now" in text
     assert "it is from a single run" in command("resume", folder, "--from", path_of(halfway, 7), code=2)
-    assert "it is that of an ensemble" in command("resume", halfway, "--from", path_of(folder, 12), code=2)
+    assert "it is from an ensemble" in command("resume", halfway, "--from", path_of(folder, 12), code=2)
     assert (folder / "config.toml").read_text() == before
     with pytest.raises(FilesError, match="members is 5, not 1"):
         swmodel.Simulation(settings.whole(configuration(run__dtype="float64")), restart=path_of(folder, 12))

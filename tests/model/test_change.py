@@ -103,7 +103,7 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing(given, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda state: None, "a State of h, u, v, tracer_content"),
+        (lambda state: None, "needs a State of h, u, v, tracer_content"),
         (lambda state: state._replace(u=state.u[1:]), r"u is float32 \(8, 14\); needs float32 \(9, 14\)"),
         (lambda state: state._replace(u=state.u.astype(float)), r"u is float64 \(9, 14\); needs float32 \(9, 14\)"),
     ],

@@ -89,7 +89,7 @@ def test_a_run_that_has_arrived_is_left_alone(halfway, caplog):
 
 def test_what_does_not_go_on_with_the_run_of_its_restart_file_is_refused(run_folder):
     before, newest = contents(run_folder), folder.path_of(run_folder, 7)
-    with pytest.raises(ConfigError, match=r"of another run:\ngrid\.dx: 5000\.0 before, 4000\.0 now"):
+    with pytest.raises(ConfigError, match=r"from another run:\ngrid\.dx: 5000\.0 before, 4000\.0 now"):
         simulation(newest, grid__dx=4000.0).run(run_folder)
     with pytest.raises(UsageError, match="the run that this Simulation continues; leave out force=True"):
         simulation(newest).run(run_folder, force=True)

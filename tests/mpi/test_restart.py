@@ -137,7 +137,7 @@ def test_what_is_wrong_is_said_once_by_all_processes_together(stopped, tmp_path)
     two = (find_mpiexec(), "-n", "2")
     assert "step 9 (day" in swmodel("resume", directory, under=two)
     assert said(swmodel("resume", directory, "--steps", 20, "-s", "grid.nx=30", under=two, code=2)) == [
-        f"Error: {folder.path_of(directory, 9)} is of another run:",
+        f"Error: {folder.path_of(directory, 9)} is from another run:",
         "Error: grid.nx: 24 before, 30 now",
     ]
     shutil.rmtree(directory / "restart")

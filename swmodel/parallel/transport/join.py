@@ -31,9 +31,9 @@ def mpi_world(place: World):
     if (there := MPI.COMM_WORLD.Get_size()) != place.size:
         library = MPI.Get_library_version().strip().splitlines()[0]
         raise SetupError(
-            f"{place.size} processes were started, but MPI here knows of {there}: mpiexec or srun belongs to another MPI "
-            f"than mpi4py ({library}); start with `swmodel run --nproc {place.size}`, with that MPI's mpiexec, or with "
-            "`srun --mpi=pmix` (pmi2 for MPICH)"
+            f"{place.size} processes were started, but MPI here knows of {there}: mpiexec or srun belongs to another "
+            f"MPI than mpi4py ({library}); start with `swmodel run --nproc {place.size}`, with that MPI's mpiexec, or "
+            "with `srun --mpi=pmix` (pmi2 for MPICH)"
         )
     return MPI.COMM_WORLD
 
