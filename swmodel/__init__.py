@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .ocean.terms import Term as Term
     from .setup.fields.field import local as local
 
-#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
-#: MPI, and the environment of a rank is set before either is.
+#: Public names and their modules, imported at first use: `import swmodel` imports neither JAX nor MPI, so that the
+#: environment of a rank can be set before.
 EXPORTS = {
     "Case": ".config.options.case",
     "option": ".ocean.option",

@@ -1,4 +1,4 @@
-"""The task `sensitivity`: maps of a quantity's derivatives with respect to fields, by the adjoint of the run."""
+"""The task `sensitivity`: maps of a quantity's derivatives with respect to fields, by the adjoint."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from .quantities import Quantity, parse
 
-#: The fields and numbers with respect to which derivatives are taken.
+#: The fields and numbers of derivatives.
 FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 #: A comment for readers of the file.
 COMMENT = (
-    "Each map gives the change of the quantity for a change of the field by one unit in one cell alone; divided by "
+    "Each map gives the change of the quantity for a change of the field by one unit in one cell. Divided by "
     "cell_area it does not depend on the size of the cells. A change of depth keeps the initial eta and velocity."
 )
 
@@ -108,7 +108,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
     problem = Problem(config, options["wrt"], quantity.observe, every, options["memory"])
     transport, directory = problem.transport, Path(directory)
 
-    def value_of(series):  # from the shares of all samples; the mean is without the first one
+    def value_of(series):  # from the shares of all samples; the mean excludes the first one
         return transport.sum(series[1:].mean() if options["mean"] and len(series) > 1 else series[-1])
 
     with Stop(config.run.walltime) as stop:
@@ -149,7 +149,7 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
 
 
 def summary(directory) -> str:
-    """The value, the largest sensitivity of each field with its position, the cost, and what to type next."""
+    """The value, the largest sensitivity of each field with its position, the cost, and the next command."""
     directory, status = Path(directory), read_status(directory)
     derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""

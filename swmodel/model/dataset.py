@@ -44,7 +44,7 @@ def dataset(model, names=None):
 def dataset_of(config, block, fields: dict):
     """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
 
-    Depth and coefficients have values on the water outside open sides, too.
+    Depth and coefficients also have values on the water outside open sides.
     """
     dry = {outside: static.land(config, *indices(block), outside=outside) for outside in (False, True)}
     variables: dict[str, tuple] = {}
@@ -63,7 +63,7 @@ def indices(block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def field(config, name: str, row, values, on_land) -> tuple:
-    """A variable: dimensions, values that are NaN on land, and the attributes of a field that no file holds."""
+    """A variable: dimensions, values with NaN on land, and attributes."""
     values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
     about = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
     return DIMENSIONS[row.location], values, about
@@ -84,7 +84,7 @@ def made(config, block, variables: dict, more: dict):
 
 
 def moment(model) -> dict:
-    """The coordinates of the present time: `time`, as xarray reads it from an output file, and `step`."""
+    """The coordinates of the present time: `time`, in the form that xarray reads from output files, and `step`."""
     start, parts = start_of(model.config.time), 1e9 if model.time < LONGEST else 1
     unit: Any = "s" if parts == 1 else "ns"
     if alike(start.calendar, "standard"):

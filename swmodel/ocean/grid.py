@@ -1,4 +1,4 @@
-"""The static fields of a block: lengths and areas, Coriolis parameter, depth, masks with boundary conditions."""
+"""The static fields of a block: lengths, areas, Coriolis parameter, depth, masks with boundary conditions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Grid(NamedTuple):
 
     dx: Places  # m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
     dy: Places  # m, the same in y
-    area: Places  # m2, of the cell around a point
-    rdx: Places  # 1/dx, m-1 (multiplying is faster than dividing)
+    area: Places  # area of the cell around a point, m2
+    rdx: Places  # 1/dx, m-1 (multiplication is faster than division)
     rdy: Places  # 1/dy, m-1
     rarea: Places  # 1/area, m-2
     f: Any  # s-1, corners
@@ -43,10 +43,9 @@ class Grid(NamedTuple):
 
 
 def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:
-    """Lengths and areas of a grid in whose rows all cells have one size, by their names in a Grid.
+    """Lengths and areas of a grid with cells of one size in each row, by their names in a Grid.
 
-    The area of a face in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss,
-    whatever the areas of the cells.
+    The area of a face in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss.
 
     Args:
         dx, dx_edge: distances in x along the middle of the rows, and along their northern edges, m.
@@ -68,8 +67,8 @@ def plane(dx: float, dy: float) -> dict[str, Places]:
 def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Places]:
     """The metrics of rows of cells dlon by dlat on a sphere, [y, 1]: dx = R cos(lat) dlon, dy = R dlat, exact areas.
 
-    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole have no water, and
-    get some positive size.
+    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole, which have no
+    water, get a positive size.
     """
     edge, half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
     dx, dx_edge = (radius * dlon * np.maximum(np.cos(at), NO_WIDTH) for at in (latitude, edge))

@@ -1,9 +1,9 @@
 """Time steppers: their coefficients as data, and the three algorithms that use them.
 
 A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
-Multistep methods weight the newest tendency and those in memory; Runge-Kutta methods combine stages; the leapfrog jumps
+Multistep methods weight the newest tendency and those in memory. Runge-Kutta methods combine stages. The leapfrog jumps
 over the present state and filters it. `weights` are the numbers of one step; `combine` is its arithmetic, for any type
-of numbers and fields. A step takes the weights, then combines.
+of numbers and fields.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Multistep(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many weights it has, and how many States it remembers."""
+        """The number of weights, and of States in memory."""
         return len(self.table[0]), len(self.table) - 1
 
     def remember(self, state: State) -> tuple[State, ...]:
-        """The tendencies before the first step: zero, as they have no weight then."""
+        """The tendencies before the first step: zero, as they have no weight."""
         return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
     def weights(self, step, dt) -> list:
@@ -99,7 +99,7 @@ class Leapfrog(NamedTuple):
         return (state,)
 
     def weights(self, step, dt) -> list:
-        """The time jumped over, s, and the strength of the filter."""
+        """The length of the jump, s, and the strength of the filter."""
         import jax.numpy as jnp
 
         first = step == 0
@@ -129,7 +129,7 @@ def weigh(weights, terms):
 def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Multistep | RungeKutta | Leapfrog:
     """The time stepper called ab2, ab3, rk3, rk4 or leapfrog (docs/numerics.md).
 
-    `ab2_epsilon` moves the weights of ab2, which damps its computational mode; the other is the leapfrog's filter.
+    `ab2_epsilon` shifts the weights of ab2, which damps its computational mode.
     """
     methods: dict[str, Multistep | RungeKutta | Leapfrog] = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),

@@ -1,4 +1,4 @@
-"""Ending all processes of a run from one of them."""
+"""End all processes of a run from one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST_WORDS = 0.5
 
 
 def abort(code: int):
-    """End all ranks, as far as their launcher can be told to, and this one with `code`."""
+    """End all ranks, as far as their launcher supports it, and this one with `code`."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

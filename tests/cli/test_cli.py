@@ -97,7 +97,7 @@ def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on
         result = swmodel(f"{command} --quiet --output out")
         assert result.exit_code == 2
         assert result.stderr.startswith(f"Error: out holds {holds}; give --force")
-        assert ("go on with it by" in result.stderr, goes_on in result.stderr) == (bool(goes_on), True)
+        assert ("or continue it by" in result.stderr, goes_on in result.stderr) == (bool(goes_on), True)
 
 
 @pytest.mark.parametrize(

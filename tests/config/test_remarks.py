@@ -86,7 +86,7 @@ def test_a_coriolis_parameter_in_place_of_the_rotation_of_a_sphere_is_said():
     assert found() == []  # that of the case is of its plane
     assert load("rest", sphere, {}).physics.f0 == 0
     (line,) = found(f0=1e-4)
-    assert line.startswith("physics.f0 = 0.0001 stands in place of the rotation of the sphere; physics.f0=0 for")
+    assert line.startswith("physics.f0 = 0.0001 replaces the rotation of the sphere; physics.f0=0")
 
 
 def test_a_coriolis_parameter_of_a_file_stays_unless_the_file_is_for_a_plane(tmp_path):
@@ -140,7 +140,7 @@ def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeyp
 
     times, told = run()
     assert (np.remainder(times[1:], 600) > 0.1).any()
-    (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) meets them", told)
+    (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) divides it", told)
     assert told.count("makes the domain") == 2
     times, told = run("-s", step)
     assert times == [0.0, 600.0, 1200.0, 1800.0]

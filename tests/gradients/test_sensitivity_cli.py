@@ -65,7 +65,7 @@ def test_a_station_on_land_is_refused():
     config = configuration(7, 9, {"mask": mask})
     with pytest.raises(UsageError, match="the station at x = 14000 m, y = 12500 m is on land; the nearest water is"):
         parse("sea_level:14e3,12.5e3", config)
-    with pytest.raises(UsageError, match="all of it is land or wall"):
+    with pytest.raises(UsageError, match="all land or wall"):
         parse("transport:x=12e3,from=1e4,to=2e4", config)
 
 

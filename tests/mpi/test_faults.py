@@ -72,7 +72,7 @@ def test_a_run_that_becomes_unstable_warns_and_stops_with_its_last_good_restart(
     assert re.match(r"WARNING: step \d+ .* is above the largest stable one, .*; CFL .* would be stable$", warning)
     match = re.match(
         r"Error: the solution blew up by step (\d+) \(day \d\.\d+\): h is \S+ m at row \d+, column \d+; CFL \S+ at "
-        r"step \d+; start anew with a smaller time step \(time\.dt = \S+ s\) or more friction; "
+        r"step \d+; start again with a smaller time step \(time\.dt = \S+ s\) or more friction; "
         r"the state is in run/blowup\.nc; last good restart: (run/restart/step-\d+\.nc)$",
         error,
     )
@@ -159,7 +159,7 @@ def test_without_mpi4jax_and_mpi4py_one_process_runs_and_two_are_refused(tmp_pat
     refused = start("2")
     assert refused.returncode == 3
     assert refused.stderr == (
-        "Error: several processes need mpi4py, mpi4jax, not found; install MPI as docs/install.md says, "
+        "Error: several processes need mpi4py, mpi4jax, not found; install MPI (docs/install.md), "
         "or run with --nproc 1\n"
     )
     assert not (tmp_path / "run").exists()

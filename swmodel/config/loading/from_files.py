@@ -27,8 +27,8 @@ PAIRS = ("lon", "lat"), ("x", "y")
 def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) -> list[Layer]:
     """The layers with what their last `grid.file`, `open_sides.tide` and `input.state` stand for in place of these.
 
-    A key that the same layer or a later one gives comes first; those of [grid] must agree with the file. `convert`
-    gives the value of ((section, key), Given) as Python wants it.
+    Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
+    `convert((section, key), Given)` gives the value in Python's type.
     """
     sides = [layer[SIDES].value for layer in layers if SIDES in layer]
     for at in (GRID, TIDE, STATE):
@@ -59,7 +59,7 @@ def grid_of(path: str, given: Given) -> Layer:
 
 
 def disagreements(found: Layer, layers: Sequence[Layer], convert: Callable) -> list[str]:
-    """The keys of [grid] that have another value than in the file."""
+    """Lines about keys of [grid] that contradict the file."""
     problems = []
     for at, given in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
         value, in_file = convert(at, given), found[at].value if at in found else None
@@ -70,7 +70,7 @@ def disagreements(found: Layer, layers: Sequence[Layer], convert: Callable) -> l
 
 
 def tide_of(path: str, given: Given) -> Layer:
-    """The constituents and the entries of [input] for harmonics.nc of another run."""
+    """The constituents and the entries of [input] from the harmonics.nc of another run."""
     return {
         ("open_sides" if key == "constituents" else "input", key): Given(value, given.place)
         for key, value in constants_in(path).items()
@@ -90,10 +90,10 @@ OF_FILE = {GRID: grid_of, TIDE: tide_of, STATE: state_of}
 
 
 def stations_in(given: Given) -> Given:
-    """The tables [[station]] of a file of comma-separated values, with the lines that they come from.
+    """The tables [[station]] of a file of comma-separated values, with the line number of each.
 
-    Its first line names the columns, among them name, and lon and lat (or x and y); others are passed over, as are
-    empty lines and those that begin with #.
+    The first line names the columns, among them name, lon and lat (or x and y). Other columns, empty lines and
+    lines that begin with # are ignored.
     """
     path = Path(os.path.abspath(given.folder / given.value))
     lines = text_in(path, LONGEST, "list of stations").removeprefix("\ufeff").splitlines()
@@ -122,7 +122,7 @@ def stations_in(given: Given) -> Given:
 
 
 def number(text: str) -> float | str:
-    """A number; another text stays one, and is refused as the values of tables are."""
+    """The text as a number where it is one; the checks of tables refuse other texts."""
     try:
         return float(text)
     except ValueError:

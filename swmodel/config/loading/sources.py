@@ -1,6 +1,6 @@
-"""Where configuration values come from: a TOML file, environment variables, overrides of the command line or of Python.
+"""Sources of configuration values: a TOML file, environment variables, overrides of the command line or of Python.
 
-Each source becomes a Layer. What is wrong with its form is added to a list of problems, one line each.
+Each source becomes a Layer. Errors of its form are added to a list of problems, one line each.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ MOST_DOTS = 100
 
 
 class Given(NamedTuple):
-    """A value, the place that gave it, and the folder that relative file names in it start from."""
+    """A value, its place in the source, and the folder for relative file names in it."""
 
     value: Any
     place: str
     folder: Path = Path()
-    is_text: bool = False  # written on a command line or in a variable: still to be read as TOML or as a bare word
-    tables: tuple[str, ...] = ()  # the places of the tables of a list of them
+    is_text: bool = False  # from a command line or a variable: still to be read as TOML or as a bare word
+    tables: tuple[str, ...] = ()  # the place of each table in a list of tables
 
 
-#: What one source gives, by section and key.
+#: The values of one source, by section and key.
 Layer: TypeAlias = dict[tuple[str, str], Given]
 
 
@@ -57,7 +57,7 @@ def read_file(path: Path, problems: list[str]) -> Layer:
 
 
 def text_in(path: Path, longest: int, what: str) -> str:
-    """The text of a file that is to hold `what`, in at most `longest` bytes."""
+    """The text of a file. ConfigError: it cannot be read, or is no `what` as it exceeds `longest` bytes."""
     if not os.path.exists(path):
         raise ConfigError([f"{path}: there is no such file"])
     if not os.path.isfile(path):
@@ -80,7 +80,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def flatten(tables: Mapping, lines: Mapping, path: Path, problems: list[str]) -> Layer:
-    """The layer of nested tables read from `path`; values outside any are problems."""
+    """The layer of nested tables read from `path`; values outside a table are problems."""
     layer: Layer = {}
     for section, table in tables.items():
         line = lines.get((section, None)) or lines.get((None, section), 1)
@@ -128,7 +128,7 @@ def from_mapping(tables: Mapping, place: str) -> Layer:
 
 
 def from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> Layer:
-    """The layer of the variables SWMODEL_<SECTION>_<KEY>; variables of no section have other uses."""
+    """The layer of the variables SWMODEL_<SECTION>_<KEY>; other variables are ignored."""
     layer: Layer = {}
     for section in sections:
         start = f"{PREFIX}{section.upper()}_"
@@ -160,7 +160,7 @@ def from_overrides(overrides: Mapping[str, Any] | Iterable[str], known: Iterable
 
 
 def read_text(text: str) -> Any:
-    """A value written as TOML; what is not TOML stays a text."""
+    """The value of a text in TOML; any other text stays a text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -1,4 +1,4 @@
-"""Whether the class of a case is as it must be."""
+"""Checks of the class of a case."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = (bool, int, float, str, tuple)
 
 
 def declaration_problems(case: type[Case]) -> Iterator[str]:
-    """What is wrong with the class of a case, one line each, which begins with the name of what is wrong."""
+    """The problems of the class of a case, one line each, which begins with the name of the attribute."""
     if not isinstance(case.defaults, dict) or not all(isinstance(each, dict) for each in case.defaults.values()):
         yield f"{case.__name__}.defaults: must be a dict of dicts, " + '{"grid": {"nx": 60}}'
         return
@@ -41,19 +41,19 @@ def declaration_problems(case: type[Case]) -> Iterator[str]:
 
 
 def option_problem(name: str, field: FieldInfo) -> str:
-    """What is wrong with an option of a case; "" for nothing."""
+    """The problem of an option of a case; "" for none."""
     if name in Case.model_fields or hasattr(Case, name) or name in map(array_of, GIVEN):
-        return "a case has something of this name already; give the option another"
+        return "this name has another meaning in every case; give the option another"
     if "unit" not in cast(dict, field.json_schema_extra or {}):
-        return f'write {name}: float = option(1.0, "m", "what it is"), with its own type and unit'
+        return f'write {name}: float = option(1.0, "m", "its meaning"), with its own type and unit'
     return "" if kind(field.annotation)[0] in TYPES else "an option is a bool, int, float, str or a tuple of these"
 
 
 def function_problem(name: str, value: Any, known: Collection[str]) -> str:
-    """What is wrong with what stands under a name in the class of a case; "" for nothing.
+    """The problem of an attribute of the class of a case; "" for none.
 
-    A function of the SIGNATURE must be that of a field, one of the names `known`, unless its name begins with an
-    underscore: so no field is left out because its name is misspelt.
+    A function of the SIGNATURE must have a name in `known`, or one that begins with an underscore: so a misspelt field
+    is an error.
     """
     varies = name in VARIABLES and VARIABLES[name].varies
     fits = parameters(value) == SIGNATURE or in_time(value)

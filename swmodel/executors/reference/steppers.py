@@ -81,5 +81,5 @@ def leapfrog(tendency, x, memory, steps, dt, options):
 
 STEPPERS = {"ab2": ab2, "ab3": ab3, "rk3": rk3, "rk4": rk4, "leapfrog": leapfrog}
 
-#: How many tendencies (Adams-Bashforth) a stepper remembers; leapfrog remembers a state.
+#: Number of tendencies (Adams-Bashforth) in a stepper's memory; the leapfrog has a state.
 TENDENCIES_KEPT = {"ab2": 1, "ab3": 2, "rk3": 0, "rk4": 0, "leapfrog": 0}

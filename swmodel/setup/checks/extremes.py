@@ -1,4 +1,4 @@
-"""The extremes of a run's fields and what is wrong with them, found in one sweep over bands of rows."""
+"""The extremes of a run's fields and their errors, from one sweep over bands of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .outside import radiation
 
 
 class Cell(NamedTuple):
-    """A cell of the grid: where it is, its thickness and its lengths, m."""
+    """A cell of the grid: its row and column, thickness and lengths, m."""
 
     row: int
     column: int
@@ -33,11 +33,11 @@ class Cell(NamedTuple):
 
 @dataclass
 class Extremes:
-    """Least and largest values on water and open faces, and what is wrong.
+    """Least and largest values on water and open faces, and errors.
 
     Attributes:
-        ranges: {field, rate of `rates_of`, dx or dy: (least, largest)}, SI units; of the mask where there is land, too.
-        problems: {field: line that says where it cannot be used}.
+        ranges: {field, rate of `rates_of`, dx or dy: (least, largest)}, SI units; with the mask where there is land.
+        problems: {field: line with its first unusable value}.
         fastest: the cell with the largest `wave_rate`; None without water.
     """
 
@@ -55,7 +55,7 @@ class Extremes:
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
     def include(self, name: str, values, water: np.ndarray, first_row: int, entry: Variable | None = None) -> None:
-        """Add a band's values where `water` is not zero, within the limits of `entry`; None for a rate."""
+        """Add a band's values where `water` is not zero; `entry` has their limits, None for a rate."""
         values = np.atleast_2d(values)
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
@@ -77,7 +77,7 @@ def unfit(entry: Variable, values: np.ndarray) -> np.ndarray:
 
 
 def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
-    """How a field is beyond its limits, and in which cell first."""
+    """The line about a field beyond its limits, with the first such cell."""
     side = "above" if entry.above else "at least"
     bound = "finite" if entry.least is None else f"{side} {entry.least:g} {entry.units}"
     bound += "" if entry.most is None else f" and at most {entry.most:g}"
@@ -145,9 +145,8 @@ def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
 def rates_of(terms, values: dict, dx, dy) -> dict:
     """Rates of gravity waves with advection, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
 
-    Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
-    speed and the largest thickness together would forbid the published time step. `values`: h, the sizes of u and v,
-    gravity, coefficients and built fields.
+    The current may be fast where the layer is thin. In the published jet, the largest speed and the largest thickness
+    together would forbid the published time step. `values`: h, |u|, |v|, gravity, coefficients and built fields.
     """
     h = values["h"]
     xp = h.__array_namespace__()
@@ -156,7 +155,7 @@ def rates_of(terms, values: dict, dx, dy) -> dict:
     found = {"wave_rate": waves + values["u"] / dx + values["v"] / dy}
     for process in PROCESSES:
         acting = [term for term in terms if term.rate and term.process == process]
-        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # a field of its own
+        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of a separate field
         together = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
         found[f"{process}_rate"] = together + reduce(xp.maximum, alone, 0.0)
     return found
