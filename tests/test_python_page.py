@@ -16,7 +16,7 @@ from swmodel.config import Config
 from swmodel.files import run_folder
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
-TUTORIAL, CASE, _, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+TUTORIAL, CASE, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_case_in_thirty_lines_runs_and_leaves_what_it_says(tmp_path, monkeypatch, capsys):
