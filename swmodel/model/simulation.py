@@ -185,11 +185,12 @@ class Simulation(Model):
         self.carry = change.carry_with(self, self._executor, change.as_state(self, state))
 
     def set(self, **fields: Field) -> None:
-        """Set initial fields, as eta, u, v, to what may be given as `fields`; called by all processes together.
+        """Set eta, u, v or concentrations of tracers, given as in `fields`; called by all processes together.
 
-        The others stay; where eta changes, so does the thickness on water. The time stepper keeps its memory, except
-        before the first step. ConfigError: there is no such field that changes, or it cannot be used; nothing has
-        changed then. SetupError: it is another one on some process.
+        Where eta changes, so does the thickness on water, h = depth + eta; concentrations stay. The steppers `ab2` and
+        `ab3` keep their old tendencies, except before the first step; the leapfrog's older state changes by as much as
+        the new one. ConfigError: no such field changes in a run, or it cannot be used; nothing has changed then.
+        SetupError: it is another one on some process.
         """
         self.carry = change.carry_with(self, self._executor, change.state_with(self, fields))
 
@@ -209,8 +210,9 @@ class Simulation(Model):
         """Have function(model) called after each interval of model time, by all processes together.
 
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
-        start itself; where it falls between two steps, the second. What the function sets goes on. A run records names
-        and intervals: a model that goes on with it needs the same functions, in the same order, before its first step.
+        start itself. A time between two steps is that of the second. At a step the model writes records, then calls the
+        functions, then writes the restart file, which so holds what a function has set. A run records names and
+        intervals: a model that continues it needs the same functions, in the same order, before its first step.
 
         UsageError: the interval is not one as "6 h", a number of seconds or "10 steps", or is shorter than a time step.
         """
