@@ -11,6 +11,8 @@ import difflib
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 
+__all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupError", "Stopped", "UsageError"]
+
 INTERNAL = 70
 STOPPED = 75
 

@@ -51,14 +51,15 @@ class Simulation(Model):
         config: a case, as class or object; the name of a case, or of a file with one or with a configuration; or a
             Config (`swmodel.load`).
         overrides: {"grid.nx": 128, ...}: what differs from it.
-        restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
+        restart: a restart file from which to continue, of the same grid, precision and time stepping; None: the
+            initial state.
         fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays in place of fields that
             the case or a file has, and of those that terms ask for; the same on all processes, or `local`.
         terms: functions of (state, grid, t, ...) to {"u": tendency, ...}, in Patches; or Terms.
         options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
 
     Attributes:
-        setup, config: what is computed; the resolved configuration.
+        setup, config: the Setup of the run; its resolved configuration.
         grid, params: static fields and coefficients on the devices (`domain.Domain`).
         transport, block: how this process reaches the others, and its part of the grid.
         carry: state, memory of the stepper and step number; another may be set; the next step donates it.
@@ -129,7 +130,7 @@ class Simulation(Model):
     ) -> Simulation:
         """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
 
-        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds the fields from
+        Also called `resume`: `Simulation.resume(folder).run(folder)` continues a run. The file holds the fields from
         Python, and a user's own case, which is executed.
 
         Args:
@@ -207,7 +208,7 @@ class Simulation(Model):
         self._executor.exchange(self._params, self._forcing.of)
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
-        """Have function(model) called after each interval of model time, by all processes together.
+        """Call function(model) after each interval of model time; all processes call it together.
 
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
         start itself. A time between two steps is that of the second. At a step the model writes records, then calls the
@@ -221,12 +222,12 @@ class Simulation(Model):
     def advance(self, steps: int | None = None, days: float | None = None, until: float | str | None = None) -> None:
         """Compute time steps, also beyond the end of the configuration; called by all processes together.
 
-        One of three says how many: those of so many `days` from here, rounded, or up to the model time `until`.
-        Functions of `every` are called on the way. The state is looked at in the end; where one process takes steps
-        one by one, after LOOK_EVERY of them and when it is asked for. (Of several processes any may ask by itself.)
+        Give one of three. Functions of `every` are called on the way. The state is checked at the end; where one
+        process takes steps one by one, after LOOK_EVERY of them and when it is read.
 
         Args:
             steps: a whole number, at least 0.
+            days: from the present time, rounded to whole steps.
             until: "10 days", or seconds, since the start of the run; the first step at which it is reached.
 
         Raises:
@@ -302,14 +303,14 @@ class Simulation(Model):
         """Run from the present step to the configured end, into a run folder; called by all processes together.
 
         A folder that holds something is refused, as by `swmodel run`, also if it was this Simulation that filled it.
-        But a Simulation from a restart file of the folder, not advanced since, goes on with the run there, as `swmodel
-        resume` does: records are added, and those behind the restart file dropped first. Where that run is at its end
-        already, nothing is done. Into another folder its records begin at the present step.
+        But a Simulation from a restart file of the folder, not advanced since, continues the run there, as `swmodel
+        resume` does: it drops the records behind the restart file and adds others. A run that has reached its end is
+        left alone. In another folder records begin at the present step.
 
         Args:
             directory: the run folder, made if need be.
             progress: True for a bar; or a function that rank 0 calls after each chunk of steps with a `run.event`.
-            force: replace what is already in the folder; a run that goes on replaces nothing.
+            force: replace what is already in the folder; a run that is continued replaces nothing.
 
         Raises:
             UsageError: the folder is not empty, the present step beyond the end, or a function of `every` is missing.
