@@ -1,5 +1,6 @@
 """The programs of docs/python.md and docs/terms.md run as they stand there; the first is a case in thirty lines."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -88,6 +89,13 @@ def test_every_name_of_the_package_that_the_pages_have_is_there():
     assert {"Simulation", "gradients.Problem", "errors.Stopped"} <= names
     done = subprocess.run([sys.executable, "-c", LOOK, *sorted(names)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_reference_lists_every_public_name():
+    program = (ROOT / "docs" / "site" / "reference.py").read_text()
+    (listed,) = re.findall(r"^PUBLIC = (\{.*?^\})", program, re.DOTALL | re.MULTILINE)
+    names = [name for part in ast.literal_eval(listed).values() for name in part]
+    assert sorted(names) == sorted([*swmodel.__all__, *swmodel.MODULES])
 
 
 def test_the_stable_names_are_those_of_the_package():
