@@ -12,6 +12,8 @@ import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 
+__all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupError", "Stopped", "UsageError"]
+
 INTERNAL = 70
 STOPPED = 75
 

@@ -1,5 +1,6 @@
-"""The programs of docs/python.md run as they stand there; the first is a case that a user writes in thirty lines."""
+"""The programs of docs/python.md and docs/terms.md run as they stand there; the first is a case in thirty lines."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from swmodel.cli import main
 from swmodel.config import Config
 from swmodel.files import run_folder
 
-PAGE = (ROOT / "docs" / "python.md").read_text()
-TUTORIAL, CASE, _, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PAGE, TERMS = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("python", "terms"))
+TUTORIAL, PURE, DEVICES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+CASE, TYPED = re.findall(r"```python\n(.*?)```", TERMS, re.DOTALL)
 
 
 def test_the_case_in_thirty_lines_runs_and_leaves_what_it_says(tmp_path, monkeypatch, capsys):
@@ -46,6 +48,16 @@ def test_the_case_with_a_term_runs_from_the_command_line_and_is_resumed(tmp_path
     model = swmodel.Simulation.from_restart("icy")
     assert (model.step, model.config.case.strength) == (3, 2e-3)
     assert [term.name for term in model.scheme.own] == ["ice_drag"]
+
+
+def test_the_annotated_term_is_one_of_a_model(monkeypatch):
+    monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "xla")
+    names = {}
+    exec(compile(TYPED, "typed.py", "exec"), names)
+    small = {"grid.nx": 8, "grid.ny": 6}
+    model = swmodel.Simulation(swmodel.Case, small, fields={"roughness": 1.0, "u": 0.1}, terms=[names["drag"]])
+    model.advance(2)
+    assert [term.name for term in model.scheme.own] == ["drag"]
 
 
 @pytest.mark.compiled
@@ -79,6 +91,13 @@ def test_every_name_of_the_package_that_the_pages_have_is_there():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_reference_lists_every_public_name():
+    program = (ROOT / "docs" / "site" / "reference.py").read_text()
+    (listed,) = re.findall(r"^PUBLIC = (\{.*?^\})", program, re.DOTALL | re.MULTILINE)
+    names = [name for part in ast.literal_eval(listed).values() for name in part]
+    assert sorted(names) == sorted([*swmodel.__all__, *swmodel.MODULES])
+
+
 def test_the_stable_names_are_those_of_the_package():
     public = {"gradients.Problem", "typing", "errors", *swmodel.__all__}
     assert sorted(re.findall(r"`swmodel\.([\w.]+)`", part("Python"))) == sorted(public)
@@ -96,6 +115,6 @@ def part(name):
     return (ROOT / "docs" / "stable.md").read_text().split(f"## {name}\n")[1].split("\n## ")[0]
 
 
-@pytest.mark.parametrize("path", re.findall(r"\]\(((?!http)[^)#]+)(?:#[^)]*)?\)", PAGE))
+@pytest.mark.parametrize("path", re.findall(r"\]\(((?!http)[^)#]+)(?:#[^)]*)?\)", PAGE + TERMS))
 def test_links_lead_to_files(path):
     assert (ROOT / "docs" / path).is_file()

@@ -6,7 +6,7 @@ north, where the flow is at rest.
 
 Reference: Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440.
 
-Cost: 8640 steps of rk4 on 57 600 cells for six days: half a minute.
+Cost: 8640 steps of rk4 on 57 600 cells for six days: about five seconds on two cores.
 
 Command: swmodel run galewsky --nproc 2
 

@@ -5,7 +5,7 @@ gulf is closed; linear drag takes from it. What is reflected leaves through the 
 
 Reference: Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428.
 
-Cost: 3600 steps of rk4 on 1600 cells for four days: a second.
+Cost: 8500 steps of rk4 on 1600 cells for four days: seconds.
 
 Command: swmodel run gulf_tide
 

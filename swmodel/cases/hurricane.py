@@ -4,7 +4,7 @@ Physics: a vortex of Holland (1980) moves northward over a closed basin whose sh
 wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
 pressure. It starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
 `forcing.every`.
-With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/input.md), on a grid in
+With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/weather.md), on a grid in
 degrees; depth and land come from `input.depth` then, and `time.start` is the first time of the track, if none is given.
 A run that reaches beyond the track is refused.
 

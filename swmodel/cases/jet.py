@@ -7,7 +7,7 @@ walls in the south and in the north, 100 m deep, with a small wave to start the 
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419). Its own
 viscosity and time step are those of the case `published_jet`.
 
-Cost: 48 000 steps of 64 800 cells for the ten days: under a minute.
+Cost: 48 000 steps of 64 800 cells for the ten days: about five seconds on two cores.
 
 Command: swmodel run jet --nproc 2
 

@@ -8,7 +8,7 @@ grows as it falls.
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 
-Cost: 130 000 steps of 10 000 cells: half a minute.
+Cost: 138 000 steps of 10 000 cells: about six seconds on two cores.
 
 Command: swmodel run munk
 

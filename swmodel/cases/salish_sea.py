@@ -7,7 +7,7 @@ relief that matplotlib has among its sample data, a thirtieth of a degree wide; 
 
 Reference: Foreman and others (1995), J. Geophys. Res. 100, 2507-2531, for the tide of these straits.
 
-Cost: 21 000 steps of rk4 on 10 800 cells for four days: a minute.
+Cost: 21 600 steps of rk4 on 10 800 cells for four days: about ten seconds on two cores.
 
 Command: swmodel run salish_sea
 

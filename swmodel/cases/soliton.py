@@ -7,7 +7,7 @@ sponge before the open sides takes what moves more slowly than a gravity wave, a
 
 Reference: Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717.
 
-Cost: 2400 steps of rk4 on 17 280 cells: ten seconds.
+Cost: 1920 steps of rk4 on 17 280 cells: seconds.
 
 Command: swmodel run soliton
 

@@ -7,7 +7,7 @@ scales; enstrophy moves to smaller ones, where biharmonic viscosity takes it up.
 Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices in turbulent flow, J. Fluid Mech. 146,
 21-43.
 
-Cost: 54 000 steps of 65 536 cells: one to two minutes.
+Cost: 57 600 steps of 65 536 cells: about 15 s on two cores.
 
 Command: swmodel run turbulence
 

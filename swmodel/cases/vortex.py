@@ -6,7 +6,7 @@ the vortex is so small in it that its images do not matter.
 
 Reference: Carton, X. (2001), Hydrodynamical modeling of oceanic vortices, Surv. Geophys. 22, 179-263.
 
-Cost: 53 000 steps of 16 384 cells: half a minute.
+Cost: 54 000 steps of 16 384 cells: seconds.
 
 Command: swmodel run vortex
 

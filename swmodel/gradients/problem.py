@@ -156,11 +156,11 @@ class Problem:
         return self._gradient(x, lambda series: (None, series_bar))[1]
 
     def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
-        """J = value(series, *arguments) without its gradient; see `value_and_gradient`."""
+        """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`."""
         return self._value(value, self.series(x), *arguments)
 
     def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
-        """J = value(series, *arguments) and dJ/dx.
+        """J = `value(series, *arguments)` and dJ/dx.
 
         `value` is a function of a block's share of the series, in jax.numpy. It returns a number that is the same in
         all blocks, from sums over them, `transport.sum`. `arguments` are arrays of the block, from `transport.put`.

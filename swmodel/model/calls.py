@@ -47,7 +47,7 @@ class Calls(list):
         error: the error that a function raised on this process.
     """
 
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
         super().__init__()

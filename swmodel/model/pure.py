@@ -116,11 +116,13 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
         carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})
         carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
 
-    It works with `jit`, `grad`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the
-    same programs in the same order as all others, without `checkpoint` (docs/python.md).
+    It takes `jit`, `grad`, `jvp`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the
+    same programs in the same order as all others; there it does not take `checkpoint`. `step.transport.sum(array)` sums
+    over the domain. Steps are those of the executor `xla`, to rounding (the same bits with
+    `XLA_FLAGS=--xla_cpu_max_isa=AVX`). In float64 `jax_enable_x64` is switched on.
 
     Args:
-        config, overrides, fields, terms: as for a Simulation. The executor is always `xla`.
+        config, overrides, fields, terms: as for a Simulation.
 
     Raises:
         UsageError, ConfigError, SetupError: see Simulation.

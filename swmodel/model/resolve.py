@@ -30,7 +30,12 @@ log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration with all values; see `resolved`."""
+    """The configuration with time step, number of steps, layout, executor and transport filled in, as a run has it.
+
+    The time step follows from the CFL number of the initial state.
+
+    ConfigError: the processes do not fit, or the initial state cannot be used.
+    """
     return resolved(setup_of(config)).config
 
 

@@ -183,11 +183,12 @@ class Simulation(Model):
         self.carry = change.carry_with(self, self._executor, change.as_state(self, state))
 
     def set(self, **fields: Field) -> None:
-        """Set initial fields, as eta, u, v, with values as in `fields`; all processes call it together.
+        """Set eta, u, v or concentrations of tracers, given as in `fields`; called by all processes together.
 
-        A new eta changes the thickness on water. The time stepper keeps its memory, except before the first step.
-        ConfigError: a field does not exist or cannot be used; nothing has changed then. SetupError: processes have
-        different fields.
+        Where eta changes, so does the thickness on water, h = depth + eta; concentrations stay. The steppers `ab2` and
+        `ab3` keep their old tendencies, except before the first step; the leapfrog's older state changes by as much as
+        the new one. ConfigError: no such field changes in a run, or it cannot be used; nothing has changed then.
+        SetupError: it is another one on some process.
         """
         self.carry = change.carry_with(self, self._executor, change.state_with(self, fields))
 
@@ -204,11 +205,12 @@ class Simulation(Model):
         self._executor.exchange(self._params, self._forcing.of)
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
-        """Call function(model) after each interval of model time, on all processes together.
+        """Call function(model) after each interval of model time; all processes call it together.
 
-        The times are multiples of the interval since the start of the run, except the start; between two steps the
-        second counts. The function may set the state. A run records names and intervals, and a model that continues it
-        needs the same functions, in the same order, before its first step.
+        Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
+        start itself. A time between two steps is that of the second. At a step the model writes records, then calls the
+        functions, then writes the restart file, which so holds what a function has set. A run records names and
+        intervals: a model that continues it needs the same functions, in the same order, before its first step.
 
         UsageError: the interval is not of the form "6 h", "10 steps" or seconds, or is shorter than a time step.
         """

@@ -24,22 +24,22 @@ class Places(NamedTuple):
 class Grid(NamedTuple):
     """Static fields on a block with `Scheme.margin` rows of neighbours, [y, x]; an axis of length one broadcasts."""
 
-    dx: Places  # m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
-    dy: Places  # m, the same in y
-    area: Places  # area of the cell around a point, m2
-    rdx: Places  # 1/dx, m-1 (multiplication is faster than division)
-    rdy: Places  # 1/dy, m-1
-    rarea: Places  # 1/area, m-2
-    f: Any  # s-1, corners
-    depth: Any  # m, centres
-    wet: Any  # centres: 1 water, 0 land and beyond walls
-    open_u: Any  # east faces: 1 between two wet cells, else 0
-    open_v: Any  # north faces
-    slip: Any  # corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
-    share: Any  # corners: 4 / (number of wet cells around), 0 if there is none
-    dry: Any  # corners: 1 where no cell is wet, else 0
-    side_u: Any  # east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
-    side_v: Any  # north faces
+    dx: Places  #: m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
+    dy: Places  #: m, the same in y
+    area: Places  #: m2, of the cell around a point
+    rdx: Places  #: 1/dx, m-1 (multiplying is faster than dividing)
+    rdy: Places  #: 1/dy, m-1
+    rarea: Places  #: 1/area, m-2
+    f: Any  #: s-1, corners
+    depth: Any  #: m, centres
+    wet: Any  #: centres: 1 water, 0 land and beyond walls
+    open_u: Any  #: east faces: 1 between two wet cells, else 0
+    open_v: Any  #: north faces
+    slip: Any  #: corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
+    share: Any  #: corners: 4 / (number of wet cells around), 0 if there is none
+    dry: Any  #: corners: 1 where no cell is wet, else 0
+    side_u: Any  #: east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
+    side_v: Any  #: north faces
 
 
 def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:

@@ -20,6 +20,9 @@ import numpy as np
 from .grid import Grid
 from .patch import Patch
 
+__all__ = ["mx_f", "mx_c", "my_f", "my_c", "dx_f", "dx_c", "dy_f", "dy_c", "slope_x", "slope_y", "curl", "divergence",
+           "diffusion_u", "diffusion_v", "at_corners", "where", "root", "cell_by_cell"]  # fmt: skip
+
 #: A field, or a number that is the same everywhere.
 Factor: TypeAlias = Patch | float
 

@@ -12,9 +12,9 @@ class State(NamedTuple):
     A run with further prognostic fields has a State with further fields (`state_type`), after these three.
     """
 
-    h: Any
-    u: Any
-    v: Any
+    h: Any  #: m, centres
+    u: Any  #: m s-1, east faces
+    v: Any  #: m s-1, north faces
 
 
 @cache
@@ -26,6 +26,6 @@ def state_type(names: tuple[str, ...]) -> Any:
 class Carry(NamedTuple):
     """State, the memory of the time stepper (a tuple of States) and the number of steps taken (int32)."""
 
-    state: State
-    memory: tuple[State, ...]
-    step: Any
+    state: State  #: the present one
+    memory: tuple[State, ...]  #: older states or tendencies, as the stepper needs them
+    step: Any  #: number of steps taken

@@ -54,7 +54,7 @@ else:
 
 
 class Config(SeaWithTerms):
-    """A complete run."""
+    """The configuration of a run, which cannot be changed: `config.section.key`. `swmodel.load` makes one."""
 
     scheme: Scheme = option(Scheme, "", "")
     time: Time = option(Time, "", "")

@@ -159,9 +159,9 @@ def test_beyond_the_last_record_no_step_is_taken(file):
         model.advance(2)
 
 
-def test_the_example_of_the_page_on_input_files_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[3] / "docs" / "input.md").read_text()
-    (example,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "to_netcdf" in code]
+def test_the_example_of_the_page_on_weather_runs(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[3] / "docs" / "weather.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "reference")
     exec(example, {})
