@@ -220,7 +220,7 @@ def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:
         if on_sphere(config.grid):
             yield f"{key}: {words} available on planes only, but this grid is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
-            yield f"{key}: {words} available without land only, but this sea has some; leave it out"
+            yield f"{key}: {words} available in seas without land only, but this one has some; leave it out"
         if config.run.blocks > lines:
             yield f"{key}: {config.run.blocks} blocks cannot share {lines} lines of a transform; use fewer"
 

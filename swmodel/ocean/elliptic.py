@@ -95,7 +95,7 @@ def require_rectangle(what: str, blocks, transport) -> None:
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
         raise UsageError(f"{what} available on planes only, but this grid is on a sphere")
     if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
-        raise UsageError(f"{what} available without land only, but this sea has some")
+        raise UsageError(f"{what} available in seas without land only, but this one has some")
 
 
 class Layer(NamedTuple):

@@ -112,7 +112,7 @@ def test_potentials_are_written_averaged_and_drawn_as_other_fields_are(tmp_path)
 def test_there_are_no_potentials_around_land():
     simulation = swmodel.Simulation(sea_of((True, True), random_fields(NY, NX, land=0.2)))
     for ask in (simulation.fields, simulation.means):
-        with pytest.raises(UsageError, match="without land only, but this sea has some$"):
+        with pytest.raises(UsageError, match="seas without land only, but this one has some$"):
             ask(["streamfunction"])
 
 
