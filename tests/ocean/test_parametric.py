@@ -92,7 +92,7 @@ def test_cells_around_are_given_row_by_row():
         (Parametric(viscosity, np.ones(2)), "viscosity is the name of a field"),
         (
             Parametric(lambda state, grid, t: {}, np.ones(2)),
-            "needs a function of (state, grid, t, parameters), followed",
+            "needs a function of (state, grid, t, parameters)",
         ),
         (Parametric(3, np.ones(2)), "terms: 3 is no term; needs a function of (state, grid, t, parameters)"),
     ],
