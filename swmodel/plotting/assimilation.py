@@ -38,7 +38,7 @@ def picture(data: netCDF4.Dataset) -> Figure:
     rows = maps(data)
     curves = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
     heights = [MAP * min(TALLEST, max(FLATTEST, row.aspect)) + ROOM for row in rows[:1]] + [BELOW + ROOM]
-    figure = Figure(figsize=(WIDTH * max(3, len(rows)), sum(heights)), layout="constrained")
+    figure = style.Picture(figsize=(WIDTH * max(3, len(rows)), sum(heights)), layout="constrained")
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if rows:
         draw_maps(parts[0], rows, data)

@@ -23,6 +23,8 @@ from .record import Map, map_of, open_sides, read_map
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
+#: The fields that a file has of the grid itself, without which none can be computed.
+GRID = ("mask", "depth", "f")
 #: SGRID's names of the locations, and the dimensions of fields there.
 LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
 LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
@@ -30,7 +32,7 @@ LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))
 
 def is_run(data: netCDF4.Dataset) -> bool:
     """Whether a file has the grid and the configuration with which fields can be computed."""
-    return {"mask", "depth", "f"} <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
+    return set(GRID) <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
 
 
 def held_in(data: netCDF4.Dataset) -> set[str]:

@@ -27,6 +27,8 @@ from .titles import case_of, time_unit, titles
 
 log = logging.getLogger(__name__)
 
+#: The files of a run folder that `plot` draws: the first of them.
+DRAWABLE = (OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
 #: The colour of marks on cells of a grid that were closed.
 MARK = "#d7301f"
 #: Names in a file of harmonic constants, and degrees between lines of equal phase.
@@ -59,25 +61,29 @@ def plot(
         scale: the values at the ends of the colours.
         over: arrows of the current and lines of equal value, over each map.
     """
-    file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
-    target = output or default_output(file, fields, member=member)
+    file = data_file(path, *DRAWABLE)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        whole, plain = fields is None and member is None, not over.fields and scale == OF_RECORD
-        if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
-            if not (whole and plain):
-                raise PlotError(f"the picture of {file} has no fields, members, colours or arrows to choose")
-            if "wavenumber" in data.dimensions:
-                return save(spectrum.picture(data, record, time), target)
-            return save(assimilation.picture(data), output or file.with_name(assimilation.PICTURE))
-        if whole and "realization" in data.dimensions:
-            if over.fields:
-                raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
-            return save(ensemble.picture(data, record, time, scale), target)
-        if hasattr(data, "quantity") and member is None:
-            return save(derivatives(data, fields and chosen(data, fields), scale, over), target)
-        if AXIS in data.dimensions and member is None:
-            return save(constants(data, fields and chosen(data, fields), scale, over), target)
-        return save(picture(data, chosen(data, fields), record, time, member, scale, over), target)
+        summary = fields is None and "iteration" in data.dimensions
+        target = file.with_name(assimilation.PICTURE) if summary else default_output(file, fields, member=member)
+        return save(figure_of(data, fields, record, time, member, scale, over), output or target)
+
+
+def figure_of(data: netCDF4.Dataset, fields, record, time, member, scale: Scale, over: Over) -> Figure:
+    """The figure that `plot` writes."""
+    whole, plain = fields is None and member is None, not over.fields and scale == OF_RECORD
+    if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
+        if not (whole and plain):
+            raise PlotError(f"the picture of {data.filepath()} has no fields, members, colours or arrows to choose")
+        return spectrum.picture(data, record, time) if "wavenumber" in data.dimensions else assimilation.picture(data)
+    if whole and "realization" in data.dimensions:
+        if over.fields:
+            raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
+        return ensemble.picture(data, record, time, scale)
+    if hasattr(data, "quantity") and member is None:
+        return derivatives(data, fields and chosen(data, fields), scale, over)
+    if AXIS in data.dimensions and member is None:
+        return constants(data, fields and chosen(data, fields), scale, over)
+    return picture(data, chosen(data, fields), record, time, member, scale, over)
 
 
 def draw_results(file) -> None:

@@ -41,7 +41,7 @@ def draw(panels: list[Map], looks: list[style.Look], caption: Sequence[str]) -> 
     add = add_line if is_slim(panels[0]) else add_map
     columns, width, height = table(panels)
     rows, shows = -(-len(panels) // columns), []
-    figure = Figure(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
+    figure = style.Picture(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
     write_caption(figure, caption)
     for number, (panel, look) in enumerate(zip(panels, looks, strict=True)):

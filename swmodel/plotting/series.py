@@ -170,7 +170,7 @@ def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, column
 
 def caption_figure(width: float, height: float, caption: str) -> Figure:
     """A figure that lays itself out, with words at its top left."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = style.Picture(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
     write_caption(figure, [caption])
     return figure

@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import product
 
 import cmocean
 import netCDF4
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..ocean.table import VARIABLES
@@ -56,8 +58,20 @@ RC |= dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width")
 RC |= {f"{axis}tick.{key}": value for axis in "xy" for key, value in (("major.size", 2.5), ("labelsize", 8))}
 RC |= {"axes.formatter.limits": (-4, 5), "axes.formatter.use_mathtext": True, "axes.formatter.useoffset": False}
 
+#: Dots per inch of a figure that a notebook shows.
+INLINE = 144
+
 #: Relative difference of values that are equal except for rounding in single precision.
 SAME = 1e-6
+
+
+class Picture(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png", dpi=INLINE)
+        return buffer.getvalue()
 
 
 def spans(field: np.ma.MaskedArray) -> np.ndarray:
