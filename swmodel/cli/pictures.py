@@ -25,6 +25,7 @@ def drawn(usual: str):
             help="Whose values the colours span: see above.",
         ),
         click.option("--arrows", is_flag=True, help="Arrows of the current over each map."),
+        click.option("--wind", is_flag=True, help="Arrows of the wind, if u10 and v10 are in the file."),
         click.option("--contours", metavar="NAME", help="Lines of equal value of this field over each map."),
     )
 
@@ -82,7 +83,7 @@ def plot(context, path, fields, record, time, member, names, output, **how):
     elif given == ["sections"]:
         written = plotting.plot_sections(path, output)
     elif given == ["maxima"]:
-        written = plotting.plot_maxima(path, output, record, time, styles(**how)[0])
+        written = plotting.plot_maxima(path, output, record, time, *styles(**how))
     else:
         written = plotting.plot(path, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
@@ -93,15 +94,15 @@ OPTIONS_OF = {
     "diagnostics": (),
     "stations": ("fields", "names"),
     "sections": (),
-    "maxima": ("record", "time", "vmin", "vmax", "range_"),
+    "maxima": ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "contours"),
 }
 
 
-def styles(vmin, vmax, range_, arrows, contours):
+def styles(vmin, vmax, range_, arrows, wind, contours):
     """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import Over, Scale
 
-    return Scale(range_, vmin, vmax), Over(arrows, contours)
+    return Scale(range_, vmin, vmax), Over(arrows, contours, wind)
 
 
 @click.command()

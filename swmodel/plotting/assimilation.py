@@ -7,9 +7,10 @@ from dataclasses import replace
 import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from . import style
-from .panels import draw_image, wrapped, write_caption
+from .panels import STEPS, draw_image, wrapped, write_caption
 from .record import Map, read_map
 from .titles import case_of
 
@@ -81,6 +82,7 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
         panel.set_box_aspect(min(TALLEST, max(FLATTEST, row.aspect)))
         panel.set_title(row.name, fontsize=8.5)
         panel.set_xlabel(f"{across} ({unit})")
+        panel.xaxis.set_major_locator(MaxNLocator(3, steps=STEPS))
     axes[0].set_ylabel(f"{up} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
     for chosen, marks in ((quantity == 0, {"marker": ".", "s": 1.5}), (quantity > 0, {"marker": "^", "s": 14})):

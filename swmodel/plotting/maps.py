@@ -15,12 +15,23 @@ from matplotlib.figure import Figure
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
 from ..ocean.table import ARRIVAL, MAXIMUM
 from . import assimilation, ensemble, spectrum, style
-from .dataset import PlotError, configuration, data_file, field_names, find_field, find_record, open_data, seconds
+from .dataset import (
+    PlotError,
+    configuration,
+    data_file,
+    field_names,
+    find_field,
+    find_record,
+    open_data,
+    seconds,
+    stored,
+)
 from .derived import changes, chosen, shown
 from .files import default_output, save
+from .known import config_of
 from .overlays import NOTHING, Over, draw_layers
 from .panels import draw
-from .record import Map, along_axes, read_map
+from .record import Map, along_axes, read_map, true_places
 from .series import DRAWN
 from .style import OF_RECORD, Scale
 from .titles import case_of, time_unit, titles
@@ -33,6 +44,12 @@ DRAWABLE = (OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
 MARK = "#d7301f"
 #: Names in a file of harmonic constants, and degrees between lines of equal phase.
 AMPLITUDE, PHASE, AXIS, EVERY = "_amplitude", "_phase", "constituent", 30
+#: The part of the largest amplitude below which there are no lines of equal phase: they crowd there.
+FAINT = 0.003
+#: Points of a storm's way.
+WAY = 200
+#: Least distance of the values on lines, and twice that from the edges, in widths of a map.
+APART = 0.05
 #: Seconds between isochrones: the first of these that gives at most so many lines.
 STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
 
@@ -137,7 +154,8 @@ def derivatives(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, ove
     value, units = f"{float(data.quantity_value):.4g}", style.units_of(data.quantity_units)
     caption = f"{case_of(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
     figure = panels_of(data, maps, [caption], scale=scale, over=over)
-    x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) / maps[0].unit[0] for axis in "xy")
+    x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
+    x, y = (each / maps[0].unit[0] for each in along_axes(maps[0], *true_places(data, x, y)))
     line = {"color": style.INK, "linewidth": 1.2, "path_effects": style.EDGE, "scalex": False, "scaley": False}
     station = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
     for axes in figure.axes:
@@ -161,9 +179,10 @@ def constants(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over:
         caption.append(f"lines: phase lag behind Greenwich, every {EVERY}°; thick: 0°")
     figure = panels_of(data, [each for each, _ in pairs], caption, scale=scale)
     maps = [axes for axes in figure.axes if axes.images]
-    for axes, (_, phase) in zip(maps, pairs, strict=False):
+    for axes, (amplitude, phase) in zip(maps, pairs, strict=False):
         if phase:
-            draw_phase(axes, phase)
+            weak = amplitude.values < FAINT * style.spans(amplitude.values)[1, 1]
+            draw_phase(axes, replace(phase, values=np.ma.masked_where(weak, phase.values)))
     return figure
 
 
@@ -192,29 +211,31 @@ def plot_grid(file) -> Path:
     """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        depth, closed = read_map(data, "depth"), read_map(data, "closed")
-        rows, columns = np.nonzero(np.ma.filled(closed.values, 0))
+        depth, (rows, columns) = read_map(data, "depth"), np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0))
+        places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
         marks = f"; {rows.size} cells that became land in red" if rows.size else ""
         figure = panels_of(data, [depth], [f"{file.name}{marks}"])
-        figure.axes[0].scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
+        figure.axes[0].scatter(*places, s=5, marker="s", color=MARK, linewidths=0)
         return save(figure, file.with_suffix(".png"))
 
 
-def plot_maxima(path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Path:
+def plot_maxima(
+    path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD, over: Over = NOTHING
+) -> Path:
     """Draw the largest values of a run up to a record, with isochrones of the arrival, if there are any.
 
     Args:
         path: run folder, or its output.nc.
         output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
-        record, time, scale: as for `plot`.
+        record, time, scale, over: as for `plot`.
     """
     file = data_file(path)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        figure = largest(data, find_record(data, record, time), scale)
+        figure = largest(data, find_record(data, record, time), scale, over)
         return save(figure, output or default_output(file, "maxima"))
 
 
-def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Figure:
+def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
     """The figure of `plot_maxima`; unless ends are given, the colours of a largest value end with it."""
     names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
     arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL)]
@@ -229,13 +250,37 @@ def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Fig
         levels, (size, unit), step = isochrones(arrival)
         apart = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
         caption.append(f"lines: {arrival.long_name}, every {apart}")
-    figure, _ = draw(maps, looks, caption)
+    layers = over.layers(data, None, [record])
+    figure, _ = draw(maps, looks, [*caption, *(words for words, _ in layers)])
     for axes in (each for each in figure.axes if each.images):
         if arrival and levels.size:
             lines = axes.contour(*arrival.places, arrival.values / size, levels, colors=style.INK, linewidths=0.6)
-            axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2)
+            lines.set_path_effects(style.EDGE)
+            label_lines(axes, lines)
         mark_stations(axes, data, maps[0])
+        mark_track(axes, data, maps[0], record)
+    draw_layers(layers, figure, record)
     return figure
+
+
+def label_lines(axes, lines) -> None:
+    """Write its value on each line, in its longest part, far from other values and from the edges."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    unit = np.array([right - left, (high - low) * axes.bbox.width / axes.bbox.height])
+    taken = np.empty((0, 2))
+    for path in lines.get_paths():
+        parts = [part for part in path.to_polygons(closed_only=False) if len(part) > 2]
+        if not parts:
+            continue
+        part = max(parts, key=len)
+        part = part[len(part) // 5 : len(part) - len(part) // 5]  # the ends lie at coasts and edges
+        room = np.minimum(np.abs(part - [left, low]), np.abs(part - [right, high])) / unit
+        apart = np.abs((part[:, None] - taken) / unit).max(axis=2).min(axis=1, initial=0.2)
+        score = np.minimum(apart, 2 * room.min(axis=1))
+        if score.max() > APART:
+            best = part[int(score.argmax())]
+            taken = np.vstack([taken, best])
+            axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2, manual=[best])
 
 
 def isochrones(arrival: Map) -> tuple[np.ndarray, tuple[float, str], float]:
@@ -256,3 +301,16 @@ def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
         axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)
         look = {"fontsize": 6.5, "path_effects": style.EDGE}
         axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **look)
+
+
+def mark_track(axes, data: netCDF4.Dataset, panel: Map, record: int) -> None:
+    """The way of a case's storm, by its function `centre`, and a mark where it is in a record."""
+    config = config_of(data)
+    if config is None or config.case.centre(config, 0.0) is None:
+        return
+    times, scale = seconds(data), panel.unit[0]
+    way = np.array([config.case.centre(config, t) for t in [*np.linspace(0.0, times[-1], WAY), times[record]]]).T
+    x, y = (each / scale for each in along_axes(panel, *way))
+    look = {"color": style.TRACK, "path_effects": style.EDGE, "scalex": False, "scaley": False}
+    axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **look)
+    axes.plot(x[-1:], y[-1:], marker="o", markersize=6, fillstyle="none", markeredgewidth=1.5, clip_on=False, **look)

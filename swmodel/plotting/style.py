@@ -30,7 +30,7 @@ RANGES = ("record", "run", "shared")
 
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields: signed fields have limits
 #: symmetric about zero; limits of fields that cannot be negative start from zero.
-OWN = {"u": "delta", "v": "delta", "speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
+OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 OWN |= {"mask": "gray"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 
@@ -48,6 +48,10 @@ INK = "0.15"
 QUIET = "0.45"
 #: The colour of single curves.
 LINE = "#1f4e79"
+#: The colour and the dashes of what is known, over the model's curve.
+KNOWN, DASHED = "#b2182b", {"linewidth": 1.0, "linestyle": (0, (4, 3))}
+#: The colours of a storm's way and of its wind.
+TRACK, WIND = INK, "#7a0177"
 #: A light rim that makes lines readable on dark colours.
 EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
@@ -204,7 +208,7 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
 def kind_of(names: set[str], least: float, most: float) -> str:
     """The kind of fields, a key of USUAL: by the table of variables; for unknown fields by their values."""
     rows = {name: VARIABLES.get(name) for name in names}
-    if any(name.startswith("d_") or (row and row.signed) for name, row in rows.items()):
+    if any(name.startswith("d_") or name.endswith("_error") or (row and row.signed) for name, row in rows.items()):
         return "signed"
     if all(name.endswith("_spread") or (row and row.least == 0 and not row.above) for name, row in rows.items()):
         return "positive"

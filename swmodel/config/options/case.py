@@ -17,7 +17,8 @@ class Case(Section):
     A subclass has a docstring and any of: options of its own, annotated attributes made by `option`, which are keys of
     the table `[case]`; `defaults`, a dict {section: {key: value}} of what differs from those of the configuration; and
     functions of (self, config, at) for the fields in `ocean.table.GIVEN`, and of (self, state, grid, t), for terms of
-    its own (`ocean.own_term`). Its name is that of the class: DoubleGyre is `double_gyre`.
+    its own (`ocean.own_term`). It may have a known answer, `theory`, and a storm, `centre`. Its name is that of the
+    class: DoubleGyre is `double_gyre`.
 
     Attributes:
         kinds: of grid that its formulas are made for.
@@ -43,6 +44,14 @@ class Case(Section):
     def start_date(self) -> str:
         """The date at which a run starts that is given none, as "2020-03-01T06:00"; "" for none."""
         return ""
+
+    def theory(self, config: Any, at: Any, t: float) -> dict[str, Any]:
+        """The known answer {name of a field: values at the given Points} at t s since the start; pictures show it."""
+        return {}
+
+    def centre(self, config: Any, t: float) -> tuple[float, float] | None:
+        """Where the case's storm is at t s since the start, in m or degrees; None: there is none."""
+        return None
 
     def recorded(self) -> Case:
         """The case as a run records it: with what its options name files of in place of these."""
