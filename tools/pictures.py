@@ -2,8 +2,8 @@
 
 python tools/pictures.py [--write] [CASE|PAGE ...]
 
-For a case these are the commands of its docstring, which the gallery (docs/gallery.md) shows; a page is one of PAGES. The
-pictures go to outputs/pictures; only with --write they replace those in docs/images.
+For a case these are the commands of its docstring, which the gallery (docs/gallery.md) shows; a page is one of PAGES.
+The pictures go to outputs/pictures; only with --write they replace those in docs/images.
 """
 
 from __future__ import annotations
