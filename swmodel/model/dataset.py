@@ -96,7 +96,7 @@ def made(config, block, variables: dict, more: dict):
     about = {"title": title, "references": references, "configuration_sha256": config_hash(config)}
     dataset = xarray.Dataset(variables, coordinates | more, about)
     if "time" in dataset:
-        dataset["time"].encoding = times_of(config.time)
+        dataset["time"].encoding = times_of(config.time) | {"dtype": "float64"}
     return dataset
 
 

@@ -156,8 +156,8 @@ def add_line(axes, panel: Map, look: style.Look, width: float) -> Show:
     positions = (panel.x, panel.y)[along]
     scale, unit = (1.0, "degrees") if panel.degrees else length_unit(float(np.ptp(positions)))
     (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE, linewidth=1.2, label="model")
-    (known,) = axes.plot(positions / scale, np.nan * positions, color=style.KNOWN, **style.DASHED, label="known answer")
     if panel.known is not None:
+        (known,) = axes.plot(positions / scale, 0 * positions, color=style.KNOWN, **style.DASHED, label="known answer")
         axes.legend(frameon=False, fontsize=7.5)
     axes.margins(x=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
