@@ -41,7 +41,8 @@ def drawn(usual: str):
 @click.option(
     "--stations",
     is_flag=True,
-    help="Series of the gauges instead of maps: eta, or the field named; of many the first 40.",
+    help="Series of the gauges instead of maps: eta, or the field named; of many the first 40. The field current: the "
+    "way of its tip.",
 )
 @click.option("--station", "names", metavar="NAME", multiple=True, help="A gauge to draw; may be repeated.")
 @click.option("--sections", is_flag=True, help="Series of the transports through sections instead of maps.")
@@ -52,7 +53,7 @@ def plot(context, path, fields, record, time, member, names, output, **how):
     """Draw maps of a run, an ensemble, a sensitivity or an assimilation.
 
     Vorticity, speed and the like are computed from u, v (and
-    h) where the file does not hold them.
+    h) where the file does not hold them. NAME_error is the difference of a field from the known answer of the case.
 
     \b
     The colours span, with --range,

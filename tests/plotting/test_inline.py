@@ -47,7 +47,7 @@ def test_a_simulation_draws_its_present_state():
     eta, zeta = images(figure)
     scales = np.max(np.abs(model.field("eta"))) / np.max(np.abs(eta))
     np.testing.assert_allclose(eta * scales, model.field("eta"), atol=1e-15)
-    assert zeta.shape == (10, 12)  # corners: one more row, on the southern wall
+    assert zeta.shape == (10, 13)  # corners: one more row, on the southern wall, and one more column
     caption, labels = words(model.plot(arrows=True, contours="eta"))
     assert caption.startswith("kelvin, 2000-01-01")
     assert len(labels) == 2

@@ -46,7 +46,10 @@ class Case(Section):
         return ""
 
     def theory(self, config: Any, at: Any, t: float) -> dict[str, Any]:
-        """The known answer {name of a field: values at the given Points} at t s since the start; pictures show it."""
+        """The known answer {name of a field: values at the given Points} at t s since the start.
+
+        Pictures of the package's cases show it; for a picture a user's own case is not executed.
+        """
         return {}
 
     def centre(self, config: Any, t: float) -> tuple[float, float] | None:
