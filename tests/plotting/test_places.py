@@ -11,7 +11,7 @@ from support.pages import content_of
 from support.small_run import make_run
 
 from swmodel.cli import main
-from swmodel.plotting import PlotError, maps, plot_maxima, plot_sections, plot_stations, series, view
+from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 
 STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
@@ -107,7 +107,7 @@ def test_a_gauge_is_marked_at_its_true_place_on_a_grid_with_a_pole_of_its_own(tm
     options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
     folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
     with open_data(folder / "output.nc") as data:
-        figure = maps.largest(data, 0)
+        figure = maxima.largest(data, 0)
     ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
     assert (x % 360, y) == (332.0, 38.0)
 
@@ -129,7 +129,7 @@ def test_each_line_has_its_value_once_and_apart_from_others():
     axes = figure.subplots()
     y, x = np.mgrid[0:50, 0:80]
     lines = axes.contour(x, y, np.hypot(x, y) + 3 * np.sin(y), np.arange(5, 90, 5))
-    maps.label_lines(axes, lines)
+    maxima.label_lines(axes, lines)
     values = [text.get_text() for text in lines.labelTexts]
     assert len(set(values)) == len(values) > 5
     boxes = [text.get_window_extent() for text in lines.labelTexts]
