@@ -122,23 +122,41 @@ class OutputVariables(Generated):
 
 
 class Gallery(Generated):
-    """Every case: what it shows, its picture, the command that makes it, its known answer, from its docstring."""
+    """Every case: what it shows, its picture, the commands that make it, its known answer, from its docstring."""
 
     def lines(self):
         from swmodel import cases
 
         images = Path(self.env.srcdir) / "images" / "cases"
         for name in cases.names():
-            about, *parts = (
-                part.replace("\n", " ") for part in cases.about(swmodel.load(name, environ={}).case).split("\n\n")
-            )
+            case = swmodel.load(name, environ={}).case
+            about, *parts = (part.replace("\n", " ") for part in cases.about(case).split("\n\n"))
             yield from (f"## {name}", "", escaped(about), "")
             if (images / f"{name}.png").exists():
                 yield from (f"![{escaped(about)}](/images/cases/{name}.png)", "")
             if (images / f"{name}.mp4").exists():
                 yield from (f'<video controls loop muted width="100%" src="{name}.mp4"></video>', "")
+            lines = [line for kind in ("Command", "Plot") for line in cases.commands(case, kind)]
+            yield from ("```bash", *(part for line in lines for part in broken(line)), "```", "")
             for part in parts:
-                yield from (escaped(part), "")
+                if not part.startswith(("Command: ", "Plot: ")):
+                    yield from (escaped(part), "")
+
+
+def broken(command: str) -> list[str]:
+    """A command in lines that fit the page, broken before options."""
+    lines = [""]
+    for part in re.split(r" (?=-)", command):
+        if lines[-1] and len(lines[-1]) + len(part) > WIDTH:
+            lines[-1] += " \\"
+            lines.append(f"    {part}")
+        else:
+            lines[-1] += f" {part}" if lines[-1] else part
+    return lines
+
+
+#: Letters of a line of code on a page.
+WIDTH = 76
 
 
 #: The public names, in the order of the page.

@@ -69,6 +69,7 @@ def line(answer: Answer) -> str:
 
 
 def as_json(answer: Answer) -> dict:
-    """An answer for JSON, where numbers that are not finite become texts."""
-    values = asdict(answer) | {"right": answer.right}
-    return {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+    """An answer as JSON holds it: numbers that are not finite become texts."""
+    values = {name: v if isinstance(v, str) else float(v) for name, v in asdict(answer).items()}
+    values = {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+    return values | {"right": answer.right}

@@ -14,6 +14,8 @@ chile2010 -s grid.file=chile.nc`.
 
 Command: swmodel run chile2010
 
+Plot: swmodel plot outputs/chile2010 --vmax 0.5
+
 Known answer: what the buoy DART 32412 of NOAA has recorded at 86.392 W 17.975 S, without the tide. At half a degree
 sea level rises there within 1 % of the time, and the crest comes within 4 %; it is a third lower. At a fifth of a
 degree and finer the crest is a quarter lower, and 2 % late: with as much water under it, as one fault with uniform slip

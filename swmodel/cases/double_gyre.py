@@ -15,6 +15,9 @@ Cost: 456 000 steps of 20 000 cells: about half a minute on two cores for five y
 
 Command: swmodel run double_gyre
 
+Plot: swmodel plot outputs/double_gyre --field eta --field speed
+swmodel animate outputs/double_gyre --field zeta
+
 Known answer: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
 become steady (0.005 Pa) they are antisymmetric and their interior carries `sverdrup_transport`. Under any wind its work
 goes into energy, drag and friction without remainder.

@@ -12,6 +12,8 @@ Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it,
 
 Command: swmodel assimilate double_gyre_drag
 
+Plot: swmodel plot outputs/double_gyre_drag-assimilate
+
 Known answer: the truth, `linear_drag`. Where the first guess is off by half or more, the drag that is found is off by
 at most a third of that. Where there is no current it cannot be found.
 """

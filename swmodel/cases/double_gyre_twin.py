@@ -13,6 +13,8 @@ Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it,
 
 Command: swmodel assimilate double_gyre_twin
 
+Plot: swmodel plot outputs/double_gyre_twin-assimilate
+
 Known answer: the truth. Interface and currents are off by at most a quarter of what the first guess is off by, from the
 start of the window to a month after its end, and farther than two cells from any observation, too.
 """

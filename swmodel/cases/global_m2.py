@@ -12,6 +12,8 @@ grid.file=half.nc`.
 
 Command: swmodel run global_m2 --nproc 2
 
+Plot: swmodel plot outputs/global_m2/harmonics.nc
+
 Known answer: what satellites have seen. See docs/verification.md.
 """
 

@@ -12,6 +12,8 @@ Cost: 138 000 steps of 10 000 cells: about six seconds on two cores.
 
 Command: swmodel run munk
 
+Plot: swmodel plot outputs/munk --field v --contours eta
+
 Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall, where the streamfunction is 1.163 times
 that of the interior; both except for a part of the order of delta/Lx. `streamfunction` has this part too, and the model
 follows it within 2 % along the middle of the basin where delta spans three cells or more.

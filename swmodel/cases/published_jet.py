@@ -12,6 +12,8 @@ Cost: 43 000 steps of 64 800 cells for the ten days: about five seconds on two c
 
 Command: swmodel run published_jet --nproc 2
 
+Plot: swmodel plot outputs/published_jet --field zeta --field eta
+
 Known answer: that of the case `jet`.
 """
 

@@ -13,6 +13,8 @@ Cost: 104 000 steps of 10 000 cells: about five seconds on two cores.
 
 Command: swmodel run stommel
 
+Plot: swmodel plot outputs/stommel --field v --contours eta
+
 Known answer: `streamfunction`, reached within 1 to 2 % where linear_drag/beta spans four cells or more.
 """
 

@@ -11,6 +11,8 @@ Cost: 57 600 steps of 65 536 cells: about 15 s on two cores.
 
 Command: swmodel run turbulence
 
+Plot: swmodel plot outputs/turbulence --field zeta
+
 Known answer: the initial flow has no divergence, the mean square speed is speed² exactly and each ring of wavenumbers
 has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the
 Coriolis force without error; with "nonlinear" the tendency of the divergence vanishes too where thickness varies

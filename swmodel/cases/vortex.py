@@ -10,6 +10,8 @@ Cost: 54 000 steps of 16 384 cells: seconds.
 
 Command: swmodel run vortex
 
+Plot: swmodel plot outputs/vortex --field zeta --field eta_error
+
 Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v = r `rotation` and the sea level of `sea_level`: nothing
 moves but around the centre. The error is of second order in the spacing.
 """
@@ -42,6 +44,9 @@ class Vortex(Case):
 
     def v(self, config, at):
         return at.x * rotation(config, np.hypot(at.x, at.y))
+
+    def theory(self, config, at, t):
+        return {"eta": self.eta(config, at), "u": self.u(config, at), "v": self.v(config, at)}
 
 
 def core_radius(config):

@@ -30,6 +30,7 @@ def drawn(usual: str):
             help="Values that the colour scale spans.",
         ),
         click.option("--arrows", is_flag=True, help="Draw arrows of the current over each map."),
+        click.option("--wind", is_flag=True, help="Draw arrows of the wind, if u10 and v10 are in the file."),
         click.option("--contours", metavar="NAME", help="Draw lines of equal value of field NAME over each map."),
     )
 
@@ -72,8 +73,10 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
       other runs      relative vorticity and sea level in the last record
 
     A FILE.nc has its own picture: fields (output.nc), time series (diagnostics.nc), gauges (stations.nc), transports
-    (sections.nc), spectra (spectra.nc), tides (harmonics.nc). Speed, vorticity and the like are computed from u, v and
-    h if the file does not hold them.
+    (sections.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a hodograph.
+
+    Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
+    difference of a field from the known answer of its case.
 
     \b
     With --range the colour scale spans
@@ -98,7 +101,7 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
     elif kind == SECTIONS:
         written = plotting.plot_sections(path, output)
     elif kind == MAXIMA:
-        written = plotting.plot_maxima(path, output, record, time, styles(**how)[0])
+        written = plotting.plot_maxima(path, output, record, time, *styles(**how))
     else:
         file = path / HARMONICS if kind == HARMONICS and path.is_dir() else path
         written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
@@ -115,7 +118,7 @@ TAKES = {
     DIAGNOSTICS: (),
     STATIONS: ("fields", "names"),
     SECTIONS: (),
-    MAXIMA: ("record", "time", "vmin", "vmax", "range_"),
+    MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "contours"),
 }
 #: The files of a run folder that have pictures.
 FILES = (OUTPUT, HARMONICS, STATIONS, SECTIONS, SPECTRA, DIAGNOSTICS)
@@ -125,20 +128,20 @@ def usual(path, options) -> str:
     """What is drawn of a file or a folder: the name of a file, or MAXIMA; "" for the fields of a folder."""
     if not path.is_dir():
         return path.name
-    if options.keys() & {"fields", "record", "time", "member", "arrows", "contours"}:
+    if options.keys() & {"fields", "member"}:
         return ""
     wanted = config_of(path).get("output", {})
-    if (path / HARMONICS).is_file():
+    if (path / HARMONICS).is_file() and not options.keys() & {"record", "time", "arrows", "wind", "contours"}:
         return HARMONICS
     has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"
     return MAXIMA if has_maxima and (path / OUTPUT).is_file() else ""
 
 
-def styles(vmin, vmax, range_, arrows, contours):
+def styles(vmin, vmax, range_, arrows, wind, contours):
     """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import Over, Scale
 
-    return Scale(range_, vmin, vmax), Over(arrows, contours)
+    return Scale(range_, vmin, vmax), Over(arrows, contours, wind)
 
 
 @click.command()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
-from ..config import config_hash
+import swmodel
+
+from ..config import config_hash, to_toml
 from ..errors import UsageError
 from ..files.output import static
-from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
+from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, times_of
 from ..ocean.dates import alike, start_of
 from ..ocean.evaluation import derived
 from ..ocean.table import GIVEN, INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.
 STEP = {"long_name": "number of time steps", "units": "1"}
+#: The fields that `drawn` gives to pictures besides those that are named: others are computed from them.
+STATE, RESTING = ("h", "u", "v", "eta"), ("depth", "mask", "f")
 #: Longest model time, s, that xarray can count in nanoseconds.
 LONGEST = 8e9
 
@@ -39,6 +44,15 @@ def dataset(model, names=None):
             on_land = static.ground(config, rows, columns) if static.on_water_only(name) else None
         variables[name] = field(config, name, row, values, on_land)
     return made(config, model.block, variables, moment(model))
+
+
+def drawn(model, fields: Iterable[str], how: dict):
+    """The figure of a model's present fields; see `Simulation.plot`."""
+    if model.transport.size > 1:
+        raise UsageError("plot draws what one process holds; of a run of several, `swmodel.plot` draws the run folder")
+    found = dataset(model, list(dict.fromkeys([*fields, *STATE, *RESTING])))
+    found.attrs["configuration"] = to_toml(model.config)
+    return swmodel.plot(found, *fields, **how)
 
 
 def dataset_of(config, block, fields: dict):
@@ -80,7 +94,10 @@ def made(config, block, variables: dict, more: dict):
     }
     title, references = of_case(config)
     about = {"title": title, "references": references, "configuration_sha256": config_hash(config)}
-    return xarray.Dataset(variables, coordinates | more, about)
+    dataset = xarray.Dataset(variables, coordinates | more, about)
+    if "time" in dataset:
+        dataset["time"].encoding = times_of(config.time) | {"dtype": "float64"}
+    return dataset
 
 
 def moment(model) -> dict:

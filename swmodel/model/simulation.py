@@ -25,7 +25,7 @@ from . import change
 from .accumulators import NO_ACCUMULATORS, Accumulators, Mean
 from .arguments import Fields, Overrides, Place, Progress, Terms, as_restarted, configured, steps_for
 from .calls import Calls
-from .dataset import dataset
+from .dataset import dataset, drawn
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
@@ -35,6 +35,7 @@ from .results import Results, opened
 from .run import Model, take_and_run
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from xarray import Dataset
 
 #: Calls of `advance(1)` on one process between checks of the state, each about as long as a step.
@@ -265,6 +266,20 @@ class Simulation(Model):
         Points on land are NaN. UsageError: a field does not exist.
         """
         return dataset(self, names)
+
+    def plot(self, *fields: str, **how: Any) -> Figure:
+        """Draw maps of the present state, and return the matplotlib Figure, which a notebook shows.
+
+            model.plot("zeta", "eta")
+            model.plot("speed", arrows=True, vmax=1.0).savefig("speed.png")
+
+        Args:
+            fields: names, as for `field`; without any, relative vorticity and sea level, or others if these are zero.
+            how: vmin, vmax, range, arrows and contours of `swmodel.plot`.
+
+        UsageError: there is no such field, or the domain is divided among processes: each has a part only.
+        """
+        return drawn(self, fields, how)
 
     def diagnostics(self) -> dict[str, float]:
         """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units."""

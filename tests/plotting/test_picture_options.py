@@ -8,7 +8,7 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.quiver import Quiver
 from PIL import Image
 
-from swmodel import plotting
+from swmodel import Simulation, plotting
 from swmodel.cli import main
 from swmodel.plotting import Over, PlotError, Scale, animation, derived, maps, style, titles
 from swmodel.plotting.dataset import open_data
@@ -93,6 +93,17 @@ def test_arrows_have_the_length_that_their_key_says(data):
     assert quivers[0].scale == quivers[1].scale
     assert len(quivers[0].U) == 9 * 14
     assert len(figure.texts) == 1
+
+
+def test_there_is_an_arrow_where_there_is_a_current_and_none_where_there_is_none():
+    size = {"grid.nx": 20, "grid.ny": 16, "run.executor": "reference"}
+    model = Simulation("rest", size, fields={"u": lambda at: np.where(at.i < 10, 1e-3, 0.5)})
+    figure, land = model.plot("depth", arrows=True), model.dataset("mask").mask.values == 0
+    (quiver,) = (each for each in figure.axes[0].collections if isinstance(each, Quiver))
+    x, y = (quiver.XY // 10).astype(int).T
+    apart = x != 10  # the current east of a cell counts half
+    assert land.any()
+    np.testing.assert_array_equal(~quiver.Umask[apart], ((x > 10) & ~land[y, x])[apart])
 
 
 def test_lines_are_where_the_field_has_their_values(data):

@@ -14,10 +14,11 @@ from .grid import EXTENTS
 class Case(Section):
     """A flat ocean at rest, and the base of all cases: subclassed in the file of a case.
 
-    A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the table
-    `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions of
-    (self, config, at) give the fields in `ocean.table.GIVEN`, functions of (self, state, grid, t) are terms
-    (`ocean.own_term`). The case has the name of its class: DoubleGyre is `double_gyre`.
+    A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
+    table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
+    of (self, config, at) give the fields in `ocean.table.GIVEN`, functions of (self, state, grid, t) are terms
+    (`ocean.own_term`). It may have a known answer, `theory`, and a storm, `centre`. The case has the name of its
+    class: DoubleGyre is `double_gyre`.
 
     Attributes:
         kinds: the kinds of grid that its formulas are made for.
@@ -43,6 +44,17 @@ class Case(Section):
     def start_date(self) -> str:
         """The default of `time.start`, as "2020-03-01T06:00"; "" for none."""
         return ""
+
+    def theory(self, config: Any, at: Any, t: float) -> dict[str, Any]:
+        """The known answer {name of a field: values at the given Points} at t s since the start.
+
+        Pictures of the package's cases show it; for a picture a user's own case is not executed.
+        """
+        return {}
+
+    def centre(self, config: Any, t: float) -> tuple[float, float] | None:
+        """Where the case's storm is at t s since the start, in m or degrees; None: there is none."""
+        return None
 
     def recorded(self) -> Case:
         """The case as a run records it: with the contents of files in place of their names."""

@@ -59,6 +59,6 @@ def function_problem(name: str, value: Any, known: Collection[str]) -> str:
     fits = parameters(value) == SIGNATURE or in_time(value)
     if name in known and (not fits or in_time(value) and not varies):
         return f"must be a function of ({', '.join(SIGNATURE)})"
-    if fits and name not in known and not name.startswith("_"):
+    if fits and name not in known and not name.startswith("_") and not hasattr(Case, name):
         return f"no such field; {suggest(name, known)} (a helper stands outside the class, or begins with _)"
     return "a term of swmodel has this name; give yours another" if name in TERMS and is_term(value) else ""
