@@ -1,0 +1,59 @@
+"""The blocks of a page of the documentation; as a program, `page.py PAGE`, it runs them in the folder where it stands.
+
+Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A block
+that cannot run in a test (a cluster, an installation, a file of the reader's) is one of `console`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = ("bash", "python")
+
+
+class Block(NamedTuple):
+    """A block of code: the language behind its fence, the number of its first line, and its text."""
+
+    language: str
+    line: int
+    text: str
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """The blocks of a page in these languages, in their order."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    every = (Block(each[1].strip(), text.count("\n", 0, each.start(2)) + 1, each[2]) for each in found)
+    return [block for block in every if block.language in languages]
+
+
+def run(page: Path) -> None:
+    """Run the blocks of a page; the first that fails is raised, a traceback has the lines of the page."""
+    names: dict[str, object] = {"__name__": "__page__"}
+    for block in blocks(page, *RUN):
+        print(f"{page.name}:{block.line}", flush=True)
+        if block.language == "python":
+            exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), names)
+        else:
+            subprocess.run(["bash", "-euxo", "pipefail", "-c", block.text], check=True)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of the blocks: `python` and `swmodel` are those of this process, and nothing opens a window."""
+    commands = {"python": '"$@"', "swmodel": '-m swmodel "$@"'}
+    folder.mkdir()
+    for name, words in commands.items():
+        (folder / name).write_text(f'#!/bin/bash\nexec "{sys.executable}" {words}\n')
+        (folder / name).chmod(0o755)
+    path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | {"PATH": path, "PYTHONPATH": paths, "MPLBACKEND": "Agg", "BROWSER": "true"}
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]))
