@@ -1,19 +1,22 @@
 """The blocks of a page of the documentation; as a program, `page.py PAGE`, it runs them in the folder where it stands.
 
 Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A block
-that cannot run in a test (a cluster, an installation, a file of the reader's) is one of `console`.
+whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that cannot run in
+a test (a cluster, an installation, a file of the reader's) is one of `console`, or of `{code-block} python`.
 """
 
 import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN = ("bash", "python")
+FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
 
 
 class Block(NamedTuple):
@@ -35,10 +38,14 @@ def blocks(page: Path, *languages: str) -> list[Block]:
 def run(page: Path) -> None:
     """Run the blocks of a page; the first that fails is raised, a traceback has the lines of the page."""
     names: dict[str, object] = {"__name__": "__page__"}
-    for block in blocks(page, *RUN):
+    for block in blocks(page, *RUN, "toml"):
         print(f"{page.name}:{block.line}", flush=True)
-        if block.language == "python":
-            exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), names)
+        if file := FILE.match(block.text):
+            Path(file[1]).write_text(block.text, encoding="utf-8")
+        elif block.language == "toml":
+            continue
+        elif block.language == "python":
+            exec(compile("\n" * (block.line - 1) + textwrap.dedent(block.text), page, "exec"), names)
         else:
             subprocess.run(["bash", "-euxo", "pipefail", "-c", block.text], check=True)
 
