@@ -8,8 +8,6 @@ They go to outputs/pictures; only with --write they replace those in docs/images
 from __future__ import annotations
 
 import argparse
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -54,7 +52,7 @@ FILMS = {"jet": ["zeta"], "galewsky": ["zeta"], "double_gyre": ["zeta"]}
 LARGE = 300_000
 
 #: Pictures of docs/real-sea.md, and what its commands call them.
-SEA = {"atlantic": "atlantic.png", "atlantic-eta": "outputs/atlantic/output-eta.png", "earth": "earth.png"}
+SEA = {"atlantic": "atlantic.png", "atlantic-m2": "outputs/atlantic/harmonics.png", "earth": "earth.png"}
 
 
 def swmodel(*words) -> None:
@@ -106,12 +104,10 @@ def beside_the_record(run: Path, picture: Path) -> None:
 
 
 def draw_sea(images: Path) -> None:
-    """Run the commands of docs/real-sea.md, and keep their pictures."""
-    page = (DOCS / "real-sea.md").read_text()
+    """Run the blocks of docs/real-sea.md, and keep their pictures."""
     with tempfile.TemporaryDirectory() as folder:
-        for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL):
-            for line in block.splitlines():
-                subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, cwd=folder)
+        words = [sys.executable, Path(__file__).with_name("page.py").resolve(), DOCS.resolve() / "real-sea.md"]
+        subprocess.run(words, check=True, cwd=folder)
         for name, made in SEA.items():
             picture = images / f"{name}.png"
             Image.open(Path(folder) / made).convert("RGB").quantize(256).save(picture, optimize=True)

@@ -56,7 +56,6 @@ NIGHT = {
     ),
     "executors/test_reference_answers.py": ("order_of_each_stepper",),
     "files/relief/test_grid.py": ("panama_is_closed", "the_file_satisfies"),
-    "files/relief/test_real_sea_page.py": (),
     "files/test_foreign_files.py": ("a_run_goes_on_whatever",),
     "files/test_given.py": ("eastward_and_northward", "the_command_line", "fields_that_vary"),
     "files/test_harmonics.py": ("the_constants_of_a_canal",),
@@ -203,7 +202,7 @@ MPI = ("mpi/",)
 #: What takes too long for `make check`, beside tests of derivatives and of the executor xla.
 LONG = (
     *("assimilation/", "bench/", "cases/", "ensemble/", "examples/", "executors/", "gradients/", "ocean/", "plotting/"),
-    *("files/relief/test_real_sea_page.py", "files/test_foreign_files.py", "files/test_given.py"),
+    *("files/test_foreign_files.py", "files/test_given.py"),
     *("files/test_harmonics.py", "files/test_integrity.py", "files/test_journal.py", "files/test_output_continue.py"),
     *("files/test_output_errors.py", "files/test_own_case.py", "files/test_restart.py", "files/test_samples.py"),
     *("files/test_spectra.py", "model/test_calls.py", "model/test_change.py", "model/test_door.py"),

@@ -1,4 +1,4 @@
-"""The blocks of a page of the documentation; as a program, `page.py PAGE`, it runs them in the folder where it stands.
+"""Runs the blocks of a page of the documentation in the current folder: python tools/page.py PAGE.
 
 Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A block
 whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that cannot run in
@@ -9,11 +9,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN = ("bash", "python")
 FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
@@ -50,17 +51,18 @@ def run(page: Path) -> None:
             subprocess.run(["bash", "-euxo", "pipefail", "-c", block.text], check=True)
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The environment of the blocks: `python` and `swmodel` are those of this process, and nothing opens a window."""
-    commands = {"python": '"$@"', "swmodel": '-m swmodel "$@"'}
-    folder.mkdir()
-    for name, words in commands.items():
+def as_users_have_it(folder: Path) -> None:
+    """Set the environment of the blocks: `python` and `swmodel` are those of this program, and nothing opens a window."""
+    for name, words in {"python": '"$@"', "swmodel": '-m swmodel "$@"'}.items():
         (folder / name).write_text(f'#!/bin/bash\nexec "{sys.executable}" {words}\n')
         (folder / name).chmod(0o755)
-    path = os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return os.environ | {"PATH": path, "PYTHONPATH": paths, "MPLBACKEND": "Agg", "BROWSER": "true"}
+    sys.path[0] = str(ROOT)
+    for name, paths in {"PATH": (folder, Path(sys.executable).parent), "PYTHONPATH": (ROOT,)}.items():
+        os.environ[name] = os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get(name)])])
+    os.environ |= {"MPLBACKEND": "Agg", "BROWSER": "true"}
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        as_users_have_it(Path(folder))
+        run(Path(sys.argv[1]))
