@@ -1,8 +1,9 @@
 """Runs the blocks of a page of the documentation in the current folder: python tools/page.py PAGE.
 
-Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A block
-whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that cannot run in
-a test (a cluster, an installation, a file of the reader's) is one of `console`, or of `{code-block} python`.
+Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A
+block whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that
+cannot run in a test (a cluster, an installation, a file of the reader's) is one of `console`, or of
+`{code-block} python`.
 """
 
 import os
@@ -52,7 +53,7 @@ def run(page: Path) -> None:
 
 
 def as_users_have_it(folder: Path) -> None:
-    """Set the environment of the blocks: `python` and `swmodel` are those of this program, and nothing opens a window."""
+    """Set the environment: `python` and `swmodel` are those of this program, and nothing opens a window."""
     for name, words in {"python": '"$@"', "swmodel": '-m swmodel "$@"'}.items():
         (folder / name).write_text(f'#!/bin/bash\nexec "{sys.executable}" {words}\n')
         (folder / name).chmod(0o755)

@@ -5,55 +5,65 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 import swmodel
 from swmodel.cli import main
 from swmodel.config.options.model import Config
 from tools.page import PAGES, ROOT, RUN, blocks
 
-TO_RUN = [page for page in PAGES if blocks(page, *RUN)]
+#: Languages of blocks that are shown only.
+SHOWN = {"console", "text", "toml", "bibtex", ""}
 #: `swmodel COMMAND` and the words behind it, in blocks, in tables and in the text.
 COMMAND = re.compile(r"\bswmodel ([a-z][a-z-]*)((?:\\\n|[^\n|`#&>\"])*)")
 OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
+SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
 #: Problems with files of the reader.
 MISSING = re.compile(r"there is no (such )?file")
-SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
+
+of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
-@pytest.mark.parametrize("page", TO_RUN, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, *RUN)], ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path):
     words = [sys.executable, ROOT / "tools" / "page.py", page]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@of_each_page
 def test_no_command_is_passed_over(page):
     """Each block is of a known language, and commands stand in blocks with a fence."""
-    fences = re.findall(r"^```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert {fence for fence in fences[::2] if not fence.startswith("{")} <= {*RUN, "console", "text", "toml", "bibtex", ""}
-    outside = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = page.read_text(encoding="utf-8")
+    fences = re.findall(r"^```(.*)$", text, re.MULTILINE)[::2]
+    assert {fence for fence in fences if not fence.startswith("{")} <= {*RUN, *SHOWN}
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert re.findall(r"^ {4,}(?:swmodel|python|mpiexec|sbatch|make|apt) .*", outside, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_option_and_key_that_a_page_mentions_exists(page):
+@of_each_page
+def test_every_option_and_key_on_a_page_exists(page):
     text = page.read_text(encoding="utf-8")
-    unknown = []
-    for name, words in COMMAND.findall(text):
-        if (command := main.commands.get(name)) is None:
-            unknown += [name] if OPTION.search(words) else []
-            continue
-        known = {"--help", "-h"}.union(*(option.opts for option in command.params))
-        for inner in getattr(command, "commands", {}).values():
-            known.update(*(option.opts for option in inner.params))
-        unknown += [f"{name} {option}" for option in OPTION.findall(words) if option not in known]
-    for section, key in SETTING.findall(text):
-        fields = Config.model_fields
-        if section not in ("case", "section") and (section not in fields or key not in type(getattr(Config(), section)).model_fields):
-            unknown.append(f"{section}.{key}")
+    unknown = [
+        f"{name} {option}"
+        for name, words in COMMAND.findall(text)
+        for option in OPTION.findall(words)
+        if option not in options_of(main.commands.get(name))
+    ]
+    keys = {name: type(getattr(Config(), name)).model_fields for name in Config.model_fields if name != "case"}
+    unknown += [
+        f"{section}.{key}"
+        for section, key in SETTING.findall(text)
+        if section not in ("case", "section") and key not in keys.get(section, ())
+    ]
     assert unknown == []
+
+
+def options_of(command):
+    """The options of a command, and of those below it."""
+    if command is None:
+        return set()
+    commands = [command, *getattr(command, "commands", {}).values()]
+    return {"-h", "--help"}.union(*(option.opts for each in commands for option in each.params))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "toml")], ids=lambda page: page.stem)

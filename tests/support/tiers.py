@@ -35,6 +35,7 @@ NIGHT = {
     "cases/test_vortex.py": ("error_is_of_second_order",),
     "cli/test_fuzz.py": (),
     "config/loading/test_load.py": ("the_resolved_text", "the_text_of_a_configuration"),
+    "docs/test_pages.py": ("the_blocks",),
     "ensemble/test_ensemble.py": ("with_reproducible",),
     "ensemble/test_ensemble_memory.py": (),
     "ensemble/test_ensemble_records.py": ("the_file_satisfies",),
@@ -124,8 +125,7 @@ NIGHT = {
     "slurm/": (),
     "test_notebooks.py": (),
     "test_packaging.py": (),
-    "test_python_page.py": ("the_case_with_a_term", "the_pure_functions"),
-    "test_readme.py": ("commands", "the_table"),
+    "test_readme.py": ("the_table",),
     "test_site.py": (),
     "test_tools.py": (),
     "test_typing.py": (),
@@ -141,6 +141,7 @@ DAY = {
     "cases/test_vortex.py": ("[overrides1",),
     "cli/test_fuzz.py": ("any_configuration_is_complete",),
     "config/loading/test_load.py": ("[hurricane", "[jet"),
+    "docs/test_pages.py": ("[CONTRIBUTING", "[cases", "[output", "[python", "[restart"),
     "executors/test_compile.py": ("a_compiler_that_fails_is_one_line_and_leaves_nothing_behind[error",),
     "executors/test_conformance.py": ("[native", "[xla-float64-1e-12-ab2", "[xla-energy", "[xla-size0", "[xla-south"),
     "executors/test_derive.py": ("[arakawa_lamb-rk4", "[energy"),
@@ -209,8 +210,7 @@ LONG = (
     *("model/test_forcing.py", "model/test_health.py", "model/test_outputs_agree.py", "model/test_peak_memory.py"),
     *("model/test_programs.py", "model/test_run_folder_guard.py"),
     *("parallel/test_fourier.py", "parallel/test_join.py", "parallel/test_messages.py", "parallel/test_sharded.py"),
-    *("parallel/test_spawn.py", "setup/checks/test_stability.py", "test_layers.py", "test_python_page.py"),
-    "test_readme.py",
+    *("parallel/test_spawn.py", "setup/checks/test_stability.py", "test_layers.py", "test_readme.py"),
 )
 #: Of these, what does not.
 SHORT = ("executors/test_reference",)
