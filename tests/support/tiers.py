@@ -141,7 +141,7 @@ DAY = {
     "cases/test_vortex.py": ("[overrides1",),
     "cli/test_fuzz.py": ("any_configuration_is_complete",),
     "config/loading/test_load.py": ("[hurricane", "[jet"),
-    "docs/test_pages.py": ("[CONTRIBUTING", "[cases", "[output", "[python", "[restart"),
+    "docs/test_pages.py": ("[assimilation", "[cases", "[input", "[output", "[stations"),
     "executors/test_compile.py": ("a_compiler_that_fails_is_one_line_and_leaves_nothing_behind[error",),
     "executors/test_conformance.py": ("[native", "[xla-float64-1e-12-ab2", "[xla-energy", "[xla-size0", "[xla-south"),
     "executors/test_derive.py": ("[arakawa_lamb-rk4", "[energy"),
