@@ -19,7 +19,7 @@ WORDS = {
     "relief": [str(ROOT / "swmodel" / "files" / "relief" / "relief.nc")],
 }
 #: Those that write where they are told alone, or into their folder of results.
-OTHERS = {"exactness", "prose", "record", "twins"}
+OTHERS = {"exactness", "page", "prose", "record", "twins"}
 
 
 def shipped(*more: Path) -> dict[Path, tuple[int, int]]:

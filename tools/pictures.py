@@ -32,7 +32,6 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = {
     "real-sea": {
         "atlantic": "atlantic.png",
-        "atlantic-eta": "outputs/atlantic/output-eta.png",
         "atlantic-m2": "outputs/atlantic/harmonics.png",
         "earth": "earth.png",
     },

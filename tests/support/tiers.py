@@ -36,6 +36,7 @@ NIGHT = {
     "cli/test_fuzz.py": (),
     "config/test_remarks.py": ("records_of_every_case",),
     "config/loading/test_load.py": ("the_resolved_text", "the_text_of_a_configuration"),
+    "docs/test_pages.py": ("the_blocks",),
     "ensemble/test_ensemble.py": ("with_reproducible",),
     "ensemble/test_ensemble_memory.py": (),
     "ensemble/test_ensemble_records.py": ("the_file_satisfies",),
@@ -57,7 +58,6 @@ NIGHT = {
     ),
     "executors/test_reference_answers.py": ("order_of_each_stepper",),
     "files/relief/test_grid.py": ("panama_is_closed", "the_file_satisfies"),
-    "files/relief/test_real_sea_page.py": (),
     "files/test_foreign_files.py": ("a_run_goes_on_whatever",),
     "files/test_given.py": ("eastward_and_northward", "the_command_line", "fields_that_vary"),
     "files/test_harmonics.py": ("the_constants_of_a_canal",),
@@ -126,8 +126,7 @@ NIGHT = {
     "slurm/": (),
     "test_notebooks.py": (),
     "test_packaging.py": (),
-    "test_python_page.py": ("the_case_with_a_term", "the_pure_functions"),
-    "test_readme.py": ("commands", "the_table"),
+    "test_readme.py": ("the_table",),
     "test_site.py": (),
     "test_tools.py": (),
     "test_typing.py": (),
@@ -143,6 +142,7 @@ DAY = {
     "cases/test_vortex.py": ("[overrides1",),
     "cli/test_fuzz.py": ("any_configuration_is_complete",),
     "config/loading/test_load.py": ("[hurricane", "[jet"),
+    "docs/test_pages.py": ("[assimilation", "[cases", "[input", "[output", "[stations"),
     "executors/test_compile.py": ("a_compiler_that_fails_is_one_line_and_leaves_nothing_behind[error",),
     "executors/test_conformance.py": ("[native", "[xla-float64-1e-12-ab2", "[xla-energy", "[xla-size0", "[xla-south"),
     "executors/test_derive.py": ("[arakawa_lamb-rk4", "[energy"),
@@ -204,15 +204,14 @@ MPI = ("mpi/",)
 #: What takes too long for `make check`, beside tests of derivatives and of the executor xla.
 LONG = (
     *("assimilation/", "bench/", "cases/", "ensemble/", "examples/", "executors/", "gradients/", "ocean/", "plotting/"),
-    *("files/relief/test_real_sea_page.py", "files/test_foreign_files.py", "files/test_given.py"),
+    *("files/test_foreign_files.py", "files/test_given.py"),
     *("files/test_harmonics.py", "files/test_integrity.py", "files/test_journal.py", "files/test_output_continue.py"),
     *("files/test_output_errors.py", "files/test_own_case.py", "files/test_restart.py", "files/test_samples.py"),
     *("files/test_spectra.py", "model/test_calls.py", "model/test_change.py", "model/test_door.py"),
     *("model/test_forcing.py", "model/test_health.py", "model/test_outputs_agree.py", "model/test_peak_memory.py"),
     *("model/test_programs.py", "model/test_run_folder_guard.py"),
     *("parallel/test_fourier.py", "parallel/test_join.py", "parallel/test_messages.py", "parallel/test_sharded.py"),
-    *("parallel/test_spawn.py", "setup/checks/test_stability.py", "test_layers.py", "test_python_page.py"),
-    "test_readme.py",
+    *("parallel/test_spawn.py", "setup/checks/test_stability.py", "test_layers.py", "test_readme.py"),
 )
 #: Of these, what does not.
 SHORT = ("executors/test_reference",)

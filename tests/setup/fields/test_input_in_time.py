@@ -1,8 +1,5 @@
 """Input fields with records in time: where each step lies among them, and what cannot be used."""
 
-import re
-from pathlib import Path
-
 import netCDF4
 import numpy as np
 import pytest
@@ -157,12 +154,3 @@ def test_beyond_the_last_record_no_step_is_taken(file):
     model.advance(216)
     with pytest.raises(ValueError, match="end at 2020-02-28T18:00:00"):
         model.advance(2)
-
-
-def test_the_example_of_the_page_on_weather_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[3] / "docs" / "weather.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "reference")
-    exec(example, {})
-    assert 0.01 < float(capsys.readouterr().out) < 0.5
