@@ -33,7 +33,7 @@ class Term:
         start: function of {name: values} of h and of the initial fields to {prognostic field: values}.
         derived: {name: function of the State} of its initial fields, for output.
         rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time step. Values are arrays of
-            coefficients, gravity, built fields, h, |u| and |v| of a cell; dx, dy are its lengths, m.
+            coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
         process: the process with that rate, one of PROCESSES.
         parameters: `parametric.Form` of the parameters of a user-defined term; None for none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
