@@ -2,8 +2,8 @@
 
     def drag(state: Flow, grid: Grid, t: Any, roughness: Patch) -> dict[str, Patch]: ...
 
-A function of the points takes `Points`. The names of unions of types are `Source`, the configuration that `load` and
-`Simulation` take; `Field`, an entry of `fields`; and `OwnTerm`, an entry of `terms`.
+A function of the points takes `Points`. Three names are unions of types. `Source` is the configuration that `load` and
+`Simulation` take. `Field` is an entry of `fields`, and `OwnTerm` an entry of `terms`.
 """
 
 from .config.loading.load import Source

@@ -80,6 +80,7 @@ def test_the_program_is_the_entry_point():
 def test_one_version_everywhere():
     version = PROJECT["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"version = {{{version}}}" in (ROOT / "README.md").read_text()
     assert re.search(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == version
 
 

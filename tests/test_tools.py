@@ -56,6 +56,8 @@ LONG = "A sentence of so many words" + " that follow one after another" * 5
         (f'raise ValueError(f"{{place}}: {LONG}")', 1),
         ('say("what is wrong; what to do about it; where it is")', 0),
         (f'"""A table.\n\n    {LONG}\n\n| {LONG} |\n"""', 0),
+        (f'"""Commands.\n\nswmodel {LONG}\nswmodel {LONG}\n\nPlot: swmodel {LONG}\n"""', 0),
+        (f'TEMPLATE = "[section]\\n# {LONG}"', 0),
         ('pattern = re.compile(r"the user\\.s own | one that goes on with")', 0),
         ('"""It goes on with the next step."""', 1),
     ],

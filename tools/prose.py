@@ -3,9 +3,9 @@
     tools/prose.py [FILE ...]     check these files, or all pages of docs/, README.md, CONTRIBUTING.md and swmodel/
     tools/prose.py --count        how many findings each file has
 
-A sentence has at most 25 words and one semicolon; in a message each clause counts as a sentence. Code, formulas, tables
-and lists of names are left out. A message is any text of four words or more in the code; values in it count as words.
-The exit code is 1 if something was found.
+A sentence has at most 25 words and one semicolon; in a message each clause counts as a sentence. Code, commands,
+formulas, tables, TOML and lists of names are left out. A message is any text of four words or more in the code; values
+in it count as words. The exit code is 1 if something was found.
 """
 
 from __future__ import annotations
@@ -67,14 +67,15 @@ def in_python(text: str) -> Iterator[tuple[int, str]]:
             continue
         if id(node) in docstrings:
             yield from ((node.lineno, part) for part in in_docstring(inspect.cleandoc(words)))
-        elif re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", words) and not re.search(r"[|\\]", words):
+        elif re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", words) and not re.search(r"(?m)[|\\]|^\[\w+\]$", words):
             yield from ((node.lineno, clause) for clause in words.split(";"))
 
 
 def in_docstring(text: str) -> Iterator[str]:
-    """The paragraphs and entries of a docstring, without indented formulas and rows of tables."""
+    """The paragraphs and entries of a docstring, without indented formulas, rows of tables and commands."""
+    left_out = r"^ *(\S.* {2}.*|\|.*|(Command: |Plot: )?swmodel .*)$"
     for block in re.split(r"\n\s*\n", text):
-        prose = "" if block.startswith("    ") else re.sub(r"^ *(\S.* {2}.*|\|.*)$", "\n", block, flags=re.MULTILINE)
+        prose = "" if block.startswith("    ") else re.sub(left_out, "\n", block, flags=re.MULTILINE)
         yield from re.split(r"\n\s*\n|\n(?= *[\w, ]+: )|\n(?= *\w+\()|\n(?= *[*-] |\d+\. )", prose)
 
 

@@ -5,13 +5,16 @@ The file of a case has
 * a docstring: the physics, the reference, what it costs, the commands that run it (`Command:`) and that draw it
   (`Plot:`), the known answer;
 * a class, a subclass of `Case`, whose name is that of the file: DoubleGyre in double_gyre.py;
-* in the class, any of: options of its own, annotated attributes made by `option`; `defaults`, a dict
-  {section: {key: value}} of what differs from the defaults of the configuration; functions of (self, config, at) for
-  any of the fields in `ocean.table.GIVEN`, each returning float64 values [y, x] (or an array that broadcasts to it) at
-  the given Points, SI units. What it does not define is zero (mask: one), or the number of its key.
+* in the class, its own options: annotated attributes made by `option`;
+* in the class, `defaults`: a dict {section: {key: value}} of what differs from the defaults of the configuration;
+* in the class, functions of (self, config, at) for any of the fields in `ocean.table.GIVEN`. Each returns float64
+  values [y, x], or an array that broadcasts to this shape, at the given Points, in SI units.
 
-Its known answers are plain functions in the same file; a test compares the model with them. The function `theory` of
-the class, if there is one, gives them to pictures: `swmodel plot DIR --field eta_error` draws the difference.
+The class may leave out any of the last three. A field that it does not define is zero (the mask is one), or has the
+number of its key in the configuration.
+
+Its known answers are plain functions in the same file, and a test compares the model with them. The function `theory`
+of the class, if there is one, gives them to pictures: `swmodel plot DIR --field eta_error` draws the difference.
 
 An object of the class travels in the configuration, as `config.case`. A user's own file is of the same form
 (`config.loading.case_file`).

@@ -1,8 +1,8 @@
 """The tsunami of the earthquake off Chile of 27 February 2010 (magnitude 8.8), in the eastern South Pacific.
 
-Physics: sea level is displaced as the sea floor is, by Okada's formula for slip on a rectangular fault, and the wave
-crosses the ocean over the Earth's relief. The walls in the west and in the south lie so far away that nothing returns
-from them within the run.
+Physics: the earthquake displaces sea level as it does the sea floor, by Okada's formula for slip on a rectangular
+fault. The wave crosses the ocean over the Earth's relief. The walls in the west and in the south lie so far away that
+nothing returns from them within the run.
 
 Reference: Okada, Y. (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; one fault with uniform slip for all of the
 earthquake, as in the example chile2010 of GeoClaw (Berger, George, LeVeque and Mandli 2011, Adv. Water Resour. 34,
@@ -16,10 +16,10 @@ Command: swmodel run chile2010
 
 Plot: swmodel plot outputs/chile2010 --vmax 0.5
 
-Known answer: what the buoy DART 32412 of NOAA has recorded at 86.392 W 17.975 S, without the tide. At half a degree
-sea level rises there within 1 % of the time, and the crest comes within 4 %; it is a third lower. At a fifth of a
-degree and finer the crest is a quarter lower, and 2 % late: with as much water under it, as one fault with uniform slip
-makes a broader wave than the earthquake did.
+Known answer: the record of the buoy DART 32412 of NOAA at 86.392 W 17.975 S, without the tide. At half a degree the
+time when sea level rises there is right to 1 %. The crest comes within 4 % of its time, and is a third lower. At a
+fifth of a degree and finer the crest is a quarter lower, and 2 % late. It has as much water under it: one fault with
+uniform slip makes a broader wave than the earthquake did.
 """
 
 from functools import cache

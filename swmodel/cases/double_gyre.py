@@ -1,11 +1,11 @@
 """A wind-driven double gyre: two basin-wide gyres, and between them an eastward jet that sheds eddies.
 
 Physics: the layer above the thermocline of a mid-latitude ocean, 500 m thick, over a deep layer at rest. Gravity is
-reduced, so that the Rossby radius is that of eddies, 40 to 80 km. The wind blows to the west in the south and the north
-and to the east between: an anticyclonic gyre lies in the south and a cyclonic one in the north, their western boundary
-currents meet, and the jet they form meanders and breaks up. The start is rest except for a small wave of the
-interface, by which the two gyres differ from the first day. `eta` is the displacement of the interface, downward, of
-which 316 m stand for 1 m of sea level.
+reduced, so that the Rossby radius is that of eddies, 40 to 80 km. The wind blows to the west in the south and the
+north, and to the east between. It drives an anticyclonic gyre in the south and a cyclonic one in the north. Their
+western boundary currents meet in a jet, which meanders and breaks up. The run starts from rest, except for a small wave
+of the interface that makes the two gyres differ from the first day. `eta` is the displacement of the interface,
+downward; 316 m of it correspond to 1 m of sea level.
 
 Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodic, and aperiodic solutions in a
 wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; of their kind, with less viscosity.
@@ -19,8 +19,8 @@ Plot: swmodel plot outputs/double_gyre --field eta --field speed
 swmodel animate outputs/double_gyre --field zeta
 
 Known answer: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
-become steady (0.005 Pa) they are antisymmetric and their interior carries `sverdrup_transport`. Under any wind its work
-goes into energy, drag and friction without remainder.
+become steady (0.005 Pa) they are antisymmetric and their interior carries `sverdrup_transport`. The work of any wind
+equals the change of energy plus the losses to drag and friction.
 """
 
 import math

@@ -1,10 +1,10 @@
 """A twin experiment: the eddies of a double gyre, found again from what an altimeter and a few moorings see of them.
 
-Physics: the `double_gyre` on a grid of 20 km. After five years from rest, when its eddies have forgotten the start, one
-run is taken for the truth. The first guess is the same ocean a month earlier: it has the gyres and the jet, and knows
-nothing of today's eddies. For twenty days an altimeter crosses the basin on tracks 180 km apart, each seen every five
-days, and nine moorings measure currents; all with errors. Gravity is reduced: what is observed, and
-found, is `eta`, the displacement of the interface, of which 3.2 m stand for a sea level of 1 cm.
+Physics: the `double_gyre` on a grid of 20 km. The truth is one run, five years after its start from rest, when the
+eddies have forgotten the start. The first guess is the same ocean a month earlier: it has the gyres and the jet, but
+not today's eddies. For twenty days an altimeter crosses the basin on tracks 180 km apart, each every five days. Nine
+moorings measure currents. All observations have errors. Gravity is reduced: the altimeter observes, and the
+assimilation finds, `eta`, the displacement of the interface. 3.2 m of it correspond to a sea level of 1 cm.
 
 Reference: Le Dimet, F.-X. and O. Talagrand (1986), Variational algorithms for analysis and assimilation of
 meteorological observations: theoretical aspects, Tellus 38A, 97-110.
@@ -15,8 +15,8 @@ Command: swmodel assimilate double_gyre_twin
 
 Plot: swmodel plot outputs/double_gyre_twin-assimilate
 
-Known answer: the truth. Interface and currents are off by at most a quarter of what the first guess is off by, from the
-start of the window to a month after its end, and farther than two cells from any observation, too.
+Known answer: the truth. The errors of interface and currents are at most a quarter of those of the first guess. This
+holds from the start of the window to a month after its end, and also farther than two cells from any observation.
 """
 
 from ..config.options.case import option

@@ -15,8 +15,8 @@ Plot: swmodel plot outputs/equatorial --field eta --arrows
 
 Known answer: the wave keeps its shape and goes round with the frequency omega of its branch,
 omega²/c² - k² - beta k/omega = (2n + 1) beta/c. The Kelvin wave travels at c, eastward; long Rossby waves at
--c/(2n + 1), westward. On the default grid the speed of the Kelvin wave is right to 0.03 %, that of the Rossby wave with
-n = 1 to 1 %; the error is of second order in the spacing.
+-c/(2n + 1), westward. On the default grid the speed of the Kelvin wave is right to 0.03 %. That of the Rossby wave with
+n = 1 is right to 1 %. The error is of second order in the spacing.
 """
 
 import math

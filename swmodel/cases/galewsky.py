@@ -1,8 +1,8 @@
 """A jet in the middle latitudes of a sphere that rolls up into eddies within six days.
 
-Physics: a narrow zonal jet of 80 m/s between 25.7 and 64.3 degrees north, in balance with a layer 10 km deep on the
-mean, and a small bump of sea level that starts the instability. The band is closed by walls in the south and in the
-north, where the flow is at rest.
+Physics: a narrow zonal jet of 80 m/s between 25.7 and 64.3 degrees north is in balance with a layer of 10 km mean
+depth. A small bump of sea level starts the instability. Walls close the band in the south and in the north, where the
+flow is at rest.
 
 Reference: Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440.
 

@@ -1,8 +1,8 @@
 """The principal lunar tide, M2, of all oceans at one degree, from the potential alone.
 
-Physics: the Moon raises a tide in an ocean with the relief of the Earth, on a grid whose poles lie in Greenland and in
-Antarctica. Its own attraction and load are twelve per cent of the tide. Bottom drag brakes it on shelves, and there is
-a linear drag in place of the internal tides that rise over the relief of the deep ocean.
+Physics: the Moon raises a tide in an ocean with the relief of the Earth. The poles of the grid lie in Greenland and in
+Antarctica. Self-attraction and loading are twelve per cent of the tide. Bottom drag brakes the tide on shelves. Over
+the relief of the deep ocean a linear drag stands for the energy that internal tides take.
 
 Reference: Arbic, Garner, Hallberg and Simmons (2004), Deep-Sea Res. II 51, 3069-3101.
 
@@ -14,7 +14,7 @@ Command: swmodel run global_m2 --nproc 2
 
 Plot: swmodel plot outputs/global_m2/harmonics.nc
 
-Known answer: what satellites have seen. See docs/verification.md.
+Known answer: the tide that satellites have measured. See docs/verification.md.
 """
 
 from functools import cache

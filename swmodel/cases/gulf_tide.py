@@ -1,7 +1,7 @@
 """The tide in a gulf that becomes shallow as the square of the distance from its head.
 
-Physics: the tide of the ocean comes in through the mouth in the east and grows towards the head in the west, where the
-gulf is closed; linear drag takes from it. What is reflected leaves through the mouth.
+Physics: the tide of the ocean enters through the mouth in the east and grows towards the closed head in the west.
+Linear drag weakens it. The reflected wave leaves through the mouth.
 
 Reference: Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428.
 
@@ -11,9 +11,9 @@ Command: swmodel run gulf_tide
 
 Plot: swmodel plot outputs/gulf_tide --field eta --field eta_error
 
-Known answer: over the depth H0 x² sea level is the real part of (A x^s1 + B x^s2) exp(iwt) with
-s = -1/2 ± sqrt(1/4 - (w² - iw r)/(g H0)), no current at the head and `amplitude` at the mouth. The error is of second
-order in the spacing: 0.1 % of the amplitude with the default cells.
+Known answer: over the depth H0 x² sea level is the real part of `(A x^s1 + B x^s2) exp(iwt)` with
+`s = -1/2 ± sqrt(1/4 - (w² - iw r)/(g H0))`. A and B follow from no current at the head and `amplitude` at the mouth.
+The error is of second order in the spacing: 0.1 % of the amplitude with the default cells.
 """
 
 import numpy as np

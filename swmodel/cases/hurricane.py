@@ -2,11 +2,10 @@
 
 Physics: a vortex of Holland (1980) moves northward over a closed basin whose shelf rises to the coast in the north. Its
 wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
-pressure. It starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
-`forcing.every`.
-With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/weather.md), on a grid in
-degrees; depth and land come from `input.depth` then, and `time.start` is the first time of the track, if none is given.
-A run that reaches beyond the track is refused.
+pressure. Sea level starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
+`forcing.every`. With `case.track` the storm comes from a file: HURDAT2, a best track of ATCF or a table
+(docs/weather.md). The grid is in degrees then, depth and land come from `input.depth`, and the default of `time.start`
+is the first time of the track. The model refuses a run that reaches beyond the track.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -18,9 +17,9 @@ Command: swmodel run hurricane
 Plot: swmodel plot outputs/hurricane --wind --time "24 h"
 
 Known answer: at rest under a storm that stands still without wind, sea level is higher by (outer pressure - p) /
-(density gravity), 9.95 mm for each hPa, and nothing moves. Along the line of the strongest wind the surge at the coast
-is that of the steady balance d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity), integrated
-from deep water (`set_up`), where the storm comes slowly and the Earth does not turn.
+(density gravity), 9.95 mm for each hPa, and nothing moves. Under a slow storm, without the Earth's rotation, the surge
+at the coast follows from a steady balance along the line of the strongest wind:
+`d eta/dy = tau_y / (density gravity (H + eta)) - d/dy p / (density gravity)`, integrated from deep water (`set_up`).
 """
 
 import functools

@@ -1,7 +1,7 @@
 """A barotropic jet in a channel rolls up into eddies within ten model days.
 
-Physics: a Gaussian jet of 10 m/s, 36 km wide, in geostrophic balance on a beta plane, in a channel 1800 km long with
-walls in the south and in the north, 100 m deep, with a small wave to start the instability. A lateral viscosity of
+Physics: a Gaussian jet of 10 m/s, 36 km wide, is in geostrophic balance on a beta plane. The channel is 1800 km long
+and 100 m deep, with walls in the south and in the north. A small wave starts the instability. A lateral viscosity of
 100 m2 s-1 keeps vorticity smooth at the scale of the grid.
 
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419). Its own

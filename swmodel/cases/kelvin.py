@@ -1,8 +1,8 @@
 """A coastal Kelvin wave in a channel: it runs along the southern wall without changing its shape.
 
-Physics: a long wave on an f plane leans against the coast, which lies to its right for f > 0 (to its left for f < 0),
-and falls off away from it over the Rossby radius a. There is no flow across the channel, so that the wall in the north
-does not disturb it.
+Physics: a long wave on an f plane travels along a coast, which lies to its right for f > 0 (to its left for f < 0). The
+wave decays away from the coast over the Rossby radius a. There is no flow across the channel, so the wall in the north
+does not disturb the wave.
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 10.4; Hsieh, Davey and Wajsowicz (1983), J. Phys. Oceanogr.
 13, 1383-1397, for the wave on the C-grid.

@@ -1,10 +1,9 @@
 """Munk's gyre: wind over a basin on a beta plane, with lateral friction and no slip along the walls.
 
 Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre, as in the
-case `stommel`, but viscosity takes the place of drag: the western boundary current is as wide as
-(viscosity/beta)^(1/3), and a weak countercurrent runs along its eastern side. The wind is so weak that the flow stays
-linear, and gravity is small: the steady current does not depend on it, sea level goes as its inverse, and the time step
-grows as it falls.
+case `stommel`. Viscosity takes the place of drag. The western boundary current is as wide as (viscosity/beta)^(1/3),
+and a weak countercurrent runs along its eastern side. The wind is so weak that the flow stays linear. Gravity is small,
+which allows long time steps. The steady current does not depend on it, and sea level varies as its inverse.
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 
@@ -14,9 +13,9 @@ Command: swmodel run munk
 
 Plot: swmodel plot outputs/munk --field v --contours eta
 
-Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall, where the streamfunction is 1.163 times
-that of the interior; both except for a part of the order of delta/Lx. `streamfunction` has this part too, and the model
-follows it within 2 % along the middle of the basin where delta spans three cells or more.
+Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall. There the streamfunction is 1.163 times
+that of the interior. Both hold up to a part of the order of delta/Lx, which `streamfunction` contains. The model agrees
+with it within 2 % along the middle of the basin where delta spans three cells or more.
 """
 
 import math
@@ -44,9 +43,12 @@ def boundary_layer_width(config):
 def streamfunction(config, x, y):
     """Steady state of the linear equations along the middle of the basin, m2 s-1, with v = d psi/dx.
 
-    psi = X(x) sin(kappa y) solves viscosity ∇⁴psi - beta d psi/dx = F sin(kappa y) with X = dX/dx = 0 in the west and
-    the east, F = wind pi/(density depth Ly), kappa = pi/Ly: no slip there. In the south and the north it lets the
-    water slip, so that it holds away from the friction layers along those walls.
+    psi = X(x) sin(kappa y), with kappa = pi/Ly and F = wind pi/(density depth Ly), solves
+
+        viscosity ∇⁴psi - beta d psi/dx = F sin(kappa y)
+
+    with X = dX/dx = 0 in the west and the east: no slip there. In the south and the north it lets the water slip. It
+    holds away from the friction layers along those walls.
 
     Args:
         x, y: distance from the western and the southern wall, m, of shapes that broadcast.

@@ -1,8 +1,8 @@
 """A lake at rest over a steep ridge and around an island: nothing may move.
 
 Physics: a closed basin on an f plane whose floor rises from 4000 m to 400 m along a meridional ridge, with a round
-island in the eastern half. The water stands still at a level that is not zero and not a number of the machine, so that
-sea level, thickness minus depth, comes with rounding errors that differ from cell to cell.
+island in the eastern half. The water stands still at a level that is not zero, and that floating-point numbers do not
+hold exactly. Sea level, thickness minus depth, then has rounding errors that differ from cell to cell.
 
 Reference: Bermudez and Vazquez (1994), Comput. Fluids 23, 1049-1071, who call this the C-property of a scheme.
 

@@ -1,9 +1,9 @@
 """The tide in the straits between Vancouver Island and the mainland: the Salish Sea.
 
-Physics: the tide of the Pacific comes in through the strait of Juan de Fuca and fills the strait of Georgia through the
-passages between the islands, which hold it back. The west is open, and so is the south as far as the ocean goes; Puget
-Sound ends at the southern edge, the strait of Georgia at the northern one. Coasts, islands and depths are those of the
-relief that matplotlib has among its sample data, a thirtieth of a degree wide; drag is quadratic.
+Physics: the tide of the Pacific enters through the strait of Juan de Fuca. It fills the strait of Georgia through the
+passages between the islands, which hold it back. The west is open, and so is the ocean's part of the south. Puget Sound
+ends at the southern edge, the strait of Georgia at the northern one. Coasts, islands and depths come from the relief in
+the sample data of matplotlib, with cells of a thirtieth of a degree. Drag is quadratic.
 
 Reference: Foreman and others (1995), J. Geophys. Res. 100, 2507-2531, for the tide of these straits.
 
@@ -14,8 +14,8 @@ Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_sides.nodal=fal
 
 Plot: swmodel plot outputs/salish_sea/harmonics.nc
 
-Known answer: that of observations, roughly. The semidiurnal tide has a minimum near Victoria, about half of the height
-of that in the ocean, and is higher again, and hours later, in the strait of Georgia; the diurnal tide grows on its way.
+Known answer: observations, roughly. The semidiurnal tide has a minimum near Victoria, about half of its height in the
+ocean. In the strait of Georgia it is higher again, and hours later. The diurnal tide grows on its way.
 """
 
 import functools

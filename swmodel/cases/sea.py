@@ -1,8 +1,8 @@
 """A sea at rest, to put your own wind, tide, weather or open sides on: with the depth and the coast of `grid.file`.
 
-Physics: the sea level is zero everywhere and nothing drives the water. Depth and coast are those of the grid's file, or
-of `input.depth` and `input.mask`; without either it is a basin 60 degrees wide with a flat floor. On a sphere the
-Coriolis parameter is that of the latitude. Quadratic bottom drag is that of a sandy floor.
+Physics: the sea level is zero everywhere and nothing drives the water. Depth and coast come from the grid's file, or
+from `input.depth` and `input.mask`. Without either the sea is a basin 60 degrees wide with a flat floor. On a sphere
+the Coriolis parameter is that of the latitude. Quadratic bottom drag is that of a sandy floor.
 
 Cost: 1770 steps of ab3 on 7200 cells for a day: seconds.
 

@@ -1,7 +1,7 @@
 """A current over a seamount on a rotating plane: an anticyclone grows over the summit, a cyclone is swept away.
 
 Physics: a uniform current in a channel meets a Gaussian seamount. Columns of water keep their potential vorticity
-(f + zeta)/h: those that climb the seamount are squeezed and turn anticyclonically, those that stood on it at the start
+(f + zeta)/h. Those that climb the seamount are squeezed and turn anticyclonically. Those that stood on it at the start
 are stretched as they leave it and turn cyclonically. A weak current stays blocked in a Taylor column over the summit;
 the default is strong enough to sweep the cyclone downstream. `-s case.speed=0` is water at rest, which stays at rest
 to the last bit whatever the height of the seamount.
@@ -14,8 +14,8 @@ Command: swmodel run seamount
 
 Plot: swmodel plot outputs/seamount --field zeta --contours depth
 
-Known answer: when the first water has left, potential vorticity over the seamount is that of the current upstream, so
-that zeta = `squeezed_vorticity` = -f (depth - h)/depth there; the cyclone downstream is as strong.
+Known answer: when the first water has left, potential vorticity over the seamount is that of the current upstream. Then
+zeta = `squeezed_vorticity` = -f (depth - h)/depth there, and the cyclone downstream is as strong.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ def seamount(config, at):
 def squeezed_vorticity(config, at):
     """Relative vorticity of a column that has climbed to the given points from level ground, s-1: f0 (h/depth - 1).
 
-    h is that of water at rest: this holds where sea level varies little against the height of the seamount, and for
-    currents that are not blocked, with |f0| height radius below about the speed.
+    h is the thickness of water at rest. The formula holds where sea level varies little against the height of the
+    seamount, and for currents that are not blocked: |f0| height radius is below about the speed.
     """
     return -config.physics.f0 * seamount(config, at)

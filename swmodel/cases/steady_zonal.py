@@ -1,8 +1,8 @@
 """A zonal flow that turns with the sphere stays as it is: the second test of Williamson and others.
 
-Physics: u = speed cos(lat) in a band round the sphere, as of solid rotation, with the sea level that balances the
-Coriolis force and the curvature of the parallels. The walls in the south and in the north lie along the flow. In a
-band the axis of the flow is that of the sphere; a flow across the poles would need water there.
+Physics: u = speed cos(lat) in a band round the sphere is a solid rotation. Sea level balances the Coriolis force and
+the curvature of the parallels. The walls in the south and in the north lie along the flow. In a band the axis of the
+flow is that of the sphere; a flow across the poles would need water there.
 
 Reference: Williamson, Drake, Hack, Jakob and Swarztrauber (1992), J. Comput. Phys. 102, 211-224, test case 2.
 

@@ -2,9 +2,9 @@
 
 Physics: a zonal wind that turns from westward in the south to eastward in the north drives a closed gyre. In the
 interior the curl of the wind balances beta v (Sverdrup); along the western wall drag balances it in a current as wide
-as linear_drag/beta. The wind is so weak that the flow stays linear, and gravity is small: the steady current does not
-depend on it (as long as |eta| stays small against the depth), sea level goes as its inverse, and the time step grows as
-it falls.
+as linear_drag/beta. The wind is so weak that the flow stays linear. Gravity is small, which allows long time steps. The
+steady current does not depend on it (as long as |eta| stays small against the depth), and sea level varies as its
+inverse.
 
 Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union
 29, 202-206.

@@ -1,8 +1,8 @@
 """Decaying turbulence: random eddies merge into fewer and larger ones.
 
-Physics: an f plane without land, doubly periodic or between walls, is full of eddies of random phases, all about the
-same size or with a spectrum of a given slope, in balance with sea level. Energy hardly decays and moves to larger
-scales; enstrophy moves to smaller ones, where biharmonic viscosity takes it up. `swmodel spectra` shows both.
+Physics: an f plane without land, doubly periodic or between walls, is full of eddies of random phases, in balance with
+sea level. They all have about the same size, or a spectrum of a given slope. Energy hardly decays and moves to larger
+scales. Enstrophy moves to smaller ones, where biharmonic viscosity removes it. `swmodel spectra` shows both.
 
 Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices in turbulent flow, J. Fluid Mech. 146,
 21-43.
@@ -13,9 +13,9 @@ Command: swmodel run turbulence
 
 Plot: swmodel plot outputs/turbulence --field zeta
 
-Known answer: the initial flow has no divergence, the mean square speed is speed² exactly and each ring of wavenumbers
+Known answer: the initial flow has no divergence, and the mean square speed is speed² exactly. Each ring of wavenumbers
 has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the
-Coriolis force without error; with "nonlinear" the tendency of the divergence vanishes too where thickness varies
+Coriolis force without error. With "nonlinear" the tendency of the divergence vanishes too, where thickness varies
 little. Values do not depend on how the grid is divided. In the run energy decays, enstrophy decays faster, and the mean
 scale grows.
 """

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 #: The tasks, and the module of each; all processes of a job call its functions together:
 #:
 #: compute(config, directory, options, report, command_line, watch)
-#:     writes its results into the folder. `report` receives progress events on rank 0; `watch` receives, once, a
-#:     function whose value changes as long as there is progress
-#: summary(directory)     the results in words, read from the folder
+#:     writes its results into the folder. `report` receives progress events on rank 0. The task calls `watch` once,
+#:     with a function whose value changes as long as there is progress.
+#: summary(directory)     the results in words, read from the folder.
 TASKS = {
     "run": "swmodel.cli.run",
     "check-gradient": "swmodel.gradients.check",

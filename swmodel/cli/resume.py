@@ -1,4 +1,4 @@
-"""`swmodel resume`: go on with a run, or an ensemble, that was stopped or has ended."""
+"""`swmodel resume`: continue a run, or an ensemble, that was stopped or has ended."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NothingToDo(Exception):
 @options.executor
 @options.distributed
 @options.walltime
-@click.option("--from", "file", metavar="FILE", help="Restart file to go on from.  [the newest intact one]")
+@click.option("--from", "file", metavar="FILE", help="Restart file to continue from.  [the newest intact one]")
 @options.settings
 @options.quiet
 def resume(directory, file, settings, quiet, **typed):
@@ -61,7 +61,7 @@ def resume(directory, file, settings, quiet, **typed):
             raise FilesError(f"{directory} is not the folder of a run: it holds no {CONFIG}")
         kind, task, command = run_folder.holding(directory)
         if task not in RECORDING:
-            raise UsageError(f"{directory} holds {kind}; go on with it by {command}")
+            raise UsageError(f"{directory} holds {kind}; continue it with {command}")
         chosen = cache(lambda: choose(directory, file))
 
         def check(config):

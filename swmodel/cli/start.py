@@ -49,8 +49,8 @@ def begin(task, source, settings, output, force, quiet, job_options=lambda confi
 def start(request, configuration, quiet):
     """Run a job as one rank, in this process, or on processes of its own; exits with its exit code.
 
-    `request` is a function of the place of this process among others, None if it is alone, that returns a Job;
-    `configuration` returns its configuration, not checked yet. Both may raise.
+    `request` is a function that returns a Job. Its argument is the place of this process among others, or None if it
+    is alone. `configuration` returns the configuration of the job, not checked yet. Both may raise.
     """
     streams.ignore_broken_stdout()
     context, place = click.get_current_context(), environment.world()

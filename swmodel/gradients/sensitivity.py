@@ -95,8 +95,11 @@ def check_request(config, of: str, wrt) -> None:
 def compute(config, directory, options, report, command_line, watch) -> None:
     """Write sensitivity.nc and sensitivity.png; see `cli.job.TASKS`.
 
-    Options: `of`, the quantity; `wrt`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
-    after each step instead of its value in the last state; `memory`, bytes that a process may hold.
+    Options:
+        of: the quantity.
+        wrt: names of FIELDS and NUMBERS.
+        mean: whether to take the quantity's mean over the states after each step, not its value in the last state.
+        memory: bytes that a process may hold.
     """
     from ..plotting.maps import draw_results
     from .problem import Problem

@@ -187,7 +187,7 @@ class Simulation(Model):
         """Set eta, u, v or concentrations of tracers, given as in `fields`; called by all processes together.
 
         Where eta changes, so does the thickness on water, h = depth + eta; concentrations stay. The steppers `ab2` and
-        `ab3` keep their old tendencies, except before the first step; the leapfrog's older state changes by as much as
+        `ab3` keep their old tendencies, except before the first step. The leapfrog's older state changes by as much as
         the new one. ConfigError: no such field changes in a run, or it cannot be used; nothing has changed then.
         SetupError: it is another one on some process.
         """

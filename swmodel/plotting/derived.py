@@ -177,7 +177,7 @@ def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
 
 
 def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[State, object]:
-    """The state with a row of neighbours around it, zero for fields that the file lacks; and the Grid; in Patches."""
+    """The state with a row of neighbours around it, and the Grid, in Patches; fields that the file lacks are zero."""
     from ..ocean.coordinates import metrics
     from ..ocean.grid import Grid, as_patches
     from ..ocean.masks import masks
@@ -202,9 +202,10 @@ def padded(data: netCDF4.Dataset, record: int, member: int | None) -> tuple[Stat
 
 
 def water_of(data: netCDF4.Dataset) -> list:
-    """1 on water; on water outside in the west and east; on that in the south and north; 0 elsewhere and beyond walls.
+    """Three masks: water inside, open water in the west and east, and open water in the south and north.
 
-    Patches that have one more cell than the state in the north and east.
+    Each is 1 on its water and 0 elsewhere, also beyond walls. The masks are Patches that have one more cell than the
+    state in the north and east.
     """
     from ..ocean.patch import Patch
 

@@ -39,8 +39,8 @@ def plot(
 
     Args:
         source: run folder, NetCDF file, or xarray.Dataset of an output file or of `Simulation.dataset`.
-        fields: names of fields; without any, relative vorticity and sea level, or others if these are zero; for tides
-            amplitudes with lines of equal phase; for an ensemble mean and spread.
+        fields: names of fields. Without any, the figure has relative vorticity and sea level, or others if these are
+            zero. That of tides has amplitudes with lines of equal phase, that of an ensemble mean and spread.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         member: the member of an ensemble whose fields are drawn.

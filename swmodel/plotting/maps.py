@@ -1,4 +1,4 @@
-"""Maps of a run, one panel for each field; of derivatives and of tides; and of a grid."""
+"""Maps of a run (one panel for each field), of derivatives, of tides and of a grid."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def plot(
 
     Args:
         path: run folder or NetCDF file; also of an ensemble, of sensitivities, of tides or of an assimilation.
-        fields: names of fields; None: relative vorticity and sea level, or others if these are zero; for an ensemble
-            mean and spread of its sea level, and its time series; for sensitivities all maps; for tides the amplitudes
-            with lines of equal phase; for an assimilation its summary.
+        fields: names of fields. With None, the picture of a run has relative vorticity and sea level, or others if
+            these are zero. An ensemble has mean and spread of its sea level, and time series. Sensitivities have all
+            maps, tides the amplitudes with lines of equal phase, and an assimilation its summary.
         record: number of the record; negative ones count from the last.
         time: model time, s; the nearest record is drawn.
         output: picture to write (PNG, PDF or SVG by its name); None: a PNG named after the data and the fields.

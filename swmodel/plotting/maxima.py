@@ -95,7 +95,7 @@ def label_lines(axes, lines) -> None:
 
 
 def isochrones(arrival: Map) -> tuple[np.ndarray, tuple[float, str], float]:
-    """Round times up to the latest arrival, in a unit of time; the unit, s and its name; and the step between them."""
+    """Round times up to the latest arrival, in a unit of time; that unit (s, name), and the step between them."""
     latest = float(arrival.values.max()) if arrival.values.count() else 0.0
     step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])
     unit = time_unit(step)

@@ -16,8 +16,8 @@ from .derived import current, read, shown
 from .panels import CAPTION, LINE, STEPS
 from .record import Map, eastward
 
-#: Number of arrows along the longer side of a map, and least along the shorter one; length of the arrow of a strong
-#: current, in distances between arrows.
+#: Number of arrows along the longer side of a map, and least number along the shorter one. Length of the arrow of a
+#: strong current, in distances between arrows.
 ARROWS, FEWEST, LENGTH = 24, 6, 1.3
 #: The part of a strong current, or wind, below which there is no arrow; and how much larger than usual that may be.
 LEAST, UNUSUAL = 0.12, 4.0

@@ -29,9 +29,9 @@ ROUNDING = 1e-28
 #: Lines of the slopes are drawn if the last wavenumber is at least so many times that of the peak.
 SHORTEST = 4
 
-#: Quantities that are drawn together, and the powers of the wavenumber for comparison: those of two-dimensional
-#: turbulence in the ranges of enstrophy cascading to smaller scales and of energy cascading to larger ones (Kraichnan
-#: 1967), and for tracers in both (Batchelor 1959, Obukhov 1949).
+#: Quantities that are drawn together, and the powers of the wavenumber for comparison. These hold in two-dimensional
+#: turbulence, in the ranges where enstrophy cascades to smaller scales and energy to larger ones (Kraichnan 1967).
+#: Tracers have powers for both ranges (Batchelor 1959, Obukhov 1949).
 PANELS = {
     ("kinetic_energy", "potential_energy"): {"$K^{-3}$": -3, "$K^{-5/3}$": -5 / 3},
     ("enstrophy",): {"$K^{-1}$": -1, "$K^{1/3}$": 1 / 3},

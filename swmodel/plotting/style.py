@@ -22,13 +22,12 @@ from .record import Map
 
 #: The fields that set the ends of the colours, as the user names them:
 #:
-#: record    for each field, the record that is shown
-#: run       for each field, all its records, so that pictures of several records compare
-#: shared    all fields with the same units and all members together, in the record that is shown; for a film in all
-#:           records
+#: record    each field, in the record that is shown.
+#: run       each field, in all its records, so that pictures of several records compare.
+#: shared    all fields with the same units and all members together, in the record that is shown or those of a film.
 RANGES = ("record", "run", "shared")
 
-#: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields: signed fields have limits
+#: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
 #: symmetric about zero; limits of fields that cannot be negative start from zero.
 OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 OWN |= {"mask": "gray"}

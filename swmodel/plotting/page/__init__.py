@@ -31,8 +31,8 @@ PARTS = ("html", "css", "js")
 def view(path, fields=None, output=None) -> Path:
     """Write the page of a run, beside its data.
 
-    Large fields are averaged over blocks of cells, and records are left out evenly, so that the page stays below about
-    50 MB; the page says so.
+    The page of a large run holds means over blocks of cells, and leaves out records evenly, to stay below about 50 MB.
+    It then reports this.
 
     Args:
         path: run folder or NetCDF file.
