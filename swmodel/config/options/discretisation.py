@@ -27,7 +27,7 @@ class Scheme(Section):
 class Time(Section):
     """Discretisation in time."""
 
-    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
+    stepper: Literal["gfb", "ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
     dt: Duration | None = option(
         None, "s", "time step (or give cfl, and a round one that divides output.every follows)"
     )

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ...ocean.scheme import Scheme
-from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
+from ...ocean.timestep import Method, RungeKutta
 from . import REMEDY, built, not_built
 from .compile import Request
 from .graph import evaluate, leaves_of
@@ -66,7 +66,7 @@ class Kernel(NamedTuple):
     """The steps of one scheme and stepper."""
 
     scheme: Scheme
-    method: Multistep | Leapfrog | RungeKutta
+    method: Method
     margin: int  # rows and columns of the static fields around the block
     steps_per_sweep: int = 1  # that one call takes; more than one with multistep methods and the leapfrog only
     threads: int = 0  # at most; 0: all that XLA's pool has
