@@ -60,6 +60,7 @@ class Request(NamedTuple):
     dtype: str
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
+    moving: bool = True
 
     @property
     def made(self) -> Generated:

@@ -72,6 +72,7 @@ class Kernel(NamedTuple):
     threads: int = 0  # at most; 0: all that XLA's pool has
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
+    moving: bool = True  # whether fields may change their planes from step to step: `Program.moves`
     least: int = 0  # fewest columns on either side of each row (`lead`), where several kernels share a memory
 
     def static_of(self, grid, params, shape, xp=np) -> Static:
@@ -125,7 +126,7 @@ class Kernel(NamedTuple):
 
     def request(self, kinds, dtype) -> Request:
         """The step to be compiled."""
-        return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls)
+        return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls, self.moving)
 
     def made(self, kinds, dtype):
         """The Generated step."""

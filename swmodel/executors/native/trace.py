@@ -105,11 +105,12 @@ class Tracing:
         """The weights of a time stepper: the numbers called weight0 and so on."""
         return [uniform(self.graph, self.numbers[f"weight{n}"], ("weight", n)) for n in range(method.counts[0])]
 
-    def programs(self, method, step, apart=False) -> list[Program]:
+    def programs(self, method, step, apart=False, moving=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
         The stages are `apart` where each has fields of its own, rather than overwriting those of the stage before.
-        `step` is its number, an array without axes.
+        With `moving` what only becomes older is not copied: see `Program.moves`. `step` is its number, an array
+        without axes.
         """
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
@@ -120,7 +121,8 @@ class Tracing:
         for number, group in enumerate(carry.memory):
             outputs |= prefixed(f"memory{number}.", group)
         reads = (*outputs,) if self.scheme.forward else names
-        return [Program(reads, reads, outputs)]
+        program = Program(reads, reads, outputs)
+        return [program.without_copies() if moving else program]
 
     def stages(self, method: RungeKutta, step, apart: bool) -> list[Program]:
         """As RungeKutta.combine, but what a later stage needs is written, and read again."""
