@@ -34,7 +34,7 @@ help:
 	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
-	@echo "make lint       check style and types;   make format   apply the style"
+	@echo "make lint       check style, types and English;   make format   apply the style"
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
 	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
 
@@ -92,6 +92,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/prose.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A run longer than a job may last, in as many jobs as it takes: sbatch examples/slurm-resume.sh
 # Another run than the one below: sbatch examples/slurm-resume.sh double_gyre --days 3000, with what `swmodel run` takes.
-# What happens when: docs/slurm.md
+# What happens when: docs/cluster.md
 #SBATCH --job-name=swmodel
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=32

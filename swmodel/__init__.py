@@ -18,10 +18,11 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .ocean.option import option as option
     from .ocean.parametric import Parametric as Parametric
     from .ocean.terms import Term as Term
+    from .plotting.inline import plot as plot
     from .setup.fields.field import local as local
 
-#: Public names and the modules that define them, imported when first used: `import swmodel` imports neither JAX nor
-#: MPI, and the environment of a rank is set before either is.
+#: Public names and their modules, imported at first use: `import swmodel` imports neither JAX nor MPI, so that the
+#: environment of a rank can be set before.
 EXPORTS = {
     "Case": ".config.options.case",
     "option": ".ocean.option",
@@ -35,6 +36,7 @@ EXPORTS = {
     "operators": ".ocean.operators",
     "Simulation": ".model.simulation",
     "functional": ".model.pure",
+    "plot": ".plotting.inline",
 }
 
 #: Those of them that load JAX.

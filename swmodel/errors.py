@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupError", "Stopped", "UsageError"]
 
 INTERNAL = 70
 STOPPED = 75
 
 #: Longest line of a message and longest value quoted in it, characters, and most lines.
 LONGEST_LINE, LONGEST_QUOTE, MOST_LINES = 1000, 200, 20
-#: Longest account of what was left out of a line.
+#: Longest note about omitted characters.
 LONGEST_GAP = 40
 
 
 class UsageError(Exception):
-    """The command line or the configuration asks for what cannot be done."""
+    """The command line or the configuration requests something impossible."""
 
     exit_code = 2
 
@@ -30,7 +33,7 @@ class ConfigError(ValueError):
     """The configuration cannot be used.
 
     Attributes:
-        problems: one readable line for each thing that is wrong, with its place and units; the message has the first.
+        problems: one line for each problem, with its place and units; the message has the first ones.
     """
 
     exit_code = 2
@@ -40,7 +43,7 @@ class ConfigError(ValueError):
         super().__init__("\n".join(as_lines(self.problems)))
 
     def __reduce__(self) -> tuple[type, tuple[tuple[str, ...]]]:
-        """As it is sent to other processes."""
+        """The form for messages to other processes."""
         return type(self), (self.problems,)
 
 
@@ -70,7 +73,7 @@ class AnswerError(Exception):
 
 @contextlib.contextmanager
 def file_errors(path: object, use: str) -> Iterator[None]:
-    """A context in which an OSError is a FilesError: the path cannot be `use`, "read" or "written"."""
+    """A context in which an OSError becomes a FilesError: the path cannot be `use`, "read" or "written"."""
     try:
         yield
     except OSError as error:
@@ -78,9 +81,9 @@ def file_errors(path: object, use: str) -> Iterator[None]:
 
 
 class Stopped(Exception):
-    """The run was asked to end early and has written a restart. Raised on all processes together.
+    """The run ended early on request and has written a restart. Raised on all processes together.
 
-    The message says by what, when, and how to go on (`stop.stopped`).
+    The message has the reason, the time, and the command that continues (`stop.stopped`).
     """
 
     exit_code = STOPPED
@@ -103,41 +106,46 @@ def exit_code(error: BaseException) -> int:
 
 
 def as_line(text: str) -> str:
-    """The text as one line that a terminal shows as it is: no control characters, a long one without its middle."""
+    """The text as one line without control characters; a long one loses its middle."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return shortened(text, LONGEST_LINE)
 
 
 def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
-    """The text, of a longer one its two ends and the number of characters between them; of that, the same."""
+    """The text, or both ends of a longer one with the number of characters between them."""
     left_out, half = len(text) - longest, longest // 2
     return text if left_out <= LONGEST_GAP else f"{text[:half]} [... {left_out} characters ...] {text[-half:]}"
 
 
 def as_lines(lines: Sequence[str]) -> list[str]:
-    """Each as one line; of many the first ones, and how many more there are."""
+    """Each text as one line; only the first of many, and the number of others."""
     more = len(lines) - MOST_LINES
     return [as_line(line) for line in lines[:MOST_LINES]] + ([f"... and {more} more"] if more > 0 else [])
 
 
 def unknown(problems: list[str], place: str, what: str, word: str, known: Iterable[str]) -> None:
-    """Add to the problems that there is no such section or key, with a suggestion as long as they are few."""
+    """Add an unknown section or key to the problems, with a suggestion while they are few."""
     hint = f"; {suggest(word, known)}" if len(problems) < MOST_LINES else ""
     problems.append(f"{place}: no such {what}{hint}")
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """'did you mean "jet"?' for a word close to a known one, else a list of what is known."""
+    """'did you mean "jet"?' for a word close to a known one, else the list of known ones."""
     known = [str(name) for name in known]
     close = difflib.get_close_matches(word, known, 1, cutoff=0.6 if len(word) > 2 else 0.5) or [
         name for name in known if name.lower() == word.lower()
     ]
-    return f'did you mean "{close[0]}"?' if close else f"known are {', '.join(known) or 'none'}"
+    return f'did you mean "{close[0]}"?' if close else f"known are {listed(known) or 'none'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas; an array stands for its elements, as outside_tide_level[...]."""
+    return ", ".join(dict.fromkeys(re.sub(r"\[.*", "[...]", name) for name in names))
 
 
 def failure(error: BaseException, path: str, what: str = "") -> str:
-    """Where and why the code in a Python file failed: `file:line: what: the error, in: the line`."""
+    """The place and the reason of a failure in a Python file: `file:line: what: the error, in: the line`."""
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{path}:{error.lineno or 1}: not valid Python: {error.msg}"
     words = ": ".join([*filter(None, [what]), type(error).__name__, *str(error).splitlines()[:1]])

@@ -1,8 +1,9 @@
-"""Names for annotations in programs that use swmodel; nothing of them is needed to run one.
+"""Names for annotations in programs that use swmodel.
 
     def drag(state: Flow, grid: Grid, t: Any, roughness: Patch) -> dict[str, Patch]: ...
 
-A function of the points takes `Points`; what `fields` takes is a `Field`, what `terms` takes an `OwnTerm`.
+A function of the points takes `Points`. The names of unions of types are `Source`, the configuration that `load` and
+`Simulation` take; `Field`, an entry of `fields`; and `OwnTerm`, an entry of `terms`.
 """
 
 from .config.loading.load import Source

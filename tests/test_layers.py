@@ -48,7 +48,7 @@ DOORS = {
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
     "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.synthetic"),
-    "matplotlib": "plotting bench.figures",
+    "matplotlib": "plotting bench.figures model.simulation",
     "cmocean": "plotting",
 }
 

@@ -19,7 +19,7 @@ WORDS = {
     "relief": [str(ROOT / "swmodel" / "files" / "relief" / "relief.nc")],
 }
 #: Those that write where they are told alone, or into their folder of results.
-OTHERS = {"exactness", "prose", "record", "twins"}
+OTHERS = {"exactness", "page", "prose", "record", "twins"}
 
 
 def shipped(*more: Path) -> dict[Path, tuple[int, int]]:
@@ -43,3 +43,26 @@ def test_a_tool_that_is_not_asked_to_write_leaves_the_package_as_it_is(tool, tmp
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert (done.returncode, shipped(notebook)) == (0, before), done.stderr
     assert "--write" in subprocess.run([*line[:2], "--help"], capture_output=True, text=True, timeout=60).stdout
+
+
+LONG = "A sentence of so many words" + " that follow one after another" * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (f'"""{LONG}."""', 1),
+        (f"# {LONG[:60]}\n# {LONG[60:]}", 1),
+        (f'raise ValueError(f"{{place}}: {LONG}")', 1),
+        ('say("what is wrong; what to do about it; where it is")', 0),
+        (f'"""A table.\n\n    {LONG}\n\n| {LONG} |\n"""', 0),
+        ('pattern = re.compile(r"the user\\.s own | one that goes on with")', 0),
+        ('"""It goes on with the next step."""', 1),
+    ],
+)
+def test_long_sentences_are_found_in_docstrings_comments_and_messages_alone(text, number, tmp_path):
+    path = tmp_path / "some.py"
+    path.write_text(text)
+    line = [sys.executable, str(ROOT / "tools" / "prose.py"), str(path)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, len(done.stdout.split("\n")) - 1) == (min(number, 1), max(number, 1)), done.stdout

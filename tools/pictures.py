@@ -1,8 +1,9 @@
-"""Draws the pictures and the films of the gallery (docs/gallery.md): every case run as its command says, some minutes.
+"""Draws the pictures and the films of the documentation, by the commands that its pages print: half an hour.
 
-python tools/pictures.py [--write] [CASE ...]
+python tools/pictures.py [--write] [CASE|PAGE ...]
 
-They go to outputs/pictures; only with --write they replace those in docs/images.
+For a case these are the commands of its docstring, which the gallery (docs/gallery.md) shows; a page is one of PAGES.
+The pictures go to outputs/pictures; only with --write they replace those in docs/images.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,116 +20,115 @@ from pathlib import Path
 import matplotlib as mpl
 import netCDF4
 from imageio_ffmpeg import get_ffmpeg_exe
-from matplotlib.figure import Figure
 from PIL import Image
 
-from swmodel.cases import names
+import swmodel
+from swmodel import cases
 from swmodel.cases.chile2010 import recorded
 from swmodel.plotting import style
 
-DOCS = Path(__file__).parents[1] / "docs"
-#: Cases whose pictures docs/assimilation.md and docs/real-sea.md have, and what others are run and drawn with.
-LEFT_OUT = {"double_gyre_twin", "double_gyre_drag", "sea"}
-RUN = {
-    "galewsky": ["-s", "output.every=3 h"],
-    "hurricane": ["--days", "1"],
-    "jet": ["-s", "output.every=6 h"],
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+#: Pages with pictures of their own: the name of a picture, and the file that the commands of the page write.
+PAGES = {
+    "real-sea": {
+        "atlantic": "atlantic.png",
+        "atlantic-m2": "outputs/atlantic/harmonics.png",
+        "earth": "earth.png",
+    },
+    "spectra": {"spectra": "outputs/turbulence/output-spectra.png"},
+    "verification": {"verify": "outputs/verify/verify.png"},
 }
-PLOT = {
-    "inertial": ["--diagnostics"],
-    "double_gyre": ["--field", "eta", "--field", "speed"],
-    "hurricane": ["--field", "eta", "--field", "speed", "--arrows"],
-    "galewsky": ["--field", "zeta", "--arrows"],
-    "steady_zonal": ["--field", "u", "--field", "eta"],
-    "salish_sea": ["--field", "eta", "--arrows", "--record", "87"],
-    "soliton": ["--field", "eta", "--arrows", "--record", "3"],
-    "rest": ["--field", "depth", "--field", "eta"],
-    "chile2010": ["--maxima"],
-}
-#: What is drawn instead of the records.
-FILE = {"global_m2": "harmonics.nc"}
-
-#: Those that have a film, of this field, and the options of it.
-FILMS = {"jet": ["zeta"], "galewsky": ["zeta"], "double_gyre": ["zeta"]}
-
-#: Bytes of a film.
+#: Commands in place of a page's, where it prints shorter ones too.
+COMMANDS = {"verification": "swmodel verify -o outputs/verify"}
+#: Blocks of a page that are run, and files among its blocks, which are written.
+BLOCK, FILE = re.compile(r"^```(bash|toml)\n(.*?)^```$", re.DOTALL | re.MULTILINE), re.compile(r"# (\w+\.toml)\n")
+#: Bytes of a film above which it is encoded anew.
 LARGE = 300_000
 
-#: Pictures of docs/real-sea.md, and what its commands call them.
-SEA = {"atlantic": "atlantic.png", "atlantic-eta": "outputs/atlantic/output-eta.png", "earth": "earth.png"}
+
+def shell(commands: str, folder: Path) -> None:
+    """Run commands as a user types them, in a folder."""
+    program = shlex.join([sys.executable, "-m", "swmodel"])
+    subprocess.run(["bash", "-euc", f'swmodel() {{ {program} "$@"; }}\n{commands}'], cwd=folder, check=True)
 
 
-def swmodel(*words) -> None:
-    """Run a command of swmodel."""
-    subprocess.run([sys.executable, "-m", "swmodel", *map(str, words)], check=True)
+def keep(picture: Path, target: Path) -> None:
+    """Copy a picture in all its colours, in as few bytes as PNG needs."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    Image.open(picture).convert("RGB").save(target, optimize=True)
 
 
-def shrink(film: Path) -> None:
-    """Encode a film of more than LARGE bytes anew, so that its page loads at once; no longer than 760 pixels."""
+def shrink(film: Path, target: Path) -> None:
+    """Copy a film; one of more than LARGE bytes no longer than 760 pixels, so that its page loads at once."""
     if film.stat().st_size <= LARGE:
+        shutil.copy(film, target)
         return
-    small = film.with_suffix(".small.mp4")
     size = "scale='if(gt(iw,ih),min(760,iw),-2)':'if(gt(iw,ih),-2,min(760,ih))'"
     options = ["-vf", size, "-c:v", "libx264", "-crf", "28", "-preset", "veryslow", "-pix_fmt", "yuv420p"]
-    subprocess.run([get_ffmpeg_exe(), "-v", "error", "-y", "-i", film, *options, small], check=True)
-    small.replace(film)
+    subprocess.run([get_ffmpeg_exe(), "-v", "error", "-y", "-i", film, *options, target], check=True)
 
 
-def draw(case: str, images: Path) -> None:
-    """Run a case and draw its last record into a folder `cases` of `images`; of FILMS, all records."""
-    (images / "cases").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / case
-        swmodel("run", case, "--output", run, *RUN.get(case, []))
-        picture = images / "cases" / f"{case}.png"
-        swmodel("plot", run / FILE.get(case, ""), "--output", picture, *PLOT.get(case, []))
-        Image.open(picture).convert("RGB").quantize(256).save(picture, optimize=True)  # a third of the size
-        if case in FILMS:
-            swmodel("animate", run, "--field", *FILMS[case], "--output", film := picture.with_suffix(".mp4"))
-            shrink(film)
-        if case == "chile2010":
-            beside_the_record(run, images / "chile2010_gauge.png")
+def draw_case(name: str, images: Path) -> None:
+    """Run the commands of a case, and keep the picture and the film that they write."""
+    case = swmodel.load(name, environ={}).case
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        shell("\n".join(cases.commands(case, "Command")), folder)
+        before = {*folder.rglob("*.png")}
+        shell("\n".join(cases.commands(case, "Plot")), folder)
+        drawn = {*folder.rglob("*.png")} - before or {*folder.rglob("assimilation.png")}
+        for picture in drawn:
+            keep(picture, images / "cases" / f"{name}.png")
+        for film in folder.rglob("*.mp4"):
+            shrink(film, images / "cases" / f"{name}.mp4")
+        if name == "jet":
+            shutil.copy(images / "cases" / "jet.png", images / "jet.png")
+        if name == "chile2010":
+            draw_buoy(folder / "outputs" / name / "stations.nc", images / "chile2010_gauge.png")
 
 
-def beside_the_record(run: Path, picture: Path) -> None:
+def draw_buoy(stations: Path, target: Path) -> None:
     """Draw the series of the buoy, at half a degree, with what it has recorded."""
-    with netCDF4.Dataset(run / "stations.nc") as data, mpl.rc_context(style.RC):
-        figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+    with netCDF4.Dataset(stations) as data, mpl.rc_context(style.RC):
+        figure = style.Picture(figsize=(7.2, 2.6), layout="constrained")
         axes = figure.subplots()
-        axes.plot(data["time"][:] / 3600, data["eta"][:, 0], color="#1f4e79", label="model, half a degree")
+        axes.plot(data["time"][:] / 3600, data["eta"][:, 0], color=style.LINE, label="model, half a degree")
         time, level = recorded()
         inside = (time >= 0) & (time <= data["time"][-1])
-        axes.plot(time[inside] / 3600, level[inside], color="#b2182b", lw=1, label="DART 32412, without the tide")
+        axes.plot(time[inside] / 3600, level[inside], color=style.KNOWN, lw=1, label="DART 32412, without the tide")
         axes.set(xlabel="time since the earthquake (hours)", ylabel="Sea level (m)")
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
         axes.legend(frameon=False, fontsize=8)
-        figure.savefig(picture)
+        figure.savefig(target)
 
 
-def draw_sea(images: Path) -> None:
-    """Run the commands of docs/real-sea.md, and keep their pictures."""
-    page = (DOCS / "real-sea.md").read_text()
-    with tempfile.TemporaryDirectory() as folder:
-        for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL):
-            for line in block.splitlines():
-                subprocess.run([sys.executable, "-m", *shlex.split(line)], check=True, cwd=folder)
-        for name, made in SEA.items():
-            picture = images / f"{name}.png"
-            Image.open(Path(folder) / made).convert("RGB").quantize(256).save(picture, optimize=True)
+def draw_page(name: str, images: Path) -> None:
+    """Run the commands of a page until its pictures are there, and keep those that it shows."""
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    wanted = {picture: made for picture, made in PAGES[name].items() if f"images/{picture}.png" in text}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for language, block in [("bash", COMMANDS[name])] if name in COMMANDS else BLOCK.findall(text):
+            if language == "bash":
+                shell(block, folder)
+            elif file := FILE.match(block):
+                (folder / file[1]).write_text(block, encoding="utf-8")
+            if all((folder / made).exists() for made in wanted.values()):
+                break
+        for picture, made in wanted.items():
+            keep(folder / made, images / f"{picture}.png")
 
 
 def main(words=None) -> None:
-    """Draw the cases that are named, or all pictures."""
+    """Draw the cases and pages that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help="without any, all")
+    parser.add_argument("names", nargs="*", help="cases and pages; without any, all")
     parser.add_argument("--write", action="store_true", help="replace the pictures in docs/images")
     asked = parser.parse_args(words)
-    images = DOCS / "images" if asked.write else Path("outputs", "pictures")
-    for each in asked.cases or sorted(set(names()) - LEFT_OUT):
-        draw(each, images)
-    if not asked.cases:
-        draw_sea(images)
+    images = DOCS / "images" if asked.write else Path("outputs", "pictures").resolve()
+    for each in asked.names or [*cases.names(), *PAGES]:
+        (draw_page if each in PAGES else draw_case)(each, images)
     print(f"{images}: drawn")
 
 

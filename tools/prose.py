@@ -1,16 +1,19 @@
-"""Check the English of the pages and docstrings: words that are riddles, sentences that are too long.
+"""Check the English of pages, docstrings, comments and messages: words that are riddles, sentences that are too long.
 
     tools/prose.py [FILE ...]     check these files, or all pages of docs/, README.md, CONTRIBUTING.md and swmodel/
     tools/prose.py --count        how many findings each file has
 
-A sentence has at most 25 words and one semicolon. Code, formulas and tables are left out. The exit code is 1 if
-something was found.
+A sentence has at most 25 words and one semicolon; in a message each clause counts as a sentence. Code, formulas, tables
+and lists of names are left out. A message is any text of four words or more in the code; values in it count as words.
+The exit code is 1 if something was found.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import inspect
+import os
 import re
 import sys
 from collections import Counter
@@ -26,7 +29,7 @@ WORDS = {
     r"\bis said\b|\bare said\b|\bis told\b": "reports, prints, warns",
     r"\bwished for\b": "target",
     r"\bout of nowhere\b|\bfrom nowhere\b": "unphysical",
-    r"\bgoes? on with\b": "continues",
+    r"\bgo(es|ing|ne)? on with\b": "continues",
     r"\bbut for\b": "except",
     r"\buses up\b": "donates",
     r"\bhand(ed|s)? over\b": "give, pass",
@@ -46,14 +49,40 @@ def pages() -> list[Path]:
     return checked + sorted(ROOT.glob("swmodel/**/*.py"))
 
 
+def in_python(text: str) -> Iterator[tuple[int, str]]:
+    """Line number and text of each comment, paragraph of a docstring and clause of a message."""
+    for match in re.finditer(r"^ *#(?!!).*(\n *#.*)*", text, re.MULTILINE):
+        yield text.count("\n", 0, match.start()) + 1, re.sub(r"^ *#:? ?", "", match[0], flags=re.MULTILINE)
+    nodes = list(ast.walk(ast.parse(text)))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    parts = {
+        id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node
+    }
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            words = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            words = node.value
+        else:
+            continue
+        if id(node) in docstrings:
+            yield from ((node.lineno, part) for part in in_docstring(inspect.cleandoc(words)))
+        elif re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", words) and not re.search(r"[|\\]", words):
+            yield from ((node.lineno, clause) for clause in words.split(";"))
+
+
+def in_docstring(text: str) -> Iterator[str]:
+    """The paragraphs and entries of a docstring, without indented formulas and rows of tables."""
+    for block in re.split(r"\n\s*\n", text):
+        prose = "" if block.startswith("    ") else re.sub(r"^ *(\S.* {2}.*|\|.*)$", "\n", block, flags=re.MULTILINE)
+        yield from re.split(r"\n\s*\n|\n(?= *[\w, ]+: )|\n(?= *\w+\()|\n(?= *[*-] |\d+\. )", prose)
+
+
 def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
-    """Line number and text of each paragraph, list item or docstring."""
+    """Line number and text of each paragraph, list item, docstring, comment or message."""
     text = path.read_text()
     if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (words := ast.get_docstring(node)):
-                for part in re.split(r"\n\s*\n|\n(?=\w+: )|\n(?= )", words):
-                    yield getattr(node, "lineno", 1), part
+        yield from in_python(text)
         return
     text = re.sub(r"```.*?```|\$\$.*?\$\$", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
     at = 1
@@ -64,20 +93,20 @@ def paragraphs(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph; code and formulas count as one word."""
+    """The sentences of a paragraph; code and formulas in it count as one word."""
     text = re.sub(r"`[^`]*`|\$[^$]*\$", "X", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\([^()]*\)", "", text)  # an aside
     text = re.sub(r"\b(e\.g|i\.e|et al|cf|Fig|eq|St)\.", r"\1", " ".join(text.split()))
-    return [one for one in re.split(r"(?<=[.!?:])\s+(?=[A-Z*\"'(X0-9])", text) if one]
+    return [one for one in re.split(r"(?<=[!?])\s+|(?<=[^.]\.)\s+|(?<=:)\s+(?=[A-Z*\"'(X0-9])", text) if one]
 
 
 def findings(path: Path) -> Iterator[str]:
     """What is wrong in a file, one line each."""
     for line, text in paragraphs(path):
         for sentence in sentences(text):
-            where = f"{path.relative_to(ROOT)}:{line}"
-            count = len(re.findall(r"[\w'’-]+", sentence))
+            where = f"{os.path.relpath(path, ROOT)}:{line}"
+            count = len(re.findall(r"\b(?:[aA]|[^\W\d_][\w'’-]+|X)\b", sentence))
             if count > LONGEST:
                 yield f"{where}: {count} words: {sentence[:90]}"
             if sentence.count(";") > SEMICOLONS:
@@ -92,11 +121,11 @@ def main(words=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--count", action="store_true", help="only how many each file has")
-    asked = parser.parse_args(words)
-    found = {path: list(findings(path.absolute())) for path in asked.files or pages()}
-    if asked.count:
+    options = parser.parse_args(words)
+    found = {path: list(findings(path)) for path in map(Path.absolute, options.files or pages())}
+    if options.count:
         for path, number in Counter({path: len(lines) for path, lines in found.items()}).most_common():
-            print(f"{number:4d}  {path.relative_to(ROOT)}")
+            print(f"{number:4d}  {os.path.relpath(path, ROOT)}")
     else:
         print("\n".join(line for lines in found.values() for line in lines))
     return int(any(found.values()))

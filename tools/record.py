@@ -89,7 +89,7 @@ RUNS = {
     "members": [f"ensemble {GYRE} --members 3 --perturb initial.eta=0.5,1e5 --perturb wind=0.1 --steps 20 --nproc 2"],
     "gradient": [f"check-gradient {GYRE} --steps 12 --json {{out}}.json"],
     "gradient_four_ranks": [f"check-gradient {GYRE} --steps 12 --nproc 4 --json {{out}}.json"],
-    "sensitivity": [f"sensitivity vortex {BOX} --steps 12 --of energy --to eta --to depth --nproc 2"],
+    "sensitivity": [f"sensitivity vortex {BOX} --steps 12 --of energy --wrt eta --wrt depth --nproc 2"],
 }
 
 

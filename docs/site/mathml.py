@@ -9,7 +9,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 
 def formula(text: str, **options) -> str:
-    """MathML of a formula in TeX; an overline becomes a box with the class `bar`, which is as wide as the formula."""
+    """MathML of a formula in TeX; an overline becomes a box with the class `bar`, which is as wide as the formula.
+
+    Fractions without braces, as in \\tfrac12, get them: the converter needs these.
+    """
+    text = re.sub(r"(\\[td]?frac)(\d)(\d)", r"\1{\2}{\3}", text)
     made = tex2mathml(text, **options).replace('<mover accent="false">', '<mrow class="bar">')
     return re.sub(r'<mo accent="true">_</mo>\s*</mover>', "</mrow>", made)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from pathlib import Path
@@ -27,39 +28,83 @@ class Configuration(Generated):
     """Every table of the configuration with its keys: default, unit, what it is."""
 
     def lines(self):
-        from swmodel.config.loading.toml import value
-        from swmodel.config.messages import choices
+        from swmodel import cases
         from swmodel.config.options.model import Config
+        from swmodel.config.options.output import Line, Station
+        from swmodel.ocean.terms.tracer import Tracer
 
         for name in Config.model_fields:
             section = type(getattr(Config(), name))
-            about = (section.__doc__ or "").strip().splitlines()[0]
-            yield from (f"## `[{name}]`", "", about, "")
+            yield from table(f"[{name}]", section, f"{name}.")
             if name == "case":
-                yield from ("The name of a case, and its own options: `swmodel init NAME` lists them.", "")
-            yield from ("| key | default | unit | |", "| --- | --- | --- | --- |")
-            for key, field in section.model_fields.items():
-                own = field.get_default(call_default_factory=True)
-                words = ", ".join(f"`{choice}`" for choice in choices(field.annotation))
-                text = field.description + (f": {words}" if words else "")
-                unit = field.json_schema_extra["unit"] or "–"
-                yield f"| `{name}.{key}` | `{value(own)}` | {unit} | {escaped(text)} |"
-            yield ""
+                yield from ("### Options of the cases", "", "| case | key | default | unit | |", "| --- " * 5 + "|")
+                for each in cases.names():
+                    own = type(swmodel.load(each, environ={}).case)
+                    keys = [key for key in own.model_fields if key not in section.model_fields]
+                    yield from (f"| `{each}` {row}" for row in rows(own, keys, "case."))
+                yield ""
+        for name, each in {"station": Station, "section": Line, "tracer": Tracer}.items():
+            yield from table(f"[[{name}]]", each, "")
+
+
+def table(title: str, section, prefix: str):
+    """The lines of a table of the configuration."""
+    yield from (f"## `{title}`", "", (section.__doc__ or "").strip().splitlines()[0], "")
+    yield from ("| key | default | unit | |", "| --- " * 4 + "|", *rows(section, section.model_fields, prefix), "")
+
+
+def rows(section, keys, prefix: str):
+    """The rows of keys of a section."""
+    from swmodel.config.loading.toml import value
+    from swmodel.config.messages import choices
+
+    for key in keys:
+        field = section.model_fields[key]
+        own = "" if field.is_required() else f"`{value(field.get_default(call_default_factory=True))}`"
+        words = ", ".join(f"`{choice}`" for choice in choices(field.annotation))
+        text = field.description + (f": {words}" if words else "")
+        unit = field.json_schema_extra["unit"] or "–"
+        yield f"| `{prefix}{key}` | {own} | {unit} | {escaped(text)} |"
 
 
 class Public(Generated):
-    """Every public name of the package."""
+    """Every public name of the package, and those of its public modules."""
 
     def lines(self):
-        for name in swmodel.__all__:
-            found = getattr(swmodel, name)
-            if inspect.ismodule(found):
-                module = [f".. py:data:: swmodel.{name}", "", f".. automodule:: {found.__name__}", "   :members:"]
-                yield from ("```{eval-rst}", *module, "```", "")
-                continue
-            kind = "class" if isinstance(found, type) else "function"
-            options = ["   :members:"] if kind == "class" and name not in PLAIN else []
-            yield from ("```{eval-rst}", f".. auto{kind}:: swmodel.{name}", *options, "```", "")
+        for title, names in PUBLIC.items():
+            yield from (f"## {title}", "")
+            for name in names:
+                yield from public(name)
+
+
+def public(name: str):
+    """The lines of one name; of a module those of its own public names, too."""
+    found = getattr(swmodel, name)
+    if not inspect.ismodule(found):
+        yield from documented(f"swmodel.{name}", found)
+        return
+    about = [f".. py:data:: swmodel.{name}", "", f".. automodule:: {found.__name__}"]
+    yield from ("```{eval-rst}", *about, "```", "")
+    for each in found.__all__:
+        yield from documented(f"swmodel.{name}.{each}", getattr(found, each))
+
+
+def documented(path: str, found):
+    """The lines of one class, function or union of types, by the name that users have for it."""
+    line, options = f".. autofunction:: {path}", []
+    if isinstance(found, functools.partial):
+        line = f".. py:function:: {path}(a)"
+    elif not inspect.isclass(found) and not inspect.isfunction(found):
+        line = f".. py:data:: {path}"
+    elif inspect.isclass(found):
+        plain = path in PLAIN
+        line = f".. auto{'exception' if issubclass(found, BaseException) else 'class'}:: {path}{'()' if plain else ''}"
+        options = (
+            [] if plain else ["   :members:", "   :exclude-members: resume, noted, take_steps, get, health, results"]
+        )
+        options += ["   :inherited-members:"] if path == "swmodel.Simulation" else []
+        options += ["   :no-index:"] if path == "swmodel.errors.ConfigError" else []  # it has its entry as ConfigError
+    yield from ("```{eval-rst}", line, *options, "```", "")
 
 
 class OutputVariables(Generated):
@@ -77,27 +122,56 @@ class OutputVariables(Generated):
 
 
 class Gallery(Generated):
-    """Every case: what it shows, its picture, the command that makes it, its known answer, from its docstring."""
+    """Every case: what it shows, its picture, the commands that make it, its known answer, from its docstring."""
 
     def lines(self):
         from swmodel import cases
 
         images = Path(self.env.srcdir) / "images" / "cases"
         for name in cases.names():
-            about, *parts = (
-                part.replace("\n", " ") for part in cases.about(swmodel.load(name, environ={}).case).split("\n\n")
-            )
+            case = swmodel.load(name, environ={}).case
+            about, *parts = (part.replace("\n", " ") for part in cases.about(case).split("\n\n"))
             yield from (f"## {name}", "", escaped(about), "")
             if (images / f"{name}.png").exists():
                 yield from (f"![{escaped(about)}](/images/cases/{name}.png)", "")
             if (images / f"{name}.mp4").exists():
                 yield from (f'<video controls loop muted width="100%" src="{name}.mp4"></video>', "")
+            lines = [line for kind in ("Command", "Plot") for line in cases.commands(case, kind)]
+            yield from ("```bash", *(part for line in lines for part in broken(line)), "```", "")
             for part in parts:
-                yield from (escaped(part), "")
+                if not part.startswith(("Command: ", "Plot: ")):
+                    yield from (escaped(part), "")
 
+
+def broken(command: str) -> list[str]:
+    """A command in lines that fit the page, broken before options."""
+    lines = [""]
+    for part in re.split(r" (?=-)", command):
+        if lines[-1] and len(lines[-1]) + len(part) > WIDTH:
+            lines[-1] += " \\"
+            lines.append(f"    {part}")
+        else:
+            lines[-1] += f" {part}" if lines[-1] else part
+    return lines
+
+
+#: Letters of a line of code on a page.
+WIDTH = 76
+
+
+#: The public names, in the order of the page.
+PUBLIC = {
+    "Runs": ("Simulation", "functional"),
+    "Configurations": ("load", "resolve", "Config", "ConfigError"),
+    "Cases, fields and terms": ("Case", "option", "local", "Term", "Parametric"),
+    "Operators": ("operators",),
+    "Derivatives": ("gradients",),
+    "Errors": ("errors",),
+    "Types": ("typing",),
+}
 
 #: Classes whose members are options, which have a page of their own.
-PLAIN = ("Config", "Case")
+PLAIN = ("swmodel.Config", "swmodel.Case")
 
 
 def escaped(text: str) -> str:
@@ -120,9 +194,34 @@ def with_files(app, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r"\[([^\]]*)\]\(\.\./(examples/\w+)\.ipynb\)", r"{doc}`\1 </\2>`", source[0])
 
 
+def with_names_together(app, what, name, found, options, lines: list[str]) -> None:
+    """Keep the names of several attributes in one entry together, as docutils takes all but the last for a type."""
+    if "Attributes:" in lines:
+        first = lines.index("Attributes:")
+        lines[first:] = [re.sub(r"^(    \w+)((?:, \w+)+):", join_names, line) for line in lines[first:]]
+
+
+def join_names(match) -> str:
+    """The names without spaces."""
+    return match[1] + match[2].replace(" ", "") + ":"
+
+
+def as_typed(app, context, lines: list[str]) -> None:
+    """Show paragraphs of a command's help that keep their line breaks, tables and examples, as they were typed."""
+    shown, typed = [], False
+    for line in lines:
+        if line.startswith("| ") and not typed:
+            shown += [".. code-block:: text", ""]
+        typed = line.startswith("| ")
+        shown.append(f"    {line[2:]}" if typed else line)
+    lines[:] = shown
+
+
 def setup(app):
     """What Sphinx calls."""
     app.connect("source-read", with_files)
+    app.connect("autodoc-process-docstring", with_names_together, priority=400)
+    app.connect("sphinx-click-process-description", as_typed)
     app.add_directive("configuration", Configuration)
     app.add_directive("public-names", Public)
     app.add_directive("output-variables", OutputVariables)

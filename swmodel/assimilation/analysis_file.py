@@ -1,4 +1,4 @@
-"""analysis.nc: first guess, analysis and increment of the controls; departures of observations; costs; errors."""
+"""analysis.nc: first guess, analysis and increment of the controls, departures of observations, costs, errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = {
 }
 
 
-#: What is kept of each outer iteration.
+#: Numbers of each outer iteration.
 ITERATION = {
     "cost": "cost",
     "background": "part of the cost from the first guess",
@@ -33,7 +33,7 @@ ITERATION = {
 
 
 def write_analysis(path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "") -> None:
-    """Write the file, whole or not at all; called by all processes together."""
+    """Write the file, whole or not at all; all processes call it together."""
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
     kinds = ["background", "analysis", "increment", *(["truth"] if experiment.truth else [])]
@@ -70,7 +70,7 @@ def variable_of(name: str, of: str, physics) -> Variable:
 
 
 def put_observations(dataset, observations, departures: dict, config) -> None:
-    """The observations, and how far first guess and analysis are from them."""
+    """The observations, and departures of first guess and analysis."""
     dataset.createDimension("observation", observations.size)
     along = axes(config.grid)
     units = {"units": along.x.unit}

@@ -26,7 +26,7 @@ from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 
 NAME, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells; the grid does not resolve shorter lengths of correlation.
+#: Cells in the shortest correlation length that the grid resolves.
 SHORTEST = 3
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 def compute(config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.job.TASKS`.
 
-    Options: `memory`, bytes that a process may hold; `resume`, continue from the iterations in the folder.
+    Options: `memory`, most bytes in a process; `resume`, whether to continue from the iterations in the folder.
     """
     directory, begin = Path(directory), time.perf_counter()
     with Stop(config.run.walltime) as stop:
@@ -45,7 +45,7 @@ def compute(config, directory, options, report, command_line, watch):
         transport = experiment.problem.transport
         length = config.assimilation.length
         if transport.rank == 0 and 0 < length < SHORTEST * largest_cell(config.grid):
-            log.warning("assimilation.length: %g m is less than three cells, which the grid does not resolve", length)
+            log.warning("assimilation.length: %g m is less than three cells, which the grid cannot resolve", length)
         function = course.function = CostFunction(experiment)
         start = Progress(function.start())
         if options.get("resume"):
@@ -53,7 +53,7 @@ def compute(config, directory, options, report, command_line, watch):
                 start, course.history = before
                 course.iteration = start.iteration
             elif transport.rank == 0:
-                log.warning("no iterations in %s to go on from: starts from the first guess", directory)
+                log.warning("no iterations in %s to continue: starts from the first guess", directory)
         section = config.assimilation
         limits = Limits(section.gradient, section.outer, section.inner)
         result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
@@ -69,23 +69,20 @@ def compute(config, directory, options, report, command_line, watch):
     if result.outcome in ("stalled", "indefinite", "not finite"):
         words = f"the minimisation ended early ({result.outcome}): {OUTCOMES[result.outcome]}"
         if result.progress.iteration == 0:
-            raise NumericalError(f"{words}; the cost was not decreased at all")
+            raise NumericalError(f"{words}; the cost did not decrease")
         if transport.rank == 0:
-            log.warning("%s; the results are those of the least cost found", words)
+            log.warning("%s; the results are those of the least cost", words)
 
 
 class Course:
-    """The course of an assimilation: obeys requests to stop, reports, and writes the Progress of the minimisation.
-
-    All processes call its methods together.
-    """
+    """Stops, reports and files of Progress during a minimisation; all processes call its methods together."""
 
     def __init__(self, stop: Stop, config, directory: Path, report):
         self.stop, self.config, self.directory, self.report = stop, config, directory, report
         self.function, self.history, self.pieces, self.iteration, self.inner = None, [], 0, 0, 0
 
     def tick(self, transport):
-        """Count a piece of computation, and stop if that was asked for."""
+        """Count a piece of computation, and stop on request."""
         self.pieces += 1
         if reason := self.stop.reason(transport):
             done = f"after {self.iteration} outer iterations" if self.iteration else "before the first iteration"
@@ -124,7 +121,7 @@ class Course:
 
 
 def finish(experiment, function, result, history, directory, command_line, tick) -> dict:
-    """Write analysis.nc; returns the numbers for assimilation.json. Called by all processes together."""
+    """Write analysis.nc; returns the numbers for assimilation.json. All processes call it together."""
     analysis = function.at(result.progress.w)
     observations = experiment.observations
     departures = {
@@ -165,7 +162,7 @@ def summary(directory) -> str:
     words = (
         f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> {least:.5g}, misfit of "
         f"{results['observations']} observations {misfit['background']:.2f} -> {misfit['analysis']:.2f} "
-        "(1: as their errors say)"
+        "(1: as their errors)"
     )
     errors = twin_summary(results["twin"]) if "twin" in results else []
     return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}"])
@@ -190,7 +187,7 @@ def twin_summary(found) -> list[str]:
 
 
 def line(words: str, before: float | None, after: float | None, units: str) -> str:
-    """One error with its units, before and after; nothing if there is neither."""
+    """One error with its units, before and after; "" for none."""
     if not before:
         return ""
     part = f"{after / before:8.2f} of it"

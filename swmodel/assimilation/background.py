@@ -1,7 +1,7 @@
 """Errors of a first guess: the change of variables x = x_b + L w, where w are independent standard normal numbers.
 
-docs/assimilation.md has L for each control. C^(1/2) = N F is the normalised smoothing of `diffusion.py`, or, in seas
-without land, of `spectral.py`.
+docs/assimilation.md has L for each control. C^(1/2) = N F is the normalised smoothing of `diffusion`, or in seas
+without land of `spectral`.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ SAMPLES = 256
 
 
 class Background:
-    """Errors of a first guess, on this process's block; a pytree. All processes make it together, and call it together.
+    """Errors of a first guess, on this process's block; a pytree. All processes make and call it together.
 
     Args:
         grid: Grid of NumPy arrays (`Setup.grid`) of the block.
-        controls: name -> (sigma, length): standard deviation in the unit of the control, a number or an array [ny, nx];
-            and length of its correlation (Daley), m, None where the control is a number.
-        balanced: whether currents in balance with eta are added to u and v.
+        controls: {name: (sigma, length)}, the standard deviation in the unit of the control, a number or an array
+            [ny, nx], and the correlation length (Daley), m, None for numbers.
+        balanced: whether to add currents in balance with eta to u and v.
         order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
     """
 
@@ -102,9 +102,9 @@ class Background:
         return {name: dx[name] for name in self.names}
 
     def transpose(self, x: dict) -> dict:
-        """Lᵀ x: it takes the derivative of a scalar with respect to x to the one with respect to w.
+        """Lᵀ x: from the derivative of a scalar with respect to x to that with respect to w.
 
-        It uses that F is its own transpose: JAX's derivative of `apply` takes 3 times as long.
+        F is its own transpose; JAX's derivative of `apply` takes 3 times as long.
         """
         if self.balance is not None:
             transposed = jax.linear_transpose(lambda eta: geostrophic(eta, self.balance, self.transport), x["eta"])
@@ -146,7 +146,7 @@ _apply = jax.jit(Background.apply)
 
 
 class Balance(NamedTuple):
-    """K: eta -> (u, v). Lengths have one cell around the block, [ny + 2, nx + 2]; all else on the block, [ny, nx]."""
+    """K: eta -> (u, v). Lengths have one cell around the block, [ny + 2, nx + 2], other fields have [ny, nx]."""
 
     rdx_u: Any  # 1/dx on open east faces, else 0, m-1
     rdy_v: Any  # 1/dy on open north faces, else 0, m-1
@@ -155,9 +155,9 @@ class Balance(NamedTuple):
 
 
 def build_balance(config, transport, grid) -> Balance:
-    """The operator of this process's block, in the run's precision; called by all processes together.
+    """The operator of this process's block, in the run's precision; all processes call it together.
 
-    The grid is one of Patches of NumPy arrays that cover the block and one cell around it.
+    The Grid has Patches of NumPy arrays with one cell around the block.
     """
     shape, dtype, g = transport.block.shape, np.dtype(config.run.dtype), config.physics.gravity
     f = grid.f.map(np.float64)
@@ -175,7 +175,7 @@ def build_balance(config, transport, grid) -> Balance:
 
 
 def inverse(f: Patch, largest: float) -> Patch:
-    """(1 - exp(-(f/f_c)²)) / f, f_c = largest / 10: 1/f to 2 parts in 10^4 where |f| > 3 f_c, and 0 at the equator."""
+    """(1 - exp(-(f/f_c)²)) / f, f_c = largest / 10: 1/f with an error of 2e-4 where |f| > 3 f_c, 0 at the equator."""
 
     def function(f):
         if largest == 0:
@@ -186,10 +186,10 @@ def inverse(f: Patch, largest: float) -> Patch:
 
 
 def geostrophic(eta, balance: Balance, transport):
-    """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], of a change eta, m.
+    """u = -(g/f) d_y eta on east faces and v = (g/f) d_x eta on north faces, m s-1, [ny, nx], from eta, m.
 
-    The slope on a face is the one between its two cells. u takes the mean slope on the open ones of the four north
-    faces around it, v likewise. Both are zero on closed faces, and where no face around is open. Second order, first
+    The slope on a face is the one between its two cells. u takes the mean slope of the open ones of the four north
+    faces around it, v likewise. Both are zero on closed faces, and without open faces around. The order is two, one
     next to a coast.
     """
     shape = eta.shape

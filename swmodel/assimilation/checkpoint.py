@@ -18,19 +18,19 @@ from .gauss_newton import Progress
 
 NAME = "minimisation.h5"
 
-#: Keys of [assimilation] that may change when a minimisation continues: when it ends, and the path of the file.
+#: Keys of [assimilation] that may change when a minimisation continues: its end, and the path of the file.
 FREE = ("outer", "gradient", "observations")
 
 
 def save(directory, progress: Progress, history: list, config, observations, transport) -> None:
-    """Write a Progress and the events so far; called by all processes together."""
+    """Write a Progress and the events so far; all processes call it together."""
     about = {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
     about |= {"configuration": to_toml(config), "observations": digest(observations)}
     write_blocks(Path(directory) / NAME, progress.w, json.dumps(about), (config.grid.ny, config.grid.nx), transport)
 
 
 def load(directory, config, observations, transport) -> tuple[Progress, list] | None:
-    """The Progress in the folder and the events up to it; None if no iteration was done."""
+    """The Progress in the folder and the events up to it; None without an iteration."""
     path = Path(directory) / NAME
     if not transport.broadcast(path.exists()):
         return None
@@ -38,16 +38,16 @@ def load(directory, config, observations, transport) -> tuple[Progress, list] | 
     about = json.loads(text)
     found = differences(about["configuration"], to_toml(config), essence)
     if about["observations"] != digest(observations):
-        found.append("the observations are others")
+        found.append("the observations differ")
     require_none(found, path)
     w = {name: jnp.asarray(values) for name, values in fields.items()}
     return Progress(w, about["iteration"], about["first_norm"]), about["history"]
 
 
 def require_none(differences: list[str], path) -> None:
-    """Make sure that a file belongs to this assimilation."""
+    """Check that a file belongs to this assimilation."""
     if differences:
-        what = f"{path} is of another assimilation, so that it cannot be gone on with:"
+        what = f"{path} is from another assimilation and cannot be continued:"
         raise UsageError("\n".join([what, *differences]))
 
 

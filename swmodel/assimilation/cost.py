@@ -15,10 +15,10 @@ from .gauss_newton import Cost, make_dot
 
 
 class CostFunction:
-    """J on all processes of a run, which make it and call its methods together. Numbers are the same on all processes.
+    """J on all processes of a run, which make it and call its methods together, with the same numbers on all.
 
     Attributes:
-        sweeps: gradients and Hessian products so far.
+        sweeps: number of gradients and Hessian products so far.
     """
 
     def __init__(self, experiment):

@@ -10,10 +10,10 @@ of A in [0, 4/dx² + 4/dy²] (Gershgorin),
 
     F = sum_k c_k T_k(2 A / (4/dx² + 4/dy²) - 1).
 
-F is linear, and as self-adjoint as A. The series is scaled so that constants stay as they are, and with them sums over
-cells. The error is at most twice the sum of the coefficients left out. Each term costs one halo of width 1 and no sum
-over processes. The bounds of the spectrum depend neither on masks nor on the length, so fields at centres and on faces,
-and of different lengths, are smoothed together, in one slab.
+F is linear and self-adjoint like A. The series is scaled so that it preserves constants, and so sums over cells. The
+error is at most twice the sum of the omitted coefficients. Each term costs one halo exchange of width 1 and no sum over
+processes. The bounds of the spectrum depend neither on masks nor on the length. So fields at centres and on faces, and
+with different lengths, are smoothed together, in one slab.
 
 Reference: Weaver, Tshimanga and Piacentini (2016), Correlation operators based on an implicitly formulated diffusion
 equation solved with the Chebyshev iteration, Q. J. R. Meteorol. Soc. 142, 455-471.
@@ -46,7 +46,7 @@ class Links(NamedTuple):
 
 
 def links_of(mask: Patch, location: str, config, block, dtype) -> Links:
-    """The links of one field [1, y, x] on a block; its mask, 1 at wet points, covers the block and one cell around."""
+    """The links of one field [1, y, x] on a block; its mask, 1 at wet points, has one cell around the block."""
     ny, nx = block.shape
     lengths = metrics(config.grid, np.arange(block.y.start - 1, block.y.stop + 1))
     at = {name: Places(*(Patch(values, (-1, -1)) for values in lengths[name])) for name in ("rdx", "rdy")}
@@ -69,10 +69,10 @@ def bound(config) -> float:
 def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
     """Coefficients c_k of the Chebyshev series of F for a length l, m, and an order p > 2, float64.
 
-    Those are left out whose sum is at most `tolerance`.
+    Coefficients whose sum is at most `tolerance` are omitted.
     """
     steepness = length**2 / (2 * order - 4) * bound(config)
-    # A term is exp(-2 / sqrt(1 + steepness)) times the one before: beyond so many, terms are below round-off.
+    # Each term is exp(-2 / sqrt(1 + steepness)) times the one before, so later terms are below round-off.
     count = 64 * int(np.ceil(np.sqrt(1 + steepness)))
     angle = np.pi * (np.arange(count) + 0.5) / count
     values = (1 + steepness * (np.cos(angle) + 1) / 2) ** (-order / 2)
@@ -85,7 +85,7 @@ def series(length: float, config, order: int, tolerance: float) -> np.ndarray:
 
 
 def stack_series(all_series) -> np.ndarray:
-    """Coefficients [terms, fields, 1, 1] of several series, the shorter ones continued by zeros."""
+    """Coefficients [terms, fields, 1, 1] of several series, the shorter ones extended by zeros."""
     terms = max(map(len, all_series))
     return np.stack([np.pad(c, (0, terms - len(c))) for c in all_series], axis=1)[:, :, None, None]
 

@@ -1,4 +1,4 @@
-"""Errors of the first guess and of the analysis in a twin experiment, where the truth is known."""
+"""Errors of the first guess and of the analysis in a twin experiment, which has the truth."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from ..setup import fields
 from .experiment import depth_of, problem_of
 from .synthetic import DAY
 
-#: Places count as unobserved if they are further than so many cells from every observation: an observation is compared
-#: with the model's points around it, within a cell.
+#: Places count as unobserved beyond this distance from every observation, cells; the operator reaches one cell.
 UNOBSERVED_CELLS = 2.0
 
 
 def distance_to(observations, config, block) -> np.ndarray:
-    """Distance of each cell's centre from the nearest observation of the whole window, [ny, nx], m."""
+    """Distance of each cell's centre from the nearest observation of the window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
     along, observed = axes(config.grid), (observations.x, observations.y)
@@ -39,11 +38,11 @@ def distance_to(observations, config, block) -> np.ndarray:
 
 
 class Places:
-    """Sets of this process's cells for which errors are reported, and means over them; made by all processes together.
+    """Sets of this process's cells with reported errors, and means over them; all processes make it together.
 
     Attributes:
-        sets: {"everywhere": mask [ny, nx], "unobserved": mask}: the latter further than `far` from any observation.
-        far: m.
+        sets: {"everywhere": mask [ny, nx], "unobserved": mask of cells further than `far` from any observation}.
+        far: distance, m.
     """
 
     def __init__(self, config, observations, transport):
@@ -70,8 +69,8 @@ def total(transport, value) -> float:
 def control_errors(experiment, analysis: dict, places: Places) -> dict:
     """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
 
-    The field of a coefficient has one more place, `where_wrong`: where the error of the first guess is at least half
-    its largest one. The error of a number is under `everywhere`.
+    The field of a coefficient also has `where_wrong`, the cells where the error of the first guess is at least half its
+    largest one. The error of a number is under `everywhere`.
     """
     found = {}
     for name in experiment.background.names:
@@ -94,7 +93,7 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
 
 
 def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda transport: None) -> dict:
-    """How the runs from the first guess and from the analysis diverge from the truth, up to the forecast's end.
+    """Errors of the runs from the first guess and the analysis against the truth, up to the forecast's end.
 
     {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
     """

@@ -1,4 +1,4 @@
-"""What an assimilation starts from: first guess, observations, and, in a twin experiment, the truth."""
+"""The inputs of an assimilation: first guess, observations, and in a twin experiment the truth."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Twin(NamedTuple):
 
 
 def believed(config):
-    """The configuration without knowledge of the truth: from the case's `believed`, or the same."""
+    """The configuration without knowledge of the truth: from the case's `believed`, or unchanged."""
     return config.case.believed(config) if hasattr(config.case, "believed") else config
 
 
 def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
-    """The truth, `spinup` days after the start of the case; and, as first guess, its state `lead` days earlier.
+    """The truth, `spinup` days after the start of the case, and as first guess its state `lead` days earlier.
 
-    Called by all processes together; each holds its own block. tick() is called about twice a second, and may raise.
+    All processes call it together, each with its block. It calls tick() about twice a second, which may raise.
     """
     simulation = Simulation(config)
     last = round(config.case.spinup * DAY / simulation.dt)
@@ -53,7 +53,7 @@ def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
     def state_at(step: int) -> State:
         while simulation.step < step:
             tick()
-            simulation.take_steps(min(some, step - simulation.step))  # the assimilation judges the states
+            simulation.take_steps(min(some, step - simulation.step))  # the assimilation checks the states
         return jax.tree.map(np.copy, simulation.state)  # later steps reuse the memory
 
     guess = state_at(last - lead)
@@ -64,15 +64,15 @@ STATE_FILE, OBSERVATION_FILE = "twin.h5", "twin_observations.nc"
 
 
 class Experiment(NamedTuple):
-    """An assimilation that is ready to begin.
+    """The inputs of an assimilation.
 
     Attributes:
         problem: the run without knowledge of the truth, as a function of its controls.
         base: the first guess, all controls of the problem by name.
-        background: errors of the controls to be estimated.
-        observations, operator: what was observed, and the operator that gives the model's values of it.
-        truth: in a twin experiment the true controls, by name; else None.
-        true_config: in a twin experiment the configuration of the truth; else None.
+        background: errors of the estimated controls.
+        observations, operator: the Observations, and the operator for the model's values of them.
+        truth: the true controls, by name, in a twin experiment; else None.
+        true_config: the configuration of the truth in a twin experiment; else None.
     """
 
     problem: Problem
@@ -87,11 +87,11 @@ class Experiment(NamedTuple):
 def prepare(
     config, directory, memory: int | None, command_line: str = "", tick: Callable = lambda transport: None
 ) -> Experiment:
-    """The experiment of a configuration; called by all processes together.
+    """The experiment of a configuration; all processes call it together.
 
-    In a twin experiment the states at the start of the window are read from the folder, or made and written to it. So
-    are the observations, unless the configuration names a file. tick(transport) is called between pieces of
-    computation, here and in the sweeps of the problem, and may raise.
+    A twin experiment reads its states at the start of the window from the folder, or makes and writes them there. It
+    does the same with observations, unless the configuration names a file. tick(transport) is called between pieces of
+    computation, also in the sweeps of the problem, and may raise.
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
     names = tuple(dict.fromkeys([*(("eta", "u", "v") if testing else ()), *options.controls]))
@@ -121,7 +121,7 @@ class Observer:
 
 
 def problem_of(config, names, every: int, tick, memory: int | None = None) -> tuple[Problem, Observer]:
-    """A Problem with sweeps in pieces, and its observer, still without an operator."""
+    """A Problem with sweeps in pieces, and its observer without an operator."""
     observer = Observer()
     problem = Problem(config, names, observer, every, memory)
     problem.in_pieces(length_of(problem.config), lambda *piece: tick(problem.transport))
@@ -140,7 +140,7 @@ def depth_of(problem: Problem):
 
 
 def twin_states(config, problem: Problem, directory: Path, tick) -> Twin:
-    """The states of truth and first guess at the start of the window, read from the folder if it has them."""
+    """The states of truth and first guess at the start of the window, from the folder if possible."""
     path, transport = directory / STATE_FILE, problem.transport
     if transport.broadcast(path.exists()):
         fields, before = read_blocks(path, problem.block)
@@ -156,10 +156,10 @@ def twin_states(config, problem: Problem, directory: Path, tick) -> Twin:
 
 
 def twin_observations(config, names, truth: dict, places, directory: Path, command_line: str, tick):
-    """Observations of the truth, with errors; written to the folder and read back, so that all processes have the same.
+    """Observations of the truth, with errors; from a file in the folder, so that all processes have the same.
 
     Args:
-        places: Observations without values: where and when.
+        places: Observations without values.
     """
     path = directory / OBSERVATION_FILE
     problem, observer = problem_of(config, names, config.assimilation.every_steps, tick)
@@ -172,5 +172,5 @@ def twin_observations(config, names, truth: dict, places, directory: Path, comma
         problem.transport.barrier()
     found = read(path, problem.config)
     if any(not np.array_equal(getattr(found, name), getattr(places, name)) for name in ("quantity", "time", "x", "y")):
-        raise UsageError(f"{path} is of another assimilation: other places and times are observed")
+        raise UsageError(f"{path} is from another assimilation, with other places or times")
     return found

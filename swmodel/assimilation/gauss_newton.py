@@ -4,8 +4,8 @@ Each outer iteration takes the gradient at the nonlinear trajectory of w, solves
 
     (1 + Lᵀ Mᵀ R^-1 M L) dw = -grad J
 
-by conjugate gradients with the tangent M and its adjoint along that trajectory, and takes the first of w + dw, w +
-dw/2, w + dw/4, ... where J is less than before. It always keeps the best w so far.
+by conjugate gradients with the tangent M and its adjoint along that trajectory. It takes the first of w + dw, w + dw/2,
+w + dw/4, ... that decreases J, so w is always the best so far.
 
 Reference: Courtier, Thépaut and Hollingsworth (1994), Q. J. R. Meteorol. Soc. 120, 1367-1387 (incremental 4D-Var);
 Gratton, Lawless and Nichols (2007), SIAM J. Optim. 18, 106-132 (it is Gauss-Newton).
@@ -25,7 +25,7 @@ import numpy as np
 def make_dot(transport) -> Callable[[Any, Any], float]:
     """The inner product of pytrees: fields [ny, nx] are summed over cells and blocks, numbers () count once.
 
-    It is computed in float64 and is the same on all processes, which call it together.
+    It is computed in float64 and the same on all processes, which call it together.
     """
 
     def dot(a, b) -> float:
@@ -47,10 +47,9 @@ class Solution(NamedTuple):
 
 
 def conjugate_gradients(hessian, gradient, dot, *, tolerance: float, iterations: int) -> Solution:
-    """The step that solves hessian(step) = -gradient; after any number of iterations it is a direction of descent.
+    """The step that solves hessian(step) = -gradient, a direction of descent after any number of iterations.
 
-    SciPy's and JAX's methods take dot products of the arrays that they see: here, those of one block. `dot` sums over
-    processes.
+    Methods of SciPy and JAX would take dot products over one block only; `dot` sums over processes.
 
     Args:
         hessian: symmetric positive definite linear function of pytrees.
@@ -103,29 +102,29 @@ class Cost(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When to stop."""
+    """Limits of the minimisation."""
 
     gradient: float = 1e-3  # ratio of the gradient's norm to that at the start
     outer: int = 10  # outer iterations
     inner: int = 50  # iterations of conjugate gradients in each
     residual: float = 1e-2  # ratio of the inner residual's norm to that of the gradient
-    halvings: int = 5  # of a step that does not decrease J
-    precision: float = 1e-6  # of J, relative: at the minimum no step decreases it by more
+    halvings: int = 5  # most halvings of a step that does not decrease J
+    precision: float = 1e-6  # relative round-off of J; at the minimum no step decreases it by more
 
 
 class Progress(NamedTuple):
-    """What a minimisation continues from: exactly what the next outer iteration starts from."""
+    """The inputs of the next outer iteration, from which a minimisation continues exactly."""
 
     w: Any  # the best so far, pytree
     iteration: int = 0  # outer iterations done
-    first_norm: float = math.nan  # norm of the gradient at the start; NaN: not known yet
+    first_norm: float = math.nan  # norm of the gradient at the start; NaN: unknown
 
 
 class Event(NamedTuple):
-    """The result of an outer iteration, and how it was reached."""
+    """The result of an outer iteration, and its statistics."""
 
-    progress: Progress  # after it: to continue from
-    iteration: int  # its number; that of the progress is lower if no step decreased J
+    progress: Progress  # after the iteration
+    iteration: int  # its number; the progress has a lower one if no step decreased J
     cost: Cost
     gradient_norm: float
     inner: int = 0  # iterations of conjugate gradients; 0 at the start
@@ -138,19 +137,19 @@ class Event(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The best w, its cost, and why the minimisation ended."""
+    """The best w, its cost, and the reason of the end."""
 
     progress: Progress
     cost: Cost
     outcome: str
 
 
-#: Why a minimisation ended.
+#: The reasons of the end of a minimisation.
 OUTCOMES = {
-    "converged": "the gradient is as small as asked for",
+    "converged": "the gradient is below its limit",
     "precision": "the cost cannot be decreased by more than its round-off",
-    "iterations": "the gradient is larger than asked for after the most outer iterations",
-    "stalled": "no step along the descent direction decreases the cost: is the gradient its derivative?",
+    "iterations": "the gradient is above its limit after the last outer iteration",
+    "stalled": "no step along the descent direction decreases the cost; check the gradient (swmodel check-gradient)",
     "indefinite": "the Hessian is not positive or not finite along the first direction",
     "not finite": "the cost or its gradient is not finite at the start",
 }
@@ -165,8 +164,8 @@ def minimise(
         cost_and_gradient: w -> (Cost, gradient of the total cost).
         hessian: (w, dw) -> the product of the Gauss-Newton Hessian of the total cost at w with dw.
         dot: inner product over processes (`make_dot`).
-        start: Progress(w), or the Progress of an earlier call, which continues as if it had not ended.
-        report: called with an Event at the start and after each outer iteration.
+        start: Progress(w), or the Progress of an earlier call to continue.
+        report: function that receives an Event at the start and after each outer iteration.
     """
     progress, (cost, gradient) = start, cost_and_gradient(start.w)
     norm = math.sqrt(dot(gradient, gradient))
@@ -196,7 +195,7 @@ def minimise(
 
 
 def descend(cost_and_gradient, dot, w, step, cost: Cost, halvings: int):
-    """The first of w + step, w + step/2, ... that has a lower cost: (w, cost, gradient, its norm, part) or None."""
+    """The first of w + step, w + step/2, ... with a lower cost: (w, cost, gradient, its norm, part) or None."""
     for halving in range(halvings + 1):
         part = 0.5**halving
         trial = add(w, part, step)

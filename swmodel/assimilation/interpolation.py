@@ -1,4 +1,4 @@
-"""The observation operator H: the model's values of observed quantities; each process has a share, without messages."""
+"""The observation operator H: the model's values of observed quantities, as shares of each process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..setup.positions.stencils import stencils
 class Operator:
     """H for one block: bilinear in space, the nearest sample in time.
 
-    H is a sum over the four points around a position; a process knows those in its block. So `observe` returns the four
-    products separately, zero for points of other blocks. A sum over processes then adds only zeros to each product, and
-    the observed values have the same bits on every layout.
+    H is a sum over the four points around a position; a process has those in its block. So `observe` returns the four
+    products separately, zero for points of other blocks. A sum over processes then adds only zeros to each product, so
+    the values have the same bits on every layout.
 
     Attributes:
         every: steps between samples; sample k is the state after step k * every.
         index: [K, M, 4] indices of the points in the block's fields eta, u, v, one after the other.
-        weight: [K, M, 4], zero for points of other blocks and where a sample has fewer than M data.
+        weight: [K, M, 4], zero for points of other blocks, and beyond the data of a sample.
         sample, place: [n] indices along K and M of the n observations.
     """
 
@@ -34,7 +34,7 @@ class Operator:
     def observe(self, view, k):
         """This process's share of sample k, [M, 4], of a view with the `state` and the resting `depth` of the block."""
         state = view.state
-        # Never written out: XLA reads points only.
+        # XLA never writes this array, as it reads points only.
         values = jnp.stack([state.h - view.depth, state.u, state.v]).reshape(-1)
         points = values.at[jnp.asarray(self.index)[k]].get(mode="promise_in_bounds")
         return points * jnp.asarray(self.weight, values.dtype)[k]
@@ -48,8 +48,8 @@ class Operator:
 def operator(observations, config, block, every: int) -> Operator:
     """The observation operator of a block, for all Observations of the run and samples at steps 0, every, 2 every, ...
 
-    An observation is compared with the sample nearest in time, which is at most half of `every` steps away if `every`
-    divides the number of steps.
+    An observation belongs to the sample nearest in time, at most half of `every` steps away if `every` divides the
+    number of steps.
     """
     samples = config.run.steps // every + 1
     sample = np.floor(observations.time / (every * config.time.dt) + 0.5).astype(np.int64)
@@ -66,7 +66,7 @@ def operator(observations, config, block, every: int) -> Operator:
 
 
 def places(sample: np.ndarray, samples: int) -> tuple[np.ndarray, int]:
-    """The index of each observation within its sample; the largest number in a sample, at least 1."""
+    """The index of each observation within its sample, and the largest number in a sample, at least 1."""
     counts = np.bincount(sample, minlength=samples)
     order = np.argsort(sample, kind="stable")
     place = np.empty_like(sample)

@@ -1,4 +1,4 @@
-"""The observation file: CF-1.12 discrete sampling geometry "point", and how its variables are read and written."""
+"""The observation file: reading and writing of the CF-1.12 discrete sampling geometry "point"."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FACTORS |= {name: dict.fromkeys(DEGREES[axis] | DEGREES[""], 1.0) for name, axis
 
 
 class Unfit(ValueError):
-    """A variable that cannot be used; the message says why."""
+    """A variable cannot be used; the message has the reason."""
 
 
 def position_names(grid) -> dict[str, str]:
@@ -53,18 +53,18 @@ def load(path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None,
     """The variables of an observation file in SI units, and the problems with its form.
 
     Returns:
-        {name: float64 values [obs], masked where missing} of the usable ones of time (s since the start of the run), x,
-        y, eta, eta_error, ...; the platforms as text [obs], None if there are none; one line for each problem.
+        {name: float64 values [obs], masked where missing} of the usable variables, with time in s since the start.
+        Then the platforms as text [obs], or None. Then one line for each problem.
     """
     try:
         with open_file(str(path)) as dataset:
             return columns_of(dataset.data, path, config)
     except InputError as error:
-        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ')}"]
+        return {}, None, [f"{path}: {str(error).removeprefix(f'{path} ').removesuffix(f' {path}')}"]
 
 
 def columns_of(data, path, config) -> tuple[dict[str, np.ma.MaskedArray], np.ndarray | None, list[str]]:
-    """See `load`, of the Dataset of a file."""
+    """See `load`, for the Dataset of a file."""
     feature = str(data.attrs.get("featureType", "point"))
     problems = [] if feature.lower() == "point" else [f'{path}: its featureType is "{feature}"; it needs "point"']
     columns, names = {}, position_names(config.grid)
@@ -96,7 +96,7 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
     variable = data[name]
     if variable.ndim != 1 or variable.dims != dims:
         have = ", ".join(variable.dims)
-        raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the same, which counts observations")
+        raise Unfit(f"{name} has the dimensions ({have}); all variables need one, the dimension of observations")
     if not numeric(variable):
         raise Unfit(f"{name} does not hold numbers")
     standard_name, found = variable.attrs.get("standard_name"), variable.attrs.get("units")
@@ -137,7 +137,7 @@ def seconds_since_start(variable, time) -> np.ma.MaskedArray:
 
 
 def read_platform(data) -> np.ndarray | None:
-    """The platform of each observation, as text [obs]; None if the file does not say."""
+    """The platform of each observation, as text [obs], or None."""
     if "platform" not in data.variables or data["platform"].ndim != 1:
         return None
     variable = data["platform"]
@@ -149,7 +149,7 @@ def read_platform(data) -> np.ndarray | None:
 
 
 def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:
-    """Write an observation file, which appears whole or not at all; NaN becomes _FillValue."""
+    """Write an observation file, whole or not at all; NaN becomes _FillValue."""
     import xarray
 
     part = Path(f"{path}.part")
@@ -162,11 +162,14 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
         data[name] = "obs", values, (COORDINATES.get(name) or attributes_of(name, config)) | of_time
         data[name].encoding = {"_FillValue": None if name in COORDINATES else FILL}
     if platform is not None:
-        where = {"long_name": "what the observation was made by", "coordinates": f"time {' '.join(names.values())}"}
+        where = {"long_name": "platform of the observation", "coordinates": f"time {' '.join(names.values())}"}
         data["platform"] = "obs", platform.astype(object), where
     try:
         with file_errors(path, "written"):
-            data.to_netcdf(part, engine="netcdf4")
+            try:
+                data.to_netcdf(part, engine="netcdf4")
+            except RuntimeError as error:  # of HDF5, as on a full disk
+                raise OSError(str(error)) from error
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Observations: one entry for each single datum, read from a file and checked before the first step."""
+"""Observations: one entry for each datum, from a file, with checks before the first step."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .observation_file import load, save
 class Observations(NamedTuple):
     """n single data, arrays [n]. Data of one time, place and platform are neighbours, in the order eta, u, v."""
 
-    quantity: np.ndarray  # number in QUANTITIES, int8
+    quantity: np.ndarray  # index in QUANTITIES, int8
     time: np.ndarray  # s since the start of the run
     x: np.ndarray  # m, or on a sphere longitude
     y: np.ndarray  # m, or latitude
-    value: np.ndarray  # m or m s-1; NaN: not observed yet
+    value: np.ndarray  # m or m s-1; NaN: no value yet
     error: np.ndarray  # standard deviation of the value's error
-    platform: np.ndarray  # text, "" where it is not known
+    platform: np.ndarray  # text, "" if unknown
 
     @property
     def size(self) -> int:
@@ -38,10 +38,10 @@ class Observations(NamedTuple):
 
 
 def read(path, config) -> Observations:
-    """The observations in a file (docs/assimilation.md describes it), in its order.
+    """The observations in a file (docs/assimilation.md), in its order.
 
     Raises:
-        ConfigError: the file is no observation file, or the run cannot be compared with it; names all problems.
+        ConfigError: the file is no observation file, or does not fit the run; with all problems.
         InputError: the file of the mask cannot be read.
     """
     columns, platform, problems = load(path, config)
@@ -73,8 +73,8 @@ def write(path, observations: Observations, config, command_line: str = "") -> N
     """Write an observation file that `read` reads in the same order, whole or not at all.
 
     Raises:
-        FilesError: it cannot be written.
-        ValueError: values are not finite, as they have not been observed yet.
+        FilesError: the file cannot be written.
+        ValueError: values are not finite.
     """
     if not np.isfinite(observations.value).all():
         raise ValueError("observations without values cannot be written")
@@ -108,14 +108,14 @@ def rows_of(observations: Observations) -> np.ndarray:
     return np.cumsum(np.append(False, ~together)) if observations.size else np.zeros(0, np.int64)
 
 
-#: Fraction of a time step by which times may lie outside the run, as units are rounded.
+#: Tolerance of times outside the run, in time steps, for rounding.
 TOLERANCE = 1e-3
 
 AROUND = {"eta": "no wet cell", "u": "no open east face", "v": "no open north face"}
 
 
 def faults(columns: dict, used: np.ndarray, config) -> Iterator[str]:
-    """What is wrong with the numbers, one line for each kind of fault. Rows without observed values do not count."""
+    """Faults of the numbers, one line for each kind. Rows without observed values do not count."""
     rows = used.any(axis=1)
     values = {name: np.ma.filled(column, np.nan) for name, column in columns.items()}
     if "time" in values:
@@ -143,7 +143,7 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
     names = f"{along.x.name}, {along.y.name}"
 
     def position(i):
-        return f"{along.x.told(x[i])}, {along.y.told(y[i])}"
+        return f"{along.x.in_words(x[i])}, {along.y.in_words(y[i])}"
 
     missing = ~(np.isfinite(x) & np.isfinite(y))
     yield from fault(f"{names}: {{}} positions are missing or not finite", rows & missing, rows)
@@ -162,7 +162,7 @@ def place_faults(x: np.ndarray, y: np.ndarray, used: np.ndarray, config) -> Iter
 
 
 def fault(what: str, bad: np.ndarray, among: np.ndarray, show=lambda i: "missing") -> Iterator[str]:
-    """A line that says how many are bad, of how many, and which is the first; none if none is bad."""
+    """A line with the number of bad observations and the first one; none if all are good."""
     if bad.any():
         first = int(np.argmax(bad))
         count = f"{bad.sum()} of {among.sum()}"

@@ -1,4 +1,4 @@
-"""The section [assimilation] of a configuration, and checks of it before the start."""
+"""Checks of the section [assimilation] of a configuration before the start."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
-from ..errors import UsageError
+from ..errors import UsageError, listed
 from ..model.validate import lines_of, repeated, require_derivatives
-from ..ocean.coordinates import on_sphere
+from ..ocean.coordinates import largest_cell, on_sphere, sides
 from ..ocean.table import CONTROLS
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .observations import read
 from .synthetic import is_twin, network
 
-#: Controls that are numbers: their errors have no length of correlation.
+#: Controls that are numbers, whose errors have no correlation length.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
 def errors_of(config) -> dict:
-    """{control: (standard deviation of its errors, length of correlation or None)}, for `background.Background`."""
+    """{control: (standard deviation of its errors, correlation length or None)}, for `background.Background`."""
     options = config.assimilation
     return {
         name: (getattr(options, sigma_key(name)), None if name in NUMBERS else options.length)
@@ -29,10 +29,10 @@ def errors_of(config) -> dict:
 
 
 def check_assimilation(config) -> None:
-    """Make sure that an assimilation can start, from the resolved configuration and the observation file."""
+    """Check that an assimilation can start with the resolved configuration and the observation file."""
     require_derivatives(config)
     if config.run.transport == "sharded":
-        raise UsageError("an assimilation runs on one process or on MPI: take run.nproc in place of run.devices")
+        raise UsageError("an assimilation runs on one process or on MPI: give run.nproc in place of run.devices")
     found = list(problems(config))
     if config.assimilation.observations:
         try:
@@ -43,30 +43,37 @@ def check_assimilation(config) -> None:
         raise ConfigError(found)
 
 
+def template_of(config) -> dict:
+    """Values of [assimilation] that suit a configuration, by key: a start, which no observation has been asked."""
+    steps, cell, shorter = config.run.steps, largest_cell(config.grid), min(sides(config.grid))
+    every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
+    return {"sigma_eta": 1e-3 * config.physics.depth, "length": max(3 * cell, 0.1 * shorter), "every_steps": every}
+
+
 def problems(config) -> Iterator[str]:
-    """What is wrong with the section, one line each."""
+    """The problems of the section, one line each."""
     options = config.assimilation
     if not options.controls:
-        yield f"assimilation.controls: name at least one of {', '.join(CONTROLS)}"
+        yield f"assimilation.controls: name at least one of {listed(CONTROLS)}"
     for name, count in repeated(options.controls):
         yield f'assimilation.controls: "{name}" is listed {count} times'
     for key in dict.fromkeys(map(sigma_key, options.controls)):
         if getattr(options, key) == 0:
             names = dict.fromkeys(name for name in options.controls if sigma_key(name) == key)
-            yield f"assimilation.{key}: must be above 0: of the first guess's errors of {' and '.join(names)}"
+            yield f"assimilation.{key}: must be above 0, for the first guess's errors of {' and '.join(names)}"
     fields = [name for name in options.controls if name not in NUMBERS]
     if fields and options.length == 0:
-        yield f"assimilation.length: must be above 0 m: the length of correlation of the errors of {', '.join(fields)}"
+        yield f"assimilation.length: must be above 0 m, for the errors of {', '.join(fields)}"
     if options.correlation == "spectrum":
         for wrong, words in (
-            (on_sphere(config.grid), "is for grids on a plane, and this one is on a sphere; take diffusion"),
+            (on_sphere(config.grid), "needs a grid on a plane, but this one is on a sphere; choose diffusion"),
             (
                 survey(setup_of(config)).ranges["mask"][0] == 0,
-                "is for seas without land, and this one has some; take diffusion",
+                "needs a sea without land, but this one has some; choose diffusion",
             ),
             (
                 config.run.blocks > lines_of(config.grid),
-                f"has {lines_of(config.grid)} lines, too few for {config.run.blocks} blocks; take fewer, or diffusion",
+                f"has {lines_of(config.grid)} lines, too few for {config.run.blocks} blocks; use fewer, or diffusion",
             ),
         ):
             if wrong:
@@ -74,10 +81,10 @@ def problems(config) -> Iterator[str]:
     if options.balanced and not {"eta", "u", "v"} <= set(options.controls):
         yield "assimilation.balanced: needs eta, u and v among assimilation.controls"
     if config.run.steps == 0:
-        yield "run.days: the window of an assimilation has at least one step"
+        yield "run.days: the window of an assimilation must have at least one step"
     elif config.run.steps % options.every_steps:
         yield f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run"
     if not options.observations and not is_twin(config):
-        yield "assimilation.observations: name an observation file; only a case that is a twin experiment makes its own"
+        yield "assimilation.observations: give an observation file; only cases of twin experiments make their own"
     if not options.observations and is_twin(config) and not network(config).size:
         yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"

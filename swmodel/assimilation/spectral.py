@@ -4,8 +4,8 @@ F multiplies a wave of wavenumbers (k, l) by exp(-(k² + l²) L² / 4), so that 
 
     c(r) = exp(-r² / (2 L²)),
 
-with images of the point beyond walls: even where the field's points lie beside the wall, odd where they lie on it.
-F is linear and, as its waves are orthogonal, its own transpose. Smoothed white noise has the variance
+with images of the point beyond walls: even if the field's points lie beside the wall, odd if they lie on it.
+F is linear and its own transpose, as its waves are orthogonal. Smoothed white noise has the variance
 
     diag(F²) = sum over k, l of exp(-(k² + l²) L² / 2) (the wave, of norm 1, at the point)²,
 
@@ -33,7 +33,7 @@ class Filters(NamedTuple):
     grid: Any
 
     def smooth(self, fields, transport):
-        """In a jitted program: F of each of the fields [fields, ny, nx] of a block, before normalisation."""
+        """F of each of the fields [fields, ny, nx] of a block, before normalisation, in a jitted program."""
         return jnp.stack([self._one(field, *each, transport) for field, each in zip(fields, self.fields, strict=True)])
 
     def _one(self, field, location: str, length: float, transport):
@@ -46,7 +46,7 @@ class Filters(NamedTuple):
 
 
 def fourier_of(location: str, grid, transport) -> Fourier:
-    """The transforms of fields at a location; a UsageError if there are more blocks than lines."""
+    """The transforms of fields at a location. UsageError: more blocks than lines."""
     return Fourier.of(transport, location, (grid.periodic_y, grid.periodic_x))
 
 
@@ -59,7 +59,7 @@ def variance(location: str, length: float, grid, transport) -> np.ndarray:
 
 
 def line(kind: str, size: float, span, length: float) -> np.ndarray:
-    """The sum along one axis, at the cells of a span; in the same order at every cell."""
+    """The sum along one axis, at the cells of a span, in the same order at every cell."""
     n, cells = span.size, np.arange(span.start, span.stop)
     total = np.zeros(cells.size)
     for m in range(n):

@@ -1,4 +1,4 @@
-"""Synthetic observations: where and when an altimeter and moorings observe, and what they observe of known fields."""
+"""Synthetic observations: places and times of an altimeter and moorings, and their values from known fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .observations import TOLERANCE, Observations
 class Altimeter(NamedTuple):
     """A satellite that measures sea level along its ground tracks."""
 
-    repeat: float  # s, after which it flies over the same place again
+    repeat: float  # s, repeat period
     separation: float  # m, distance in x of neighbouring parallel tracks
     spacing: float  # m, distance along the track of neighbouring observations
     error: float  # m, standard deviation
@@ -28,13 +28,12 @@ class Altimeter(NamedTuple):
 
 
 def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
-    """Sea level along the ground tracks of an altimeter, still without values.
+    """Sea level along the ground tracks of an altimeter, without values.
 
-    Ascending tracks are lines that lean to the east of north by the angle; descending tracks go south and lean east by
-    as much. On a sphere they have a constant course with respect to the grid's axes, and the separation holds at its
-    middle latitude. On a ring the separation is the nearest one that divides its length. The altimeter flies over all
-    tracks once in each repeat period; the seed decides their order and shifts in time and place, the same in each
-    period.
+    Ascending tracks lean to the east of north by the angle; descending tracks go south and lean east by the same angle.
+    On a sphere they have a constant course relative to the grid's axes, and the separation holds at its middle
+    latitude. On a ring the separation is the nearest one that divides its length. The altimeter flies over all tracks
+    once in each repeat period. The seed determines their order and shifts in time and place, the same in each period.
 
     Returns:
         Observations over water during the run, ordered in time; the platforms are "ascending-1", ...
@@ -67,7 +66,7 @@ def tracks(config, altimeter: Altimeter, seed: int = 0) -> Observations:
 
 
 def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[str, float, int]]:
-    """(name, x where it enters the domain, +1 northward or -1 southward) of all tracks that cross the domain."""
+    """(name, x of the entry, +1 northward or -1 southward) of all tracks that cross the domain."""
     west, east, south, north = edges(grid)
     length, reach = east - west, (conformal(grid, north) - conformal(grid, south)) * math.tan(lean)
     separation = separation / metres(grid, "x", (south + north) / 2)
@@ -85,18 +84,18 @@ def ground_tracks(grid, separation: float, lean: float, shifts) -> list[tuple[st
 
 
 def conformal(grid, y):
-    """Positions along the y axis in a Mercator map, where lines of constant course are straight; degrees."""
+    """Positions along the y axis in a Mercator map, whose lines of constant course are straight; degrees."""
     return np.degrees(np.arctanh(np.sin(np.radians(y)))) if on_sphere(grid) else y
 
 
 def moorings(config, nx: int, ny: int, every: float, errors: dict[str, float]) -> Observations:
-    """Moorings in the middle of the cells of a coarse grid of ny x nx over the domain, still without values.
+    """Moorings in the middle of the cells of a coarse grid of ny x nx over the domain, without values.
 
-    Those on land or without an open face around are left out.
+    Moorings on land or without an open face around are omitted.
 
     Args:
         every: time between observations, s; the first is at the start.
-        errors: {quantity: standard deviation of its error, m or m s-1} for those of eta, u and v that are observed.
+        errors: {quantity: standard deviation of its error, m or m s-1} for the observed ones of eta, u and v.
 
     Returns:
         Observations ordered by time, mooring and quantity; the platforms are "mooring-1", ...
@@ -136,15 +135,15 @@ def together(*parts: Observations) -> Observations:
 
 
 def observe_run(observations: Observations, samples, config, seed: int = 0) -> Observations:
-    """The observations with values from known fields, plus noise of the stated errors: the same on every process.
+    """The observations with values from known fields, plus noise with their errors, the same on every process.
 
     Args:
-        samples: the true values [n], as from `Operator.collect`; or a function (quantity, time in s, x, y in m) of the
-            name of a quantity and arrays; or the path of a run's output.nc, whose records nearest in time are taken.
+        samples: the true values [n], as from `Operator.collect`, a function (quantity, time in s, x, y in m) of arrays,
+            or the path of a run's output.nc. In output.nc the nearest records count.
 
     Raises:
-        UsageError: the output lacks a quantity, or belongs to another grid or to too short a run.
-        FilesError: it cannot be read.
+        UsageError: the output lacks a quantity, has another grid, or is too short.
+        FilesError: the output cannot be read.
     """
     if callable(samples):
         true = by_quantity(observations, lambda name, at: samples(name, at.time, at.x, at.y))
@@ -157,7 +156,7 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
 
 
 def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
-    """Values [n] from `evaluate(quantity, the observations of this quantity)`."""
+    """Values [n] from `evaluate(quantity, observations of this quantity)`."""
     values = np.empty(observations.size)
     for number, name in enumerate(QUANTITIES):
         chosen = observations.quantity == number
@@ -204,14 +203,14 @@ DAY = 86400.0
 
 
 def is_twin(config) -> bool:
-    """Whether the case defines how a truth and a first guess are made."""
+    """Whether the case defines a truth and a first guess."""
     return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
 
 
 def network(config) -> Observations:
-    """The altimeter's tracks and the moorings of a twin experiment, still without values.
+    """The altimeter's tracks and the moorings of a twin experiment, without values.
 
-    Moorings measure both components of the current at each time at which the model is compared with observations.
+    Moorings measure both components of the current at each sample of the model.
     """
     case, every = config.case, config.assimilation.every_steps * config.time.dt
     altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)

@@ -1,11 +1,10 @@
 """The variance of smoothed white noise, which normalises correlations.
 
-Without land, in a basin, a channel or on a ring, it is exact: A is the sum of a matrix in x and a matrix in y, whose
-eigenvectors are cosines; on a sphere the matrix in y differs for each wave in x. With land, the same white noise is
-smoothed with and without the land, and the exact variance without land is multiplied by the ratio of the two mean
-squares. Further than a few lengths from the coast the two are the same, and the variance is exact. At the coast the
-standard deviation has the error of the ratio, at most about 1 / sqrt(2 samples) rms: 2 % were measured, and 10 % at
-worst, with 256 samples.
+Without land, in a basin, a channel or on a ring, it is exact: A is the sum of matrices in x and y, whose eigenvectors
+are cosines. On a sphere the matrix in y differs for each wave in x. With land, the same white noise is smoothed with
+and without the land. The ratio of the two mean squares multiplies the exact variance. A few lengths from the coast the
+ratio is one, and the variance exact. At the coast the standard deviation has the error of the ratio, at most about
+1 / sqrt(2 samples) rms: measured are 2 %, and 10 % at worst, with 256 samples.
 
 Reference: Weaver and Courtier (2001), Q. J. R. Meteorol. Soc. 127, 1815-1846, for normalisation by randomisation.
 """
@@ -22,7 +21,7 @@ from ..ocean.noise import white_noise
 from ..ocean.patch import Patch
 from .diffusion import Links, bound, links_of, smooth, stack_series
 
-#: Rows of the spectrum that are computed at a time, so that no process holds all of it.
+#: Rows of the spectrum that are computed at a time, to limit the memory.
 STRIP = 64
 
 
@@ -94,7 +93,7 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
 def variances(config, transport, masks: dict, all_series: dict, samples: int) -> dict:
     """diag(F²) of fields on this process's block, float64, [ny, nx] by (location, length); meaningless on land.
 
-    Called by all processes together.
+    All processes call it together.
 
     Args:
         masks: (location, length) -> Patch of NumPy arrays, 1 at the field's wet points.

@@ -1,8 +1,8 @@
-"""Whether a row computes correctly: its thickness and velocities after five steps, compared with the reference.
+"""Check of a row: its thickness and velocities after five steps, compared with the reference.
 
-The difference, relative to the largest thickness and to the largest speed, may be TOLERANCE roundings: sums in another
-order differ by a few. On a small grid in double precision that is 1.4e-14: even the friction, which changes the jet by
-1e-5 in five steps, must be right to 1e-9.
+The difference, relative to the largest thickness or speed, may be TOLERANCE roundings, as sums in another order differ
+by a few. On a small grid in double precision that is 1.4e-14. The friction, which changes the jet by 1e-5 in five
+steps, is then right to 1e-9.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SMALL = (96, 48)
 ISLANDS = ((0.2, 0.3, 0.06), (0.6, 0.75, 0.1), (0.8, 0.2, 0.05), (0.45, 0.5, 0.03))
 
 
-#: The fields of rows with everything switched on, by x and y as fractions of the domain, alike on every grid: depth, m,
-#: on which the jet's time step is stable; wind stress, Pa.
+#: The fields of rows with all terms, as functions of x and y in fractions of the domain: wind stress, Pa, and depth, m.
+#: The jet's time step is stable with this depth.
 FIELDS = {
     "depth": lambda x, y: 100 + 40 * np.exp(-((x - 0.4) ** 2 + (y - 0.5) ** 2) / 0.02),
     "mask": lambda x, y: 1.0 - sum((x - x0) ** 2 + (y - y0) ** 2 < radius**2 for x0, y0, radius in ISLANDS),
@@ -35,7 +35,7 @@ FIELDS = {
 
 
 def configuration(row: Row, **options) -> Config:
-    """The published jet as the row runs it, whatever the environment says; `options`: values that differ, as grid__nx.
+    """The published jet of a row, without the environment; `options`: overrides, as grid__nx.
 
     With `fields` the jet is slow, as a fast one has thin water beside it.
     """
@@ -61,7 +61,7 @@ def answer(config: Config) -> np.ndarray:
 
 
 def check(simulation, whole: np.ndarray, where: str) -> tuple[dict[str, float], str]:
-    """The differences of a simulation's state from the reference's, and what is wrong with it (`verdict`)."""
+    """The differences of a simulation's state from the reference's, and its `verdict`."""
     block = simulation.block
     expected = whole[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
     found = differences(simulation.state, expected, simulation.transport.reduce)
@@ -69,7 +69,7 @@ def check(simulation, whole: np.ndarray, where: str) -> tuple[dict[str, float], 
 
 
 def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
-    """Largest differences of all blocks from what is `expected` on this one, in roundings of the largest h or speed.
+    """Largest differences of all blocks from the `expected` values on this one, in roundings of the largest h or speed.
 
     `reduce` is a function (values, "max") over all processes.
     """
@@ -83,7 +83,7 @@ def differences(state, expected: np.ndarray, reduce) -> dict[str, float]:
 
 
 def verdict(found: dict[str, float], where: str) -> str:
-    """What is wrong with an answer; empty if it is right."""
+    """The reason why an answer is wrong; empty if it is right."""
     name = max(found, key=found.get)
     roundings = f"{found[name]:.3g} roundings (at most {TOLERANCE} are right)"
     reason = f"wrong answer {where}: after {STEPS} steps {name} differs from the reference by {roundings}"

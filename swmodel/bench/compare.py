@@ -1,8 +1,8 @@
-"""Two results: what became faster or slower, and which differences exceed the noise.
+"""Comparison of two results: rows that became faster or slower beyond the noise.
 
-A difference counts if the samples of the two results do not overlap, and their medians differ by more than the larger
-of the two ranges (largest minus smallest sample). If nothing has changed and samples are independent and normal, that
-happens by chance in about 4 of 100 rows with three samples each, and in 2 of 1000 with five.
+A difference counts if the samples do not overlap and the medians differ by more than the larger range (largest minus
+smallest sample). Independent normal samples without a change have such a difference in about 4 of 100 rows with three
+samples each, and in 2 of 1000 with five.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .text import markdown, percent
 
 
 def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
-    """What the samples of a row in two results say: slower, faster, within noise, or too few samples."""
+    """The verdict on a row in two results: slower, faster, within noise, or too few samples."""
     if min(len(old), len(new)) < 3:
         return "too few samples"
     apart = median(new) - median(old)
@@ -27,9 +27,9 @@ def verdict(old: tuple[float, ...], new: tuple[float, ...]) -> str:
 
 
 def times(record: dict) -> dict[Row, tuple[float, ...]]:
-    """Samples of each finished row, s: of a step or, if none is timed, of the first step.
+    """Samples of each finished row, s: of a step, or of the first step if no others are timed.
 
-    Rows that do the same work are equal, however many steps were timed and on however many cores.
+    Rows with the same work are equal for any numbers of steps and cores.
     """
     return {
         replace(one.row, steps=None, seconds=0, oversubscribed=False): one.seconds or one.first_step

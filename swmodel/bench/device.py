@@ -1,4 +1,4 @@
-"""What a process of a row measures of itself: its times, memory, threads, devices, and the messages that it sends."""
+"""Measurements of a row's process: times, memory, threads, devices, and sent messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..parallel import environment
 from .machine import settings
 from .sweeps import Row
 
-#: Steps whose messages are counted: a whole number of exchanges, if an executor takes several steps for each.
+#: Steps for the count of messages: a whole number of exchanges, also with several steps for each.
 STEPS = 12
 #: A log line of a message sent: "r0 | 4fca0000 | MPI_Sendrecv <- 1 (tag 7, 108 items) / -> 1 (tag 7, 108 items)".
 SENT = re.compile(r"MPI_\w+ [^\n]*?-> \d+ \(tag \d+, (\d+) items\)|MPI_\w+ -> \d+[^\n]*?(\d+) items")
@@ -41,8 +41,8 @@ def seconds_of(call: Callable[[], object], transport) -> float:
 def timed_steps(seconds: Callable[[int], float], row: Row, task: dict, transport, warm: float = 0.4) -> dict:
     """Time some steps after a warm-up; `seconds` takes steps, and returns the time of the slowest process.
 
-    The warm-up lasts until a call takes `warm` seconds, so that the fixed cost of a call does not set the number of
-    steps: those of an earlier sample, or at most those asked for and as many as fill the row's time, at least two.
+    The warm-up lasts until a call takes `warm` seconds, so that its fixed cost does not set the number of steps. That
+    is the number of an earlier sample, or at least two and at most the row's number, to fill the row's time.
     """
     n, total = 2, 2
     while (elapsed := seconds(n)) < min(warm, row.seconds / 4) and n < (row.steps or n + 1):
@@ -54,11 +54,11 @@ def timed_steps(seconds: Callable[[int], float], row: Row, task: dict, transport
 
 
 def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
-    """Bandwidth of this process's device, GB/s: the best of some trials of so many passes of a triad (`campaign`)."""
+    """Bandwidth of this process's device, GB/s: the best of some trials of a triad, with `passes` each."""
     a, b = jnp.zeros(elements, jnp.float32), jnp.full(elements, 1.0, jnp.float32)
     loop = jax.jit(lambda a, b, n: jax.lax.fori_loop(0, n, lambda _, a: b + 0.5 * a, a), donate_argnums=0)
     times = []
-    for _ in range(trials + 1):  # the first compiles
+    for _ in range(trials + 1):  # the first one compiles
         begin = time.perf_counter()
         a = jax.block_until_ready(loop(a, b, passes))
         times.append(time.perf_counter() - begin)
@@ -67,13 +67,13 @@ def bandwidth(elements: int = 2**28, trials: int = 20, passes: int = 2) -> dict:
 
 
 def memory_bytes(row: Row, transport) -> float:
-    """The most memory that a process has held: on the GPU for its rows, else in the process."""
+    """The peak memory of a process: on the GPU for GPU rows, else in the process."""
     on_gpu = (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
     return largest(on_gpu if row.platform == "gpu" else environment.peak_memory(), transport)
 
 
 def launched(transport) -> dict:
-    """How the processes run: MPI, cores that each may use, threads, settings."""
+    """The environment of the processes: MPI, cores for each, threads, settings."""
     cores, device = environment.cores(), jax.devices()[0]
     library = ""
     if transport.name == "mpi":
@@ -93,10 +93,7 @@ def launched(transport) -> dict:
 
 
 def count_messages(advance: Callable[[int], object], row: Row, transport) -> dict[str, float] | None:
-    """Messages and bytes that a process sends in a step, the most of all; counted in mpi4jax's log of some steps.
-
-    None on the sharded transport.
-    """
+    """Most messages and bytes that a process sends in a step, from mpi4jax's log; None on the sharded transport."""
     if transport.name == "sharded":
         return None
     if transport.size == 1:

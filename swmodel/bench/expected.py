@@ -1,7 +1,7 @@
-"""The share of the machine's memory bandwidth that the native step of a configuration is expected to reach here.
+"""The expected share of the machine's memory bandwidth for the native step of a configuration.
 
-A step takes the longer of two times: the time in which memory moves its bytes, measured by the triad; and the time in
-which the cores compute it, measured by steps of a few rows that stay in the cache of one core.
+A step takes the longer of two times. The triad measures the time to move its bytes. Steps of a few rows in the cache of
+one core measure the time to compute it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from ..setup.setup import Setup
 from .device import bandwidth
 from .machine import elements
 
-#: Most rows and columns of the part of the grid that is computed: with its input it stays in the cache.
+#: Most rows and columns of the computed part of the grid, which stays in the cache.
 SIDES = (64, 256)
-#: Number of samples, of which the shortest counts, and fewest seconds of each.
+#: Number of samples, of which the shortest counts, and least seconds of each.
 SAMPLES, SECONDS = 5, 0.02
 
 
 def expect(setup: Setup) -> str:
-    """The expected share of a resolved Setup in words, measured here in a few seconds."""
+    """The expected share of a resolved Setup in words, from measurements of a few seconds."""
     measured = bandwidth(elements(quick=True), trials=3)["gigabytes_per_second"]
-    return expected(bytes_per_cell(setup) / measured, computed(setup) / cores(), measured)
+    with jax.enable_x64(setup.config.run.dtype == "float64"):
+        computing = computed(setup) / cores()
+    return expected(bytes_per_cell(setup) / measured, computing, measured)
 
 
 def expected(memory: float, computing: float, measured: float) -> str:
-    """The share by the times of a cell, ns, by all cores together, to move and to compute, and the bandwidth, GB/s."""
+    """The share from the times to move and to compute a cell, ns, by all cores together, and the bandwidth, GB/s."""
     slower = max(memory, computing)
     bound = "memory" if memory == slower else "its operations"
     share = f"{100 * memory / slower:.0f} % of this machine's bandwidth, {measured:.1f} GB/s"
@@ -39,7 +41,7 @@ def expected(memory: float, computing: float, measured: float) -> str:
 
 
 def computed(setup: Setup) -> float:
-    """Time of a cell on one core whose cache holds all fields, ns."""
+    """Time of a cell on one core with all fields in its cache, ns."""
     shape = [min(side, most) for side, most in zip(setup.shape, SIDES, strict=True)]
     transport = connect("serial", (1, 1), *shape)
     executor = Native(setup, transport, *setup.static(transport.block), steps_per_sweep=1, threads=1)

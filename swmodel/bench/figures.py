@@ -1,4 +1,4 @@
-"""Figures of results: curves beside the published ones, the roofline, and bars of what a time is spent on.
+"""Figures of results: curves beside the published ones, the roofline, and bars of the parts of a time.
 
 Colours differ for any colour vision (Okabe and Ito 2008), and markers in greyscale. Machines differ by dashes.
 Published rows are light, thin and hollow.
@@ -35,7 +35,7 @@ WORDS = {"textcoords": "offset points", "fontsize": 7.5}
 LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 7.5}
 #: The label of an axis of speeds.
 RATE = "million cell updates per second"
-#: Numbers without powers of ten, with spaces between thousands.
+#: Number format without powers of ten, with spaces between thousands.
 PLAIN = FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))
 
 
@@ -95,7 +95,7 @@ def scaling(records: list[dict]) -> Figure:
 
 
 def sizes(records: list[dict]) -> Figure:
-    """Cell updates per second against the number of cells, with what memory allows and where the caches end."""
+    """Cell updates per second against the number of cells, with limits of memory and sizes of caches."""
     axes, _ = plot(records, "cells", RATE, processes, lambda one: (one.row.nx * one.row.ny, one.rate / 1e6))
     left, right = axes.get_xlim()
     for record in records:
@@ -118,10 +118,10 @@ def halo(records: list[dict]) -> Figure:
 
 
 def roofline(records: list[dict]) -> Figure:
-    """The speed that memory and arithmetic allow, and the best row of each executor; a panel for each machine.
+    """The limits of memory and arithmetic, and the best row of each executor; a panel for each machine.
 
-    A step does FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision): an intensity that
-    the scheme sets. Rows lie at that intensity; the roof is the measured bandwidth times the intensity.
+    A step has FLOPS_PER_CELL operations for each cell and must move 48 bytes (single precision). All rows lie at this
+    intensity; the roof is the measured bandwidth times the intensity.
 
     Reference: Williams, S., Waterman, A. and Patterson, D. (2009), Roofline, Commun. ACM 52, 65-76.
     """
@@ -155,7 +155,7 @@ def roofline(records: list[dict]) -> Figure:
 
 
 def bars(records: list[dict]) -> Figure:
-    """A horizontal bar for each row, the first one on top, made of the parts of its time."""
+    """A horizontal bar for each row with the parts of its time, the first row on top."""
     found = [one for record in records for one in numbers(record)]
     labels = [one.row.label + (f"\n{one.record['label']}" if len(records) > 1 else "") for one in found]
     what = "the run" if found[0].row.measure == "output" else "the way to the end of the first step"
@@ -174,14 +174,14 @@ def bars(records: list[dict]) -> Figure:
 
 
 def processes(one: Numbers) -> str:
-    """The group of a row: those with as many processes or devices; of the reference there is one."""
+    """The group of a row by its number of processes or devices; the reference has one group."""
     return "" if one.row.executor == "reference" else workers(one.row.blocks, 1)
 
 
 def plot(records: list[dict], x: str, y: str, group: Callable, point: Callable) -> tuple[object, list[tuple]]:
     """A panel with a curve for each machine, executor, platform and group of rows; and points and colour of each.
 
-    `group` is a function of a row's numbers to words for its group, None if it is left out; `point` one to x and y.
+    `group` is a function of a row's numbers to words for its group, or None to omit it; `point` to x and y.
     """
     axes, curves, looks = panel(x, y), [], {}
     axes.set_title(records[0]["label"] if len(records) == 1 else "", fontsize=8)
@@ -218,7 +218,7 @@ def logarithmic(axes, counts=()) -> Figure:
     axes.margins(y=0.09)
     if counts:
         ticks: list[float] = []
-        for n in sorted(counts):  # those that would touch are left out
+        for n in sorted(counts):  # leaves out labels that would touch
             ticks += [n] if not ticks or n >= 1.3 * ticks[-1] else []
         axes.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator(), major_formatter=PLAIN)
     low, high = axes.get_ylim()
@@ -228,7 +228,7 @@ def logarithmic(axes, counts=()) -> Figure:
     return axes.figure
 
 
-#: By the names of the files: the sweep that the figure shows, and the function that draws it; None if there is nothing.
+#: {file name: sweep of the figure, function that draws it or returns None}.
 FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
     "speedup": ("table", speedup),
     "roofline": ("table", roofline),

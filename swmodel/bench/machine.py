@@ -1,4 +1,4 @@
-"""The machine and the software that a result belongs to, and the share of its cores that other programs take."""
+"""The machine and the software of a result, and the share of its cores in use by other programs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from ..parallel.environment import cores, free_memory, version_of
 
 PACKAGES = ("swmodel", "numpy", "jax", "jaxlib", "mpi4jax", "mpi4py")
-#: Settings of threads, devices and MPI that change what is measured.
+#: Settings of threads, devices and MPI that affect measurements.
 SETTINGS = re.compile(
     r"NPROC|XLA_FLAGS|JAX_\w+|OMP_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS|CUDA_VISIBLE_DEVICES|MPIR_CVAR_\w+|"
     r"OMPI_MCA_\w+|PRTE_MCA_\w+|I_MPI_\w+|MPI4JAX_\w+|SLURM_(JOB_NUM_NODES|NTASKS|CPUS_PER_TASK|CPU_BIND)|SWMODEL_\w+"
 )
 #: Fraction of the cores above which times count as disturbed. Daemons of an idle machine take less than 0.01.
 DISTURBED = 0.05
-#: Columns of a line of /proc/stat: user, nice and system time, and what a virtual machine's host took.
+#: Columns of a line of /proc/stat: user, nice, system and stolen time.
 BUSY = (1, 2, 3, 8)
 
 
@@ -40,25 +40,25 @@ def describe_machine() -> dict:
 
 
 def all_cores() -> int:
-    """Cores that rows may use: of this machine, or of all nodes of a Slurm allocation."""
+    """The cores for rows: of this machine, or of all nodes of a Slurm allocation."""
     tasks = int(os.environ.get("SLURM_NTASKS", 0)) * int(os.environ.get("SLURM_CPUS_PER_TASK", 1))
     return max(cores(), tasks)
 
 
 def bytes_free() -> int:
-    """Free memory now; on several nodes that of all, if they are alike."""
+    """Free memory now; on several nodes of all, assumed to be alike."""
     return free_memory() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1))
 
 
 def cpu_model() -> str:
-    """The processor's own name."""
+    """The name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else None
     return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def caches() -> dict[str, int]:
-    """Bytes of each cache as one core sees it, {"L1d": ..., "L2": ..., "L3": ...}, where Linux names them."""
+    """Bytes of each cache of one core, {"L1d": ..., "L2": ..., "L3": ...}, where Linux names them."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
@@ -75,7 +75,7 @@ def elements(quick: bool) -> int:
 
 
 def revision() -> str:
-    """The git revision of a checkout, with "+" if files differ from it; empty if there is none."""
+    """The git revision of a checkout, with "+" for changed files; empty without one."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():  # an installed package may lie in another project's repository
         return ""
@@ -87,13 +87,13 @@ def revision() -> str:
 
 
 def settings() -> dict[str, str]:
-    """The environment's settings of threads, devices and MPI, with `~` for the user's own folder."""
+    """The environment's settings of threads, devices and MPI, with `~` for the user's folder."""
     home, given = str(Path.home()), sorted(os.environ.items())
     return {name: value.replace(home, "~") for name, value in given if SETTINGS.fullmatch(name)}
 
 
 def read_clock() -> tuple[float, float, float] | None:
-    """Readings, s: wall clock, busy time of our cores together, and CPU time of this process and its ended children.
+    """Readings, s: wall clock, busy time of our cores, and CPU time of this process and its ended children.
 
     None without /proc/stat, or if ranks are Slurm's children, not ours.
     """
@@ -111,7 +111,7 @@ def busy_ticks(text: str, cpus) -> int:
 
 
 def share_of_others(before, after, cores: int) -> float | None:
-    """The fraction of the time of all cores that others took between two readings; None without readings."""
+    """The fraction of the time of all cores in use by others between two readings; None without readings."""
     if before is None or after is None:
         return None
     wall, busy, own = (now - then for now, then in zip(after, before, strict=True))

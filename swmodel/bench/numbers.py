@@ -1,4 +1,4 @@
-"""From the samples of a row to the numbers of the tables. Medians of samples; nothing is extrapolated."""
+"""The numbers of the tables from the samples of a row: medians of samples, without extrapolation."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ import numpy as np
 from .results import entries, row_of
 from .sweeps import published
 
-#: Steps of the published benchmark; times are for so many.
+#: Steps of the published benchmark, for which times are reported.
 STEPS = 500
-#: What rows have in common that are the same problem, and rows that differ only in grid, processes and cores.
+#: Common attributes of rows of the same problem, and of rows that differ only in grid, processes and cores.
 PROBLEM = ("nx", "ny", "dtype", "settings", "fields")
 FAMILY = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM[2:])
 NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
 
 
 class Numbers:
-    """The numbers that follow from the samples of a finished row; NaN where there is none."""
+    """The numbers from the samples of a finished row; NaN where missing."""
 
     def __init__(self, entry: dict, record: dict, rows: list[Numbers]):
         self.row, self.entry, self.record, self.rows = row_of(entry), entry, record, rows  # all finished rows
         samples = entry["samples"]
-        self.timed = samples[0].get("steps", 0)  # steps that a sample timed
-        self.seconds = tuple(s["seconds"] / s["steps"] for s in samples if "seconds" in s)  # of a step, in each sample
+        self.timed = samples[0].get("steps", 0)  # steps in a sample
+        self.seconds = tuple(
+            s["seconds"] / s["steps"] for s in samples if "seconds" in s
+        )  # seconds of a step, in each sample
         self.step = median(self.seconds) if self.seconds else math.nan
         self.first_step = self.samples("first_step_seconds")  # from the start of the processes to its end
         self.rate = self.row.nx * self.row.ny / self.step  # cell updates per second
@@ -37,7 +39,7 @@ class Numbers:
 
     @property
     def cores(self) -> int:
-        """Cores that the row uses: one for NumPy's arithmetic, all for scipy.fft. For GPUs, their number."""
+        """The cores of the row: one for NumPy's arithmetic, all for scipy.fft; the number of GPUs for GPU rows."""
         row, there = self.row, self.record["machine"]["cores"]
         if row.executor == "reference":
             return there if row.measure == "fft" else 1
@@ -46,11 +48,11 @@ class Numbers:
         return min(used, there) if row.oversubscribed else used
 
     def samples(self, name: str) -> tuple[float, ...]:
-        """The values of this name in the samples that have one."""
+        """The values of this name in the samples."""
         return tuple(sample[name] for sample in self.entry["samples"] if sample.get(name) is not None)
 
     def alike(self, names: tuple[str, ...], **values) -> list[Numbers]:
-        """The rows equal to this one in the attributes called `names`, with these values of others."""
+        """The rows equal to this one in the attributes `names`, with these values of others."""
         wanted = {name: getattr(self.row, name) for name in names} | values
         return [one for one in self.rows if all(getattr(one.row, name) == wanted[name] for name in wanted)]
 
@@ -62,9 +64,9 @@ class Numbers:
 
     @property
     def efficiency(self) -> float:
-        """Cell updates per second and core, divided by those of the row of the same family with the fewest cores.
+        """Cell updates per second and core, relative to the row of the same family with the fewest cores.
 
-        On one grid this is T(1) / (p T(p)); if the grid grows with the cores, T(1) / T(p).
+        This is T(1) / (p T(p)) on one grid, T(1) / T(p) if the grid grows with the cores.
         """
         same_grid = () if self.record["definition"]["weak"] else ("nx", "ny")
         family = self.alike((*FAMILY, *same_grid), oversubscribed=False)
@@ -111,12 +113,12 @@ def spread(samples: tuple[float, ...]) -> float:
 
 
 def bytes_per_cell(dtype: str) -> int:
-    """Bytes that an AB2 step must move for each cell: h, u, v and their last tendencies, each read and written."""
+    """Least bytes of an AB2 step for each cell: h, u, v and their last tendencies, each read and written."""
     return 12 * np.dtype(dtype).itemsize
 
 
 def bandwidth(record: dict, platform: str = "cpu", devices: int = 1) -> float:
-    """The best measured bandwidth, GB/s: of all cores, or of so many GPUs, assumed to be alike."""
+    """The best measured bandwidth, GB/s, of all cores, or of `devices` GPUs, assumed to be alike."""
     if platform == "gpu":
         return devices * (record["gpu_bandwidth"] or {"gigabytes_per_second": math.nan})["gigabytes_per_second"]
     return max((one["gigabytes_per_second"] for one in record["bandwidth"]), default=math.nan)

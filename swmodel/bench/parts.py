@@ -1,4 +1,4 @@
-"""Samples of parts of a model, in a loop and nothing else: the exchange of halos; Fourier transforms of a field."""
+"""Samples of single parts of a model in a loop: halo exchange, Fourier transforms of a field."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .sweeps import Row
 
 
 def measure_exchange(row: Row, task: dict) -> dict:
-    """The sample of the four shifts of a step, with slabs of its size; they must come back round the ring unchanged."""
+    """The sample of the four shifts of a step, with slabs of its size, which must return round the ring unchanged."""
     arrived = time.time()
     setup = resolved(setup_of(configuration(row)))
     config, width = setup.config, setup.scheme.width
     layout = parse_layout(config.run.layout, row.nproc, row.ny, row.nx, width)
     transport = connect(config.run.transport, layout, row.ny, row.nx)
     rows, columns = transport.block.shape
-    shapes = [(3, rows, width)] * 2 + [(3, width, columns + 2 * width)] * 2  # h, u, v travel together
+    shapes = [(3, rows, width)] * 2 + [(3, width, columns + 2 * width)] * 2  # h, u, v in one message
     slabs = [jnp.full(shape, transport.rank, row.dtype) for shape in shapes]
 
     def shifted(_, slabs):
@@ -45,14 +45,14 @@ def measure_exchange(row: Row, task: dict) -> dict:
     result = sample_loop(loop, row, task, transport, arrived)
     back = loop(layout[0] * layout[1])
     if transport.any(any(bool((np.asarray(slab) != transport.rank).any()) for slab in back)):
-        result["reason"] = "wrong answer: slabs that went round the ring of blocks came back changed"
+        result["reason"] = "wrong answer: slabs changed on the way round the ring of blocks"
     elif task["check"]:
         result["traffic"] = count_messages(lambda n: jax.block_until_ready(loop(n)), row, transport)
     return result
 
 
 def measure_transforms(row: Row, task: dict) -> dict:
-    """The sample of rfft2 and irfft2, there and back; the results must be those of scipy.fft, else the row failed."""
+    """The sample of rfft2 and irfft2; the row fails if results differ from those of scipy.fft."""
     arrived = time.time()
     if row.dtype == "float64":
         jax.config.update("jax_enable_x64", True)
@@ -76,7 +76,7 @@ def measure_transforms(row: Row, task: dict) -> dict:
 
 
 def sample_loop(loop, row: Row, task: dict, transport, arrived: float) -> dict:
-    """The sample of a function that repeats something n times; `arrived`: when the process had imported this."""
+    """The sample of loop(n), which repeats an operation n times; `arrived`: the time after imports."""
 
     def seconds(n: int) -> float:
         return seconds_of(lambda: loop(n), transport)
@@ -94,7 +94,7 @@ def by_scipy(field, n: int):
 
 
 def cut(field, part):
-    """The part of a whole field that a block has."""
+    """A block's part of a field."""
     return field[part.y.start : part.y.stop, part.x.start : part.x.stop]
 
 
@@ -113,12 +113,12 @@ def differences(fourier: Fourier, field) -> dict[str, float]:
 
 
 def count_all_to_alls(fourier: Fourier, dtype) -> dict:
-    """Messages and bytes that a block sends in a transform forward and back, from the program; the most of all."""
+    """Most messages and bytes that a block sends in a transform forward and back, from the program."""
     transport, messages, sent = fourier.transport, 0, 0
     field = transport.make(lambda part: cut(np.zeros(fourier.cells, dtype), part))
     program = jax.make_jaxpr(transport.jit(lambda u: fourier.backward(fourier.forward(u))))(field)
     for equation in equations(program.jaxpr):
-        if equation.primitive.name in ("all_to_all", "transpose_on_ring"):  # of JAX, of this model
+        if equation.primitive.name in ("all_to_all", "transpose_on_ring"):  # primitives of JAX and of this model
             array = equation.invars[0].aval
             others = array.shape[-3] - 1
             messages += others
@@ -127,7 +127,7 @@ def count_all_to_alls(fourier: Fourier, dtype) -> dict:
 
 
 def equations(jaxpr):
-    """All equations of a program, with those nested in others."""
+    """All equations of a program, with nested ones."""
     for equation in jaxpr.eqns:
         yield equation
         for inner in jaxprs_in_params(equation.params):
@@ -137,8 +137,8 @@ def equations(jaxpr):
 def pencils(layout: tuple[int, int], ny: int, nx: int, itemsize: int) -> dict[str, float]:
     """Messages and bytes of a block by the model of a pencil decomposition, forward and back.
 
-    Where p blocks divide their lines among them, each sends the fraction (p - 1)/p of its numbers to others: those of
-    the field over a row of the layout, those of its half spectrum back over the row and then over a column.
+    Each of p blocks that share lines sends the fraction (p - 1)/p of its numbers to others. The field goes over a row
+    of the layout, its half spectrum back over the row and then over a column.
     """
     py, px = layout
     field, spectrum = ny * nx * itemsize / (py * px), 2 * ny * (nx // 2 + 1) * itemsize / (py * px)

@@ -1,4 +1,4 @@
-"""The rows of a sweep that this machine can measure: by its executors, cores, GPUs and memory."""
+"""The rows of a sweep that this machine can measure with its executors, cores, GPUs and memory."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..model.resolve import resolve
 from .sweeps import Row, Sweep
 from .text import gib
 
-#: Executors that compute only on the CPU; if only these are named, rows on GPUs are those of xla.
+#: Executors for CPUs only; if a sweep has only these, GPU rows use xla.
 CPU_ONLY = ("reference", "native")
-#: Arrays of the whole grid that all processes hold at their peak, measured at 1800 x 900 with up to two ranks: by
-#: what a row measures if that is a part of a step or transforms, else by executor (others as xla).
+#: Peak memory of all processes in arrays of the whole grid, measured at 1800 x 900 with up to two ranks. Keys are
+#: measures for parts of a step and transforms, else executors (others as xla).
 ARRAYS = {"halo": 6, "fft": 16, "reference": 30, "xla": 45}
-#: Bytes that a process holds however small its grid: Python, JAX, the program.
+#: Memory of a process without its grid, bytes: Python, JAX, the program.
 BASE = 400 * 2**20
 #: The fraction of the memory for the rows; the rest is for the system.
 USABLE = 0.9
 
 
 def choose(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The executors called `names`, without repetition; all for "all", the fastest if there are no names."""
+    """The executors `names`, without repetition; all for "all", the fastest without names."""
     known = tuple(name for name in typing.get_args(Run.model_fields["executor"].annotation) if name != "auto")
     for name in names:
         if name not in (*known, "all", "auto"):
-            raise UsageError(f"--executor {name}: there is no such executor; {suggest(name, (*known, 'all'))}")
+            raise UsageError(f"--executor {name}: no such executor; {suggest(name, (*known, 'all'))}")
     if "all" in names:
         return known
     fastest = resolve(load("published_jet", {"run.steps": 1}, environ={})).run.executor
@@ -39,7 +39,7 @@ def choose(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[Row], list[str]]:
-    """The rows of a sweep on a machine of so many cores and GPUs, and a line for each kind of row left out."""
+    """The rows of a sweep on a machine, and a line for each kind of omitted row."""
     rows, skipped = [], []
     sharded = sweep.transport == "sharded"
     shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
@@ -50,7 +50,7 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     crowded = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if crowded and not oversubscribe:
         numbers = ", ".join(str(math.prod(pair)) for pair in crowded) + (" devices" if sharded else " processes")
-        skipped.append(f"{numbers}: more than the {cores} cores here; --oversubscribe measures them all the same")
+        skipped.append(f"{numbers}: more than the {cores} cores here; --oversubscribe measures them")
         counts = [pair for pair in counts if pair not in crowded]
     if sweep.measure == "halo" and (1, 1) in counts:
         skipped.append("1 process: exchanges nothing")
@@ -77,7 +77,7 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
 
 
 def several(row: Row, writing: tuple, variants: tuple) -> list[Row]:
-    """The row once for each choice of writing and each variant of the model, if there are some."""
+    """The row for each choice of writing and each variant of the model, if any."""
     return [replace(row, writing=choice, **variant) for choice in writing or (None,) for variant in variants or ({},)]
 
 
@@ -88,7 +88,7 @@ def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
 
 
 def bytes_needed(row: Row) -> int:
-    """Estimate of the memory that all processes of a row need together, the check against the reference included."""
+    """Estimate of the memory of all processes of a row together, with the check against the reference."""
     arrays = ARRAYS.get(row.measure) or ARRAYS.get(row.executor, ARRAYS["xla"])
     check = 0 if row.measure in ("halo", "fft", "output") else ARRAYS["reference"]
     grid = row.nx * row.ny * np.dtype(row.dtype).itemsize
@@ -96,7 +96,7 @@ def bytes_needed(row: Row) -> int:
 
 
 def fitting(rows: list[Row], free: int, strict: bool) -> tuple[list[Row], list[str]]:
-    """The rows that fit into `free` bytes, a line for each other; an error if the user named the size (`strict`)."""
+    """The rows that fit into `free` bytes, and a line for each other; an error if the user gave the size (`strict`)."""
     large = {row: needed for row in rows if (needed := bytes_needed(row)) > USABLE * free}
     lines = [f"{row.label}: needs about {gib(needed)} of memory; {gib(free)} are free" for row, needed in large.items()]
     if large and (strict or len(large) == len(rows)):

@@ -1,4 +1,4 @@
-"""The record of one run of a sweep: a JSON file with the machine and every sample of every row, nothing derived."""
+"""The record of one run of a sweep: a JSON file with the machine and every sample of every row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PENDING, OK, FAILED = "pending", "ok", "failed"
 
 
 def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, command: str, **more) -> dict:
-    """The record of a run that begins, as read from a file."""
+    """A new record, in the form of one from a file."""
     record = {
         "format": FORMAT,
         "sweep": sweep.name,
@@ -40,7 +40,7 @@ def read(path) -> dict:
     """The record in a file, or in a folder of a run."""
     path = Path(path) / NAME if Path(path).is_dir() else Path(path)
     with file_errors(path, "read"):
-        text = path.read_text()
+        text = path.read_text(errors="replace")
     try:
         record = json.loads(text)
         if record["format"] != FORMAT:
@@ -53,7 +53,7 @@ def read(path) -> dict:
 
 
 def resumed(folder, fresh: dict) -> dict:
-    """The record in the folder, to be continued: samples stay, failed rows are tried again, rounds may be added."""
+    """The record in the folder for continuation: it keeps samples, repeats failed rows and may add rounds."""
     record = read(folder)
     facts = {
         "sweep": lambda one: one["sweep"],
@@ -62,7 +62,7 @@ def resumed(folder, fresh: dict) -> dict:
         "revision of the program": lambda one: one["machine"]["revision"],
     }
     if differing := [name for name, fact in facts.items() if fact(fresh) != fact(record)]:
-        raise UsageError(f"{folder}: cannot go on, another {', '.join(differing)}; start anew in another --output")
+        raise UsageError(f"{folder}: cannot continue, another {', '.join(differing)}; start again in another --output")
     rounds = record["definition"]["rounds"] = max(one["definition"]["rounds"] for one in (fresh, record))
     for entry in record["rows"]:
         if entry["state"] == FAILED:

@@ -1,8 +1,8 @@
-"""A sweep from the command line to the table: checks, measures, writes results.json, table.md and figures.
+"""A sweep from the command line to the table: checks, measurements, results.json, table.md and figures.
 
-In each round every row gives one sample, so that a slow minute of the machine affects all rows alike, from processes
-that start for it and end after it: ranks kept alive would wait in MPI's busy loop. Each round also measures the memory
-bandwidth of all cores by a triad: 12 bytes an element, as only what was read before is written.
+In each round every row gives one sample, so that a slow minute of the machine affects all rows alike. Each sample has
+new processes, as waiting ranks would occupy cores in MPI's busy loop. Each round also measures the memory bandwidth of
+all cores by a triad in place, 12 bytes an element.
 
 Reference: McCalpin, J. D. (1995), STREAM, IEEE TCCA Newsletter, 19-25.
 """
@@ -32,14 +32,14 @@ from .plan import choose, fitting, make_rows
 from .sweeps import Row, definition
 from .text import counted, percent
 
-#: Side of the matrices whose product measures the peak arithmetic.
+#: Side of the matrices for the peak arithmetic.
 SIDE = 2048
 
 
 def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launcher, **options) -> int:
-    """Run the sweep called `name`; returns the exit code: 0, 4 if an answer was wrong, 3 if rows could not run.
+    """Run the sweep `name`; returns the exit code: 0, 4 for a wrong answer, 3 for rows that could not run.
 
-    `options` (executors, nproc, transport, devices, sizes, steps, rounds) replace those of the definition.
+    `options` (executors, nproc, transport, devices, sizes, steps, rounds) override the definition.
     """
     place = world()
     if place is not None and place.size > 1:
@@ -67,7 +67,7 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     if resume:
         record = results.resumed(folder, record)
     announce(record, folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job also keeps what is finished
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the end of a batch job also keeps finished rows
     try:
         measure_rows(record, folder, launcher)
     finally:
@@ -84,9 +84,9 @@ def prepare(folder: Path, resume: bool, force: bool):
     """Make the folder of a sweep, unless it holds results that must stay."""
     there = (folder / results.NAME).exists()
     if resume and not there:
-        raise UsageError(f"{folder}: there is nothing to resume; leave --resume out")
+        raise UsageError(f"{folder}: has nothing to resume; leave --resume out")
     if there and not (resume or force):
-        raise UsageError(f"{folder} holds results; give --resume to go on, --force to replace, or another --output")
+        raise UsageError(f"{folder} holds results; give --resume to continue, --force to replace, or another --output")
     with file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -94,17 +94,17 @@ def prepare(folder: Path, resume: bool, force: bool):
 
 
 def require_launcher(launcher: str):
-    """Make sure that several processes can be started, by mpiexec if no launcher is named."""
+    """Check that several processes can be started, by mpiexec without a launcher."""
     try:
         program = (shlex.split(launcher) or [find_mpiexec()])[0]
     except ValueError as error:
         raise UsageError(f"--launcher {launcher}: {error}") from None
     if shutil.which(program) is None:
-        raise UsageError(f"--launcher {launcher}: there is no such program")
+        raise UsageError(f"--launcher {launcher}: no such program")
 
 
 def announce(record: dict, folder: Path):
-    """Print what is going to be measured and what is not, and a warning if other programs are busy now."""
+    """Print the rows and the omitted ones, and a warning if other programs are busy."""
     sweep = record["definition"]
     samples = counted(sweep["rounds"], "sample")
     click.echo(f"{sweep['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
@@ -118,9 +118,9 @@ def announce(record: dict, folder: Path):
 
 
 def measure_rows(record: dict, folder: Path, launcher: str = "", say=click.echo):
-    """Measure what the record still lacks, in place, and write it after each sample; `say` is called with a line."""
+    """Measure the missing samples of the record, in place, and write it after each; `say` receives lines."""
     rounds, quick = record["definition"]["rounds"], record["quick"]
-    answers = Path(folder) / "answers"  # of the reference, while the sweep runs
+    answers = Path(folder) / "answers"  # those of the reference, while the sweep runs
     answers.mkdir(parents=True, exist_ok=True)
     try:
         if record["peak"] is None:
@@ -139,7 +139,7 @@ def measure_rows(record: dict, folder: Path, launcher: str = "", say=click.echo)
 
 
 def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
-    """Take one sample of a row; the row fails with its reason if there is none, or if the answer is wrong."""
+    """Take one sample of a row; the row fails with a reason without one, or with a wrong answer."""
     row, samples = results.row_of(entry), entry["samples"]
     task = {"do": "measure", "check": not samples, "steps": samples[0].get("steps") if samples else None}
     begin = read_clock()
@@ -162,7 +162,7 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
 
 
 def answer_of(row: Row, answers: Path) -> Path:
-    """The file of the reference's answer for the row's grid, precision and physics, made if need be."""
+    """The file of the reference's answer for the row's grid, precision and physics, made at first use."""
     name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *(["fields"] if row.fields else []), *row.settings])
     path = answers.absolute() / f"{name}.npy"
     if not path.exists():
@@ -172,7 +172,7 @@ def answer_of(row: Row, answers: Path) -> Path:
 
 
 def last_sample(entry: dict) -> str:
-    """What the last sample of a row found, in a line."""
+    """The last sample of a row, in a line."""
     row = results.row_of(entry)
     if entry["state"] == results.FAILED:
         return f"{row.label}: FAILED, {entry['reason']}"
@@ -184,7 +184,7 @@ def last_sample(entry: dict) -> str:
 
 
 def measure_triad(quick: bool) -> dict:
-    """Bandwidth of all cores together, by a process of its own (`device.bandwidth`)."""
+    """Bandwidth of all cores together, by another process (`device.bandwidth`)."""
     task = {"do": "triad", "elements": elements(quick), "trials": 3 if quick else 15}
     return worker.run(Row("model", "xla", 1, 1, 1), task)
 
@@ -197,7 +197,7 @@ def peak(quick: bool) -> dict:
 
 
 def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
-    """Write the tables of results and their figures into a folder; returns the files."""
+    """Write the tables and figures of results into a folder; returns the files."""
     from .figures import draw
 
     with file_errors(folder, "written"):
@@ -207,7 +207,7 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
 
 
 def report(files, output: Path | None) -> tuple[str, list[Path]]:
-    """The tables of results in several files, and the files written if `output` is a folder: report.md and figures."""
+    """The tables of results in several files, and report.md with figures if `output` is a folder."""
     named = {Path(path, results.NAME if Path(path).is_dir() else "").resolve(): path for path in files}
     records = [results.read(path) for path in named.values()]
     return tables.report(records), write_tables(records, output, "report.md") if output else []

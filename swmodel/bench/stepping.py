@@ -1,4 +1,4 @@
-"""Samples of the model: a run, each part of it timed apart; a run that writes; an ensemble."""
+"""Samples of the model: a run with separate times of its parts, a run with output, an ensemble."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import answers
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .sweeps import Row
 
-#: Perturbation of the initial sea level of members, m, and length of its correlation, in cells.
+#: Perturbation of the initial sea level of members, m, and its correlation length, in cells.
 SIZE, CELLS = 1e-3, 10
 
 
@@ -31,10 +31,10 @@ def simulate(row: Row, **options) -> swmodel.Simulation:
 
 
 def measure_stepping(row: Row, task: dict) -> dict:
-    """The sample of a row of the model, or the reason why there is none: start, check, warm-up, timed steps.
+    """The sample of a row of the model, or its "reason" for none: start, check, warm-up, timed steps.
 
-    A task has `launched` (when the processes were started, s since 1970), `answer` (file of the reference's answer),
-    `steps` (of an earlier sample, or None) and `check` (whether to check in double precision, and count messages).
+    A task has `launched` (start of the processes, s since 1970), `answer` (file of the reference's answer), `steps` (of
+    an earlier sample, or None) and `check` (whether to check in double precision, and count messages).
     """
     arrived = time.time()
     simulation = simulate(row)
@@ -66,9 +66,9 @@ def measure_stepping(row: Row, task: dict) -> dict:
 
 
 def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[str, float]:
-    """The parts of the way to the first step, s, from the times when imports, fields, compilation and step ended.
+    """The parts of the time to the first step, s, from the ends of imports, fields, compilation and step.
 
-    Each part ends when the slowest process has ended it, so that the parts add up to the whole.
+    Each part ends with the slowest process, so that the parts add up to the whole.
     """
     start, build, compiled, first = (largest(end - launched, transport) for end in ends)
     parts = {"start_seconds": start, "build_seconds": build - start, "compile_seconds": compiled - build}
@@ -76,7 +76,7 @@ def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[s
 
 
 def measure_writing(row: Row, task: dict) -> dict:
-    """The sample of a run that writes what the row says: the clock runs from the first step to the closed files."""
+    """The sample of a run with output, from the first step to the closed files."""
     every = row.writing if isinstance(row.writing, int) else row.steps
     simulation = simulate(row, run__steps=row.steps, output__every_steps=every)
     simulation.take_steps(answers.STEPS)
@@ -85,7 +85,7 @@ def measure_writing(row: Row, task: dict) -> dict:
     if reason:
         return result
     config = simulation.config
-    del simulation  # its fields, before the next one has its own
+    del simulation  # frees its fields before the next one
     simulation = swmodel.Simulation(config)
     transport = simulation.transport
     with tempfile.TemporaryDirectory(dir=Path(task["answer"]).parent) as name:
@@ -99,7 +99,7 @@ def measure_writing(row: Row, task: dict) -> dict:
 
 
 def measure_ensemble(row: Row, task: dict) -> dict:
-    """The sample of an ensemble; member 0, which is not perturbed, is checked on its process."""
+    """The sample of an ensemble; the unperturbed member 0 is checked on its process."""
     advance, transport, state = (runs if row.advance == "runs" else together)(row)
     advance(answers.STEPS)
     expected = np.load(task["answer"], mmap_mode="r")
@@ -116,7 +116,7 @@ def measure_ensemble(row: Row, task: dict) -> dict:
 
 
 def together(row: Row):
-    """An ensemble: function(steps) -> seconds that advances it; its transport; function that returns member 0."""
+    """An ensemble: function(steps) -> seconds that advances it, its transport, and a function that returns member 0."""
     length = CELLS * answers.configuration(row).grid.dx
     options = {"members": row.members, "advance": row.advance, "initial_eta": SIZE, "initial_eta_length": length}
     config = answers.configuration(row, **{f"ensemble__{name}": value for name, value in options.items()})
@@ -131,7 +131,7 @@ def together(row: Row):
 
 
 def runs(row: Row):
-    """As `together`, for runs one after the other, each computed as by `swmodel run`."""
+    """As `together`, for runs one after the other."""
     simulation = simulate(row)
     carries = [simulation._executor.start(simulation.transport.put(simulation.state)) for _ in range(row.members)]
 

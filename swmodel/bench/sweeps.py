@@ -1,4 +1,4 @@
-"""What a sweep measures, as the TOML files of the folder benchmarks/ say, and a row of it; the published table."""
+"""The definitions of sweeps, from the TOML files of benchmarks/, a row of a sweep, and the published table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..errors import UsageError
 from ..model.progress import workers
 from .text import counted
 
-#: What a run writes, in words; a number is the steps between snapshots.
+#: The output of a run, in words; a number is the steps between snapshots.
 WRITING = {"none": "no files", "ends": "first and last state"}
 
 
 class Sweep(NamedTuple):
-    """A definition with the values for its size (full or quick) and from the command line."""
+    """A definition with its values for full or quick, and those from the command line."""
 
     name: str
     title: str
-    measure: str  # as of a Row
+    measure: str  # as in a Row
     sizes: tuple[tuple[int, int], ...]  # (nx, ny)
     nproc: tuple[int, ...]
     rounds: int
@@ -31,13 +31,13 @@ class Sweep(NamedTuple):
     one_core: bool = False
     gpu: bool = False
     weak: bool = False
-    threads: int | None = None  # this and what follows: as of a Row
+    threads: int | None = None  # this and the following: as in a Row
     steps: int | None = None
     seconds: float = 60.0
     writing: tuple = ()
     transport: str = "mpi"
     devices: tuple[int, ...] = (1,)
-    variants: tuple = ()  # of each row but the reference: {attribute: value}
+    variants: tuple = ()  # variants of each row except the reference: {attribute: value}
 
 
 @cache
@@ -53,9 +53,9 @@ def published() -> dict[str, Any]:
 
 
 def definition(name: str, quick: bool = False, **options) -> Sweep:
-    """The sweep called `name`; `options` replace its values, except where None or empty.
+    """The sweep `name`; `options` replace its values, except None or empty ones.
 
-    On the sharded transport its numbers of processes are numbers of devices in one process, unless others are given.
+    On the sharded transport its numbers of processes become numbers of devices in one process, unless given.
     """
     values = dict(read(f"sweeps/{name}.toml"))
     full, small = values.pop("full"), values.pop("quick")
@@ -74,30 +74,30 @@ def definition(name: str, quick: bool = False, **options) -> Sweep:
 
 @dataclass(frozen=True)
 class Row:
-    """What a worker measures. All values are plain, so that a row can be passed on as JSON."""
+    """The task of a worker, in values for JSON."""
 
     measure: str  # model, halo, output, start, ensemble or fft
-    executor: str  # that of the configuration; for transforms the reference is scipy.fft
+    executor: str  # executor of the configuration; for transforms the reference is scipy.fft
     nproc: int
     nx: int
     ny: int
     platform: str = "cpu"  # or gpu
-    threads: int | None = None  # of each process; None: all cores for one, its share for one of several
+    threads: int | None = None  # threads of each process; None: an equal share of all cores
     dtype: str = "float32"
-    steps: int | None = None  # of a sample; None: as many as fill `seconds`
+    steps: int | None = None  # steps of a sample; None: as many as fill `seconds`
     seconds: float = 60.0  # longest time of a sample
     writing: str | int | None = None  # for `output`: none, ends, or the number of steps between snapshots
     oversubscribed: bool = False  # more threads than cores
-    steps_per_sweep: int | None = None  # of the native step; None: as many as in a run
-    settings: tuple[str, ...] = ()  # of the configuration, such as "physics.linear_drag=1e-6"
+    steps_per_sweep: int | None = None  # steps per sweep of the native step; None: the default
+    settings: tuple[str, ...] = ()  # overrides of the configuration, such as "physics.linear_drag=1e-6"
     fields: bool = False  # whether bathymetry, land and wind vary in both directions (`answers.FIELDS`)
     transport: str = "mpi"  # (serial for one process) or sharded
-    members: int | None = None  # of an ensemble
-    advance: str | None = None  # of its members: runs (one run after the other), map or vmap
-    devices: int = 1  # of each process
+    members: int | None = None  # members of an ensemble
+    advance: str | None = None  # advance of its members: runs (one run after the other), map or vmap
+    devices: int = 1  # devices of each process
 
     def __post_init__(self):
-        object.__setattr__(self, "settings", tuple(self.settings))  # a list, if the row comes from JSON
+        object.__setattr__(self, "settings", tuple(self.settings))  # JSON has lists
 
     @property
     def blocks(self) -> int:
@@ -116,7 +116,7 @@ class Row:
 
     @property
     def marks(self) -> list[str]:
-        """Transport, precision, steps in a sweep and physics, if they are not the usual ones."""
+        """Transport, precision, steps in a sweep and physics, if not the defaults."""
         marks = ["sharded"] if self.transport == "sharded" else []
         marks += [self.dtype] if self.dtype != "float32" else []
         marks += [f"{counted(self.steps_per_sweep, 'step')} a sweep"] if self.steps_per_sweep else []
@@ -124,12 +124,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What computes."""
+        """The name of the executor or library."""
         return "scipy.fft" if (self.measure, self.executor) == ("fft", "reference") else self.executor
 
     @property
     def label(self) -> str:
-        """The row in words, no two of a sweep alike."""
+        """The row in words, unique in a sweep."""
         words = [self.name + (" (GPU)" if self.platform == "gpu" else ""), workers(self.nproc, self.devices)]
         words += [f"{counted(self.threads, 'core')} each"] if self.threads else []
         words += [f"{self.nx} x {self.ny}"]

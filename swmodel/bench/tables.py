@@ -17,7 +17,7 @@ Column = tuple[str, Callable[[Numbers], str]]
 
 
 def what(one: Numbers) -> str:
-    """What computes or writes, and the special properties of the row."""
+    """Executor or output, and special properties of the row."""
     row = one.row
     marks = row.marks + ([f"{counted(row.threads, 'thread')} each"] if row.threads else [])
     marks += ["more ranks than cores"] if row.oversubscribed else []
@@ -27,13 +27,13 @@ def what(one: Numbers) -> str:
 
 
 def step_without_files(one: Numbers) -> float:
-    """Seconds of a step of the same run without files; NaN for that run itself."""
+    """Seconds of a step of the same run without files; NaN for this run itself."""
     bare = one.alike((*PROBLEM, "executor", "nproc", "devices", "threads"), writing="none")
     return bare[0].step if bare and bare[0] is not one else math.nan
 
 
 def over_runs(one: Numbers) -> float:
-    """Members times steps per second, divided by those of the most runs one after the other."""
+    """Members times steps per second, relative to the largest number of runs one after the other."""
     runs = max(one.alike(("executor",), advance="runs"), key=lambda run: run.row.members, default=None)
     return one.row.members / one.step / (runs.row.members / runs.step) if runs else math.nan
 
@@ -51,8 +51,8 @@ ROW: tuple[Column, ...] = (
     ("cores", lambda one: str(one.cores) if one.row.platform == "cpu" else f"{one.row.blocks} GPU"),
     GRID,
 )
-#: The columns for each kind of measurement: those of `model` compare with the published table, `limits` (a second
-#: table of the same rows) with the machine.
+#: The columns for each kind of measurement: `model` compares with the published table, `limits` (a second table of the
+#: same rows) with the machine.
 COLUMNS: dict[str, tuple[Column, ...]] = {
     "model": (
         *ROW,
@@ -155,7 +155,7 @@ def section(records: list[dict]) -> str:
 
 
 def table(columns: tuple[Column, ...], found: list[Numbers], machines: bool) -> str:
-    """One table: the columns that are not empty; that of the grid if there are several."""
+    """One table, without empty columns, and with grids only if they differ."""
     if machines:
         columns = (("machine", lambda one: one.record["label"]), *columns)
     texts = [(head, [value(one) for one in found]) for head, value in columns]
@@ -164,7 +164,7 @@ def table(columns: tuple[Column, ...], found: list[Numbers], machines: bool) -> 
 
 
 def notes(record: dict) -> list[str]:
-    """What readers of the tables must know: machine, limits, samples, rows without numbers and why, scaled times."""
+    """Notes on the tables: machine, limits, samples, rows without numbers, scaled times."""
     machine, rounds, found = record["machine"], record["definition"]["rounds"], numbers(record)
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "swmodel")
     lines = [
@@ -183,10 +183,10 @@ def notes(record: dict) -> list[str]:
     if shares := [[sample.get("others") for sample in e["samples"]] for e in record["rows"] if e["samples"]]:
         lines.append(f"{counted(rounds, 'sample')} of each row, rows by turns; medians")
         if any(None in row for row in shares):
-            lines.append("what other programs took of the cores is not on record")
+            lines.append("the share of the cores in use by other programs was not recorded")
         elif disturbed := [part for row in shares if (part := median(row)) > DISTURBED]:
             rows = f"{len(disturbed)} of {len(shares)} rows were measured: do not quote these times"
-            lines.append(f"other programs took up to {percent(max(disturbed))} of the cores while {rows}")
+            lines.append(f"other programs used up to {percent(max(disturbed))} of the cores while {rows}")
     lines += [f"skipped: {text}" for text in record["skipped"]]
     lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
     for entry in entries(record, PENDING):

@@ -6,7 +6,7 @@ import math
 
 
 def counted(n: int, noun: str) -> str:
-    """So many of something: "1 core", "2 cores"."""
+    """A count with a noun: "1 core", "2 cores"."""
     return f"{n} {noun}{'s' if n > 1 else ''}"
 
 

@@ -18,7 +18,7 @@ from .known_answers import KNOWN, Answer, Known
 
 
 def chosen(names: Iterable[str], quick: bool) -> list[Known]:
-    """The known answers with these names; without names all, or the quick ones."""
+    """The known answers `names`; without names all, or the quick ones."""
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in KNOWN:
@@ -28,14 +28,14 @@ def chosen(names: Iterable[str], quick: bool) -> list[Known]:
 
 
 def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None = None) -> dict[str, list[Answer]]:
-    """Compute known answers, print each, and write the picture and the JSON file into the folder `output`, if given.
+    """Compute known answers, print each, and write a picture and a JSON file into the folder `output`, if given.
 
     Returns:
         {name: its Answers}.
 
     Raises:
-        UsageError: there is no such answer.
-        AnswerError: an answer is wrong; the message has what differs.
+        UsageError: no such answer.
+        AnswerError: an answer is wrong; the message has the differences.
     """
     selected, found = chosen(names, quick), {}
     if output:
@@ -70,5 +70,6 @@ def line(answer: Answer) -> str:
 
 def as_json(answer: Answer) -> dict:
     """An answer as JSON holds it: numbers that are not finite become texts."""
-    values = asdict(answer) | {"right": answer.right}
-    return {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+    values = {name: v if isinstance(v, str) else float(v) for name, v in asdict(answer).items()}
+    values = {name: str(v) if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+    return values | {"right": answer.right}

@@ -1,4 +1,4 @@
-"""The processes of one row: `run` starts them as `swmodel run` does; each does a task, and rank 0 sends its result.
+"""The processes of one row: `run` starts them like `swmodel run`; each does a task, and rank 0 sends its result.
 
 A task is {"row": ..., "do": "measure", "answer", "devices" or "triad", ...}.
 """
@@ -21,11 +21,11 @@ from .sweeps import Row
 
 
 class WorkerError(Exception):
-    """A worker ended without a result; the message is the line it printed that explains why."""
+    """A worker ended without a result; the message is its printed line with the reason."""
 
 
 def command(row: Row, launcher: str = "") -> list[str]:
-    """The command that starts a row's processes: Python itself for one; for several the launcher of `swmodel run`."""
+    """The command that starts a row's processes: Python itself for one, the launcher of `swmodel run` for several."""
     worker = [sys.executable, "-P", "-m", "swmodel.bench.worker"]
     if row.nproc == 1:
         return worker
@@ -34,12 +34,12 @@ def command(row: Row, launcher: str = "") -> list[str]:
 
 
 def shown(row: Row, launcher: str = "") -> str:
-    """The command as it is recorded, without paths of the machine."""
+    """The command for the record, without paths of the machine."""
     return " ".join(Path(word).name for word in [*command(row, launcher), "TASK"])
 
 
 def run(row: Row, task: dict, launcher: str = "") -> dict:
-    """Start the processes of a row on a task and wait; returns the result, raises WorkerError if there is none."""
+    """Start the processes of a row on a task and wait for the result. WorkerError: no result."""
     task = task | {"row": vars(row), "launched": time.time()}
     line = [*command(row, launcher), json.dumps(task)]
     environ = launch.rank_environment(row.nproc if row.oversubscribed else 1)
@@ -66,7 +66,7 @@ def run(row: Row, task: dict, launcher: str = "") -> dict:
 
 
 def cause(lines, returncode: int) -> str:
-    """The line that best explains why a worker failed."""
+    """The line that best explains the failure of a worker."""
     noise = ("=", "jax.errors", "For simpl")
     lines = [line for line in lines if not line.startswith(noise) and not launch.BANNER.match(line)]
     errors = [line for line in lines if "Error" in line]
@@ -74,7 +74,7 @@ def cause(lines, returncode: int) -> str:
 
 
 def main(text: str):
-    """Do the task given as JSON, in a process of its own."""
+    """Do the task in JSON, as a separate process."""
     task = json.loads(text)
     row, place = Row(**task.pop("row")), environment.world()
     sharded = row.transport == "sharded"

@@ -2,14 +2,16 @@
 
 The file of a case has
 
-* a docstring: the physics, the reference, what it costs, the command line, the known answer;
+* a docstring: the physics, the reference, what it costs, the commands that run it (`Command:`) and that draw it
+  (`Plot:`), the known answer;
 * a class, a subclass of `Case`, whose name is that of the file: DoubleGyre in double_gyre.py;
 * in the class, any of: options of its own, annotated attributes made by `option`; `defaults`, a dict
   {section: {key: value}} of what differs from the defaults of the configuration; functions of (self, config, at) for
   any of the fields in `ocean.table.GIVEN`, each returning float64 values [y, x] (or an array that broadcasts to it) at
   the given Points, SI units. What it does not define is zero (mask: one), or the number of its key.
 
-Its known answers are plain functions in the same file; a test compares the model with them.
+Its known answers are plain functions in the same file; a test compares the model with them. The function `theory` of
+the class, if there is one, gives them to pictures: `swmodel plot DIR --field eta_error` draws the difference.
 
 An object of the class travels in the configuration, as `config.case`. A user's own file is of the same form
 (`config.loading.case_file`).
@@ -21,6 +23,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 
 from ..config.options.case import Case
@@ -51,6 +54,13 @@ def about(case: Case) -> str:
     cls = type(case)
     text = vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", None)
     return inspect.cleandoc(text or case.name)
+
+
+def commands(case: Case, kind: str) -> list[str]:
+    """The lines under a word of the docstring of a case, "Command" or "Plot"; each begins with swmodel."""
+    found = [part for part in about(case).split("\n\n") if part.startswith(f"{kind}: ")]
+    lines = re.split(r"\n(?=swmodel )", "\n".join(found).removeprefix(f"{kind}: "))
+    return [line.replace("\n", " ") for line in lines if line]
 
 
 def classes(module) -> list[type[Case]]:

@@ -10,6 +10,8 @@ Cost: 930 steps of rk4 on 5760 cells: seconds.
 
 Command: swmodel run adjustment
 
+Plot: swmodel plot outputs/adjustment --field eta_mean --field v_mean
+
 Known answer: eta = - step sgn(x) (1 - exp(-|x|/a)), v = - g step/(f a) exp(-|x|/a) with a = sqrt(g depth)/|f|. The
 current has one third of the potential energy that was released. The waves leave as t^(-1/2); averaged over an inertial
 period, which is the interval of the output here, they all but vanish: look at `eta_mean` and `v_mean`. Those of the
@@ -41,6 +43,9 @@ class Adjustment(Case):
 
     def eta(self, config, at):
         return -self.step * np.sign(at.x)
+
+    def theory(self, config, at, t):
+        return {"eta_mean": adjusted_level(config, at.x), "v_mean": adjusted_v(config, at.x)}
 
 
 def radius(config):

@@ -10,10 +10,13 @@ which 316 m stand for 1 m of sea level.
 Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodic, and aperiodic solutions in a
 wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; of their kind, with less viscosity.
 
-Cost: 440 000 steps of 20 000 cells: one to three minutes for five years. On a grid of 20 km, `-s grid.nx=50
+Cost: 456 000 steps of 20 000 cells: about half a minute on two cores for five years. On a grid of 20 km, `-s grid.nx=50
 -s grid.ny=100 -s grid.dx=20e3 -s grid.dy=20e3 -s physics.viscosity=300`, a quarter of that.
 
 Command: swmodel run double_gyre
+
+Plot: swmodel plot outputs/double_gyre --field eta --field speed
+swmodel animate outputs/double_gyre --field zeta
 
 Known answer: eta is positive in the southern gyre and negative in the northern one. With a wind so weak that the gyres
 become steady (0.005 Pa) they are antisymmetric and their interior carries `sverdrup_transport`. Under any wind its work

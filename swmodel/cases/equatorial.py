@@ -6,9 +6,12 @@ lie six radii from the equator, where nothing is left of the waves.
 
 Reference: Matsuno (1966), J. Meteor. Soc. Japan 44, 25-43; Gill (1982), Atmosphere-Ocean Dynamics, chapter 11.
 
-Cost: 280 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds.
+Cost: 280 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds. A Rossby wave:
+`swmodel run equatorial -s case.wave=rossby -s case.mode=1 --days 75`.
 
-Command: swmodel run equatorial, or swmodel run equatorial -s case.wave=rossby -s case.mode=1 --days 75
+Command: swmodel run equatorial
+
+Plot: swmodel plot outputs/equatorial --field eta --arrows
 
 Known answer: the wave keeps its shape and goes round with the frequency omega of its branch,
 omega²/c² - k² - beta k/omega = (2n + 1) beta/c. The Kelvin wave travels at c, eastward; long Rossby waves at
@@ -53,6 +56,9 @@ class Equatorial(Case):
 
     def v(self, config, at):
         return solution(config, at, 0.0)[2]
+
+    def theory(self, config, at, t):
+        return dict(zip(("eta", "u", "v"), solution(config, at, t), strict=True))
 
 
 def speed(config):

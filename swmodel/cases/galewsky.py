@@ -6,9 +6,12 @@ north, where the flow is at rest.
 
 Reference: Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440.
 
-Cost: 8640 steps of rk4 on 57 600 cells for six days: half a minute.
+Cost: 8640 steps of rk4 on 57 600 cells for six days: about five seconds on two cores.
 
-Command: swmodel run galewsky --nproc 2
+Command: swmodel run galewsky --nproc 2 -s output.every="6 h"
+
+Plot: swmodel plot outputs/galewsky --field zeta
+swmodel animate outputs/galewsky --field zeta
 
 Known answer: without the bump (`-s case.bump=0`) the jet stays as it is except for an error of second order in the
 spacing. With it the vorticity at day six is that of the figures of the reference: a wave train that has rolled up.

@@ -6,11 +6,13 @@ a linear drag in place of the internal tides that rise over the relief of the de
 
 Reference: Arbic, Garner, Hallberg and Simmons (2004), Deep-Sea Res. II 51, 3069-3101.
 
-Cost: 52 600 steps of ab3 on 62 000 cells for twelve days: a minute on two processes. A finer grid:
+Cost: 54 000 steps of ab3 on 62 000 cells for twelve days: about 20 s on two cores. A finer grid:
 `swmodel grid half.nc --region=-180,180,-86,86 --resolution 0.5 --pole=-42,76` and `swmodel run global_m2 -s
 grid.file=half.nc`.
 
 Command: swmodel run global_m2 --nproc 2
+
+Plot: swmodel plot outputs/global_m2/harmonics.nc
 
 Known answer: what satellites have seen. See docs/verification.md.
 """

@@ -4,7 +4,7 @@ Physics: a vortex of Holland (1980) moves northward over a closed basin whose sh
 wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
 pressure. It starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
 `forcing.every`.
-With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/input.md), on a grid in
+With `case.track` the storm is that of a file, HURDAT2, a best track of ATCF or a table (docs/weather.md), on a grid in
 degrees; depth and land come from `input.depth` then, and `time.start` is the first time of the track, if none is given.
 A run that reaches beyond the track is refused.
 
@@ -14,6 +14,8 @@ Cambridge, chapter 7.
 Cost: 7 600 steps on 9600 cells: seconds.
 
 Command: swmodel run hurricane
+
+Plot: swmodel plot outputs/hurricane --wind --time "24 h"
 
 Known answer: at rest under a storm that stands still without wind, sea level is higher by (outer pressure - p) /
 (density gravity), 9.95 mm for each hPa, and nothing moves. Along the line of the strongest wind the surge at the coast
@@ -61,7 +63,7 @@ class Hurricane(Case):
         "forcing": {"every": "15 min"},
         "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 1.5},
-        "output": {"every": "3 h", "fields": ("h", "u", "v", "eta", "speed")},
+        "output": {"every": "3 h", "fields": ("h", "u", "v", "eta", "speed", "u10", "v10"), "maxima": ("eta",)},
     }  # fmt: skip
 
     def recorded(self):
@@ -97,6 +99,11 @@ class Hurricane(Case):
 
     def v10(self, config, at, t):
         return self._wind(config, at, t)[1]
+
+    def centre(self, config, t):
+        """Where the storm is, m or degrees."""
+        storm = self._storm(config, t)
+        return storm.x, storm.y
 
     def _wind(self, config, at, t):
         storm = self._storm(config, t)

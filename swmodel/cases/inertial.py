@@ -6,9 +6,11 @@ circle. Linear or quadratic bottom drag (`physics.linear_drag`, `physics.quadrat
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 8.3.
 
-Cost: 1 100 steps of rk4 on 1024 cells: seconds.
+Cost: 1 100 steps of rk4 on 1024 cells: seconds. With drag: `swmodel run inertial -s physics.quadratic_drag=0.003`.
 
-Command: swmodel run inertial, or with drag: swmodel run inertial -s physics.quadratic_drag=0.003
+Command: swmodel run inertial -s 'output.stations=[{name="middle", x=160e3, y=160e3}]'
+
+Plot: swmodel plot outputs/inertial/stations.nc --field current
 
 Known answer: u = U cos ft, v = - U sin ft, which only the time stepper gets wrong. The speed falls as U exp(-r t) with
 linear drag and as U / (1 + C U t/depth) with quadratic drag; wind raises it to tau/(rho depth r) (1 - exp(-r t)) where
@@ -43,6 +45,9 @@ class Inertial(Case):
 
     def wind_x(self, config, at):
         return np.full((1, 1), self.wind)
+
+    def theory(self, config, at, t):
+        return dict(zip("uv", map(np.atleast_2d, velocity(config, t)), strict=True))
 
 
 def velocity(config, time):

@@ -7,9 +7,12 @@ walls in the south and in the north, 100 m deep, with a small wave to start the 
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419). Its own
 viscosity and time step are those of the case `published_jet`.
 
-Cost: 48 000 steps of 64 800 cells for the ten days: under a minute.
+Cost: 48 000 steps of 64 800 cells for the ten days: about five seconds on two cores.
 
-Command: swmodel run jet --nproc 2
+Command: swmodel run jet --nproc 2 -s output.every="6 h"
+
+Plot: swmodel plot outputs/jet --field zeta --field eta
+swmodel animate outputs/jet --field zeta
 
 Known answer: the thickness balances the jet, g dh/dy = - f u, so that a jet without the wave stays as it is except for
 friction.

@@ -11,6 +11,8 @@ Cost: 270 steps of rk4 on 5760 cells: seconds.
 
 Command: swmodel run kelvin
 
+Plot: swmodel plot outputs/kelvin --field eta --field eta_error
+
 Known answer: eta = amplitude exp(-y/a) cos(k (x - c t)), u = sqrt(g/depth) eta, v = 0, with c = sgn(f) sqrt(g depth)
 and a = |c/f|. After one round of the channel, the length of the default run, the wave is back where it was. The error
 is of second order in the spacing.
@@ -44,6 +46,9 @@ class Kelvin(Case):
 
     def u(self, config, at):
         return current(config, at, 0.0)
+
+    def theory(self, config, at, t):
+        return {"eta": level(config, at, t), "u": current(config, at, t)}
 
 
 def speed(config):

@@ -8,9 +8,11 @@ grows as it falls.
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 
-Cost: 130 000 steps of 10 000 cells: half a minute.
+Cost: 138 000 steps of 10 000 cells: about six seconds on two cores.
 
 Command: swmodel run munk
+
+Plot: swmodel plot outputs/munk --field v --contours eta
 
 Known answer: v changes its sign at 2 pi delta/sqrt(3) from the western wall, where the streamfunction is 1.163 times
 that of the interior; both except for a part of the order of delta/Lx. `streamfunction` has this part too, and the model

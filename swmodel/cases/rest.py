@@ -10,6 +10,8 @@ Cost: 480 steps of rk4 on 5400 cells: seconds.
 
 Command: swmodel run rest
 
+Plot: swmodel plot outputs/rest --field depth --field eta_error
+
 Known answer: u = v = 0 and eta = level for ever, to round-off: 1e-13 relative in float64.
 """
 
@@ -48,3 +50,6 @@ class Rest(Case):
     def eta(self, config, at):
         """Sea level, m: `level` everywhere, at the start and, this being the known answer, ever after."""
         return np.full((1, 1), self.level)
+
+    def theory(self, config, at, t):
+        return {"eta": self.eta(config, at), "u": np.zeros((1, 1)), "v": np.zeros((1, 1))}

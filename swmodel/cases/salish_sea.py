@@ -7,9 +7,12 @@ relief that matplotlib has among its sample data, a thirtieth of a degree wide; 
 
 Reference: Foreman and others (1995), J. Geophys. Res. 100, 2507-2531, for the tide of these straits.
 
-Cost: 21 000 steps of rk4 on 10 800 cells for four days: a minute.
+Cost: 21 600 steps of rk4 on 10 800 cells for four days: about ten seconds on two cores.
 
-Command: swmodel run salish_sea
+Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_sides.nodal=false -s output.harmonics=M2,K1
+-s output.harmonics_from="2 days"
+
+Plot: swmodel plot outputs/salish_sea/harmonics.nc
 
 Known answer: that of observations, roughly. The semidiurnal tide has a minimum near Victoria, about half of the height
 of that in the ocean, and is higher again, and hours later, in the strait of Georgia; the diurnal tide grows on its way.

@@ -8,9 +8,11 @@ to the last bit whatever the height of the seamount.
 
 Reference: Huppert, H. E. and K. Bryan (1976), Topographically generated eddies, Deep-Sea Res. 23, 655-679.
 
-Cost: 86 000 steps of 18 432 cells: half a minute.
+Cost: 86 000 steps of 18 432 cells: about five seconds on two cores.
 
 Command: swmodel run seamount
+
+Plot: swmodel plot outputs/seamount --field zeta --contours depth
 
 Known answer: when the first water has left, potential vorticity over the seamount is that of the current upstream, so
 that zeta = `squeezed_vorticity` = -f (depth - h)/depth there; the cyclone downstream is as strong.

@@ -9,6 +9,8 @@ Cost: 2 300 steps of rk4 on 8000 cells: seconds.
 
 Command: swmodel run seiche
 
+Plot: swmodel plot outputs/seiche --field eta --arrows --record 14
+
 Known answer: eta = amplitude cos(kx x) cos(ky y) cos(omega t), omega² = g depth (kx² + ky²). With one nodal line the
 period is 2 L / sqrt(g depth), two of which are the default run; with self-attraction it is 1/sqrt(1 - beta) times as
 long. On the C-grid the standing wave is an exact mode with a frequency that is lower by the part (kx dx)²/24.
@@ -40,6 +42,9 @@ class Seiche(Case):
 
     def eta(self, config, at):
         return self.amplitude * shape(config, at)
+
+    def theory(self, config, at, t):
+        return {"eta": self.eta(config, at) * math.cos(frequency(config) * t)}
 
 
 def wavenumbers(config):

@@ -10,6 +10,8 @@ Cost: 720 steps of rk4 on 9216 cells for five days at 2.5 degrees: seconds.
 
 Command: swmodel run steady_zonal
 
+Plot: swmodel plot outputs/steady_zonal --field u --field u_error
+
 Known answer: nothing changes. At 2.5 degrees the relative error after five days is 5e-5 of the thickness and 5e-4 of
 the velocity, of second order in the spacing.
 """
@@ -49,3 +51,6 @@ class SteadyZonal(Case):
 
     def u(self, config, at):
         return self.speed * np.cos(np.radians(at.lat))
+
+    def theory(self, config, at, t):
+        return {"eta": self.eta(config, at), "u": self.u(config, at)}

@@ -9,9 +9,11 @@ it falls.
 Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union
 29, 202-206.
 
-Cost: 98 000 steps of 10 000 cells: a quarter of a minute.
+Cost: 104 000 steps of 10 000 cells: about five seconds on two cores.
 
 Command: swmodel run stommel
+
+Plot: swmodel plot outputs/stommel --field v --contours eta
 
 Known answer: `streamfunction`, reached within 1 to 2 % where linear_drag/beta spans four cells or more.
 """

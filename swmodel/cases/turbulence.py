@@ -7,9 +7,11 @@ scales; enstrophy moves to smaller ones, where biharmonic viscosity takes it up.
 Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices in turbulent flow, J. Fluid Mech. 146,
 21-43.
 
-Cost: 54 000 steps of 65 536 cells: one to two minutes.
+Cost: 57 600 steps of 65 536 cells: about 15 s on two cores.
 
 Command: swmodel run turbulence
+
+Plot: swmodel plot outputs/turbulence --field zeta
 
 Known answer: the initial flow has no divergence, the mean square speed is speed² exactly and each ring of wavenumbers
 has the energy that the spectrum gives it, on the grid and for any seed. With balance = "linear" sea level balances the

@@ -6,9 +6,11 @@ the vortex is so small in it that its images do not matter.
 
 Reference: Carton, X. (2001), Hydrodynamical modeling of oceanic vortices, Surv. Geophys. 22, 179-263.
 
-Cost: 53 000 steps of 16 384 cells: half a minute.
+Cost: 54 000 steps of 16 384 cells: seconds.
 
 Command: swmodel run vortex
+
+Plot: swmodel plot outputs/vortex --field zeta --field eta_error
 
 Known answer: v²/r + f v = g dh/dr for the azimuthal velocity v = r `rotation` and the sea level of `sea_level`: nothing
 moves but around the centre. The error is of second order in the spacing.
@@ -42,6 +44,9 @@ class Vortex(Case):
 
     def v(self, config, at):
         return at.x * rotation(config, np.hypot(at.x, at.y))
+
+    def theory(self, config, at, t):
+        return {"eta": self.eta(config, at), "u": self.u(config, at), "v": self.v(config, at)}
 
 
 def core_radius(config):

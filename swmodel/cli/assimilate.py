@@ -7,29 +7,44 @@ import click
 from . import options
 from .start import begin
 
+#: What to add to a configuration without settings.
+TEMPLATE = """\
+# Settings to start from; with them in my.toml: swmodel assimilate my.toml
+[assimilation]
+observations = "observations.nc"  # yours: docs/assimilation.md describes the file
+controls = ["eta"]                # or u, v, depth, wind_x, linear_drag, viscosity, ...
+sigma_eta = {sigma_eta:g}  # m, standard deviation of the errors of the first guess
+length = {length:g}  # m, their length of correlation
+every_steps = {every_steps}  # steps between the states that observations are compared with
+"""
+
 
 @click.command()
 @options.common
 @options.memory
 @options.walltime
-@click.option("--resume", is_flag=True, help="Go on from the iterations in the folder.")
+@click.option("--resume", is_flag=True, help="Continue from the iterations in the folder.")
 def assimilate(force, memory, resume, **typed):
     """Fit the initial state, or coefficients, to observations: 4D-Var.
-
-    What is found, from which observations and with which errors of the first guess stands in [assimilation] of the
-    configuration. The run is the window; its initial state and coefficients are the first guess.
 
     \b
     swmodel assimilate double_gyre_twin --nproc 2
     swmodel assimilate my.toml -s assimilation.observations=track.nc --output outputs/analysis
     swmodel assimilate my.toml --output outputs/analysis --resume
 
+    The section [assimilation] of the configuration names the controls, the observations and the errors of the first
+    guess; without it the command prints one. The run is the window of the assimilation. Its initial state and
+    coefficients are the first guess.
+
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """
 
     def job_options(config):
-        from ..assimilation.settings import check_assimilation
+        from ..assimilation.settings import check_assimilation, template_of
+        from ..assimilation.synthetic import is_twin
 
+        if config.assimilation == type(config.assimilation)() and not is_twin(config):
+            click.echo(TEMPLATE.format(**template_of(config)))
         check_assimilation(config)
         return {"memory": memory, "resume": resume}
 

@@ -25,14 +25,41 @@ SWEEPS = {
 COUNTS, SIZE = numbers("N,N,...", count), numbers("NXxNY", count, "x")
 
 
-@click.group()
+#: The commands that most users need.
+SHOWN = ("table", "compare")
+
+
+class Bench(click.Group):
+    """A group whose help lists the commands SHOWN; with --help-all, all."""
+
+    def list_commands(self, ctx):
+        """The names that the help lists."""
+        return [name for name in super().list_commands(ctx) if ctx.meta.get("bench.all", True) or name in SHOWN]
+
+    def get_help(self, ctx):
+        """The help, with the commands SHOWN."""
+        ctx.meta.setdefault("bench.all", False)
+        return super().get_help(ctx)
+
+
+def help_all(ctx, parameter, wanted):
+    """Print the help with all commands."""
+    if wanted:
+        ctx.meta["bench.all"] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+@click.group(cls=Bench)
+@click.option(
+    "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=help_all, help="List all commands."
+)
 def bench():
     """Measure how fast the model is on this machine.
 
     \b
     swmodel bench table                    the published table, on this machine
     swmodel bench table --quick            the same in a minute, on a small grid
-    swmodel bench report DIR...            one table and figures of several machines
     swmodel bench compare OLD NEW          what became faster or slower
     """
 
@@ -40,16 +67,22 @@ def bench():
 #: The options that all sweeps have.
 sweep_options = combined(
     click.option("--quick", is_flag=True, help="A small size, under a minute."),
-    click.option("--executor", "executors", metavar="NAME", multiple=True, help="Or all; repeatable.  [fastest]"),
+    click.option(
+        "--executor",
+        "executors",
+        metavar="NAME",
+        multiple=True,
+        help="What computes the steps, or all; repeatable.  [fastest]",
+    ),
     click.option("--nproc", type=COUNTS, help="Numbers of processes."),
-    click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks talk.  [mpi]"),
+    click.option("--transport", type=click.Choice(["mpi", "sharded"]), help="How blocks exchange halos.  [mpi]"),
     click.option("--devices", type=COUNTS, help="Numbers of devices in a process, for sharded."),
     click.option("--size", "sizes", type=SIZE, multiple=True, help="Grid in place of the sweep's; repeatable."),
     click.option("--oversubscribe", is_flag=True, help="Also more processes than cores; these rows are marked."),
     click.option("--steps", type=click.IntRange(min=2), metavar="N", help="Steps of a sample."),
     click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Samples of each row."),
     output("DIR", "Folder of the results."),
-    click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: finished samples stay."),
+    click.option("--resume", is_flag=True, help="Continue an interrupted sweep; finished samples stay."),
     click.option("--force", is_flag=True, help="Replace the results that are in the folder."),
     click.option("--label", metavar="TEXT", help="Name of this machine in reports.  [its processor]"),
     click.option(

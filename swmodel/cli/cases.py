@@ -25,7 +25,7 @@ def cases():
 @click.option("--all", "complete", is_flag=True, help="Print all keys, also those that few runs change.")
 @click.option("-o", "--output", type=options.PATH, metavar="FILE", help="Write into a new file.")
 def init(case, settings, complete, output):
-    """Print a configuration of CASE, a name or a case file (.py), to start your own from.
+    """Print a configuration to start your own from. CASE is a name or a case file (.py).
 
     \b
     swmodel init jet -o my.toml

@@ -27,13 +27,13 @@ STEPS = 50
 def check_gradient(memory, file, **typed):
     """Check the derivatives of a case or a configuration.
 
-    The derivatives of a random function of the last state, with respect to the initial state and to every field and
-    coefficient that the run depends on: Taylor's remainder, tangent against adjoint, symmetry of the Hessian. In double
-    precision, over the first 50 steps, unless told otherwise.
-
     \b
     swmodel check-gradient double_gyre --nproc 2
     swmodel check-gradient my.toml -s grid.nx=60 --steps 200 --json check.json
+
+    The command differentiates a random function of the last state with respect to the initial state and to every field
+    and coefficient of the run. It compares Taylor's remainder, tangent and adjoint, and both halves of the Hessian. The
+    run has 50 steps in double precision by default.
 
     Exit code 4: a derivative is not exact.
     """
@@ -54,16 +54,21 @@ def check_gradient(memory, file, **typed):
     begin("check-gradient", job_options=job_options, **typed)
 
 
-@click.command()
+@click.command(context_settings=options.renamed(to="wrt"))
 @options.common
 @options.distributed
-@click.option("--of", metavar="QUANTITY", required=True, help="What is differentiated: see above.")
-@click.option("--to", metavar="FIELD", multiple=True, required=True, help="By what; may be repeated: see above.")
-@click.option("--mean", is_flag=True, help="Its mean over the states after each step instead of the last state's.")
+@click.option("--of", metavar="QUANTITY", required=True, help="Quantity that is differentiated.")
+@click.option("--wrt", metavar="FIELD", multiple=True, required=True, help="With respect to FIELD; repeatable.")
+@click.option("--mean", is_flag=True, help="Take the quantity's mean over all steps, not its last value.")
 @options.memory
-@click.option("--walltime", metavar="TIME", help='Give up in time: "2 h", "90 min", or seconds.')
-def sensitivity(of, to, mean, memory, **typed):
+@click.option("--walltime", metavar="TIME", help='Give up after this wall-clock time: "2 h", "90 min".')
+def sensitivity(of, wrt, mean, memory, **typed):
     """Map the derivatives of a quantity, by the adjoint of the run.
+
+    \b
+    swmodel sensitivity double_gyre --of sea_level:2.5e5,1.1e6 --wrt depth --wrt wind_x --days 30
+    swmodel sensitivity jet --of transport:x=4e5 --wrt eta --wrt u --days 1 --mean --nproc 2
+    swmodel sensitivity double_gyre --from outputs/double_gyre --of kinetic_energy --wrt eta --days 5
 
     \b
     QUANTITY is one of          FIELD is one of
@@ -73,19 +78,16 @@ def sensitivity(of, to, mean, memory, **typed):
       kinetic_energy, energy      linear_drag, manning   coefficients of bottom drag
       mass, potential_enstrophy   gravity, viscosity, biharmonic_viscosity, quadratic_drag (numbers)
 
-    Positions are in m; transport is positive eastward (x=) and northward (y=). Writes sensitivity.nc and, with a panel
-    for each field, sensitivity.png. The precision is that of the run, run.dtype.
-
-    \b
-    swmodel sensitivity double_gyre --of sea_level:2.5e5,1.1e6 --to depth --to wind_x --days 30
-    swmodel sensitivity jet --of transport:x=4e5 --to eta --to u --days 1 --mean --nproc 2
+    Positions are in m. Transport is positive eastward (x=) and northward (y=). The command writes sensitivity.nc and
+    sensitivity.png, which has a panel for each field. With --from the derivatives by eta, u and v are those at that
+    state.
     """
 
     def job_options(config):
         from ..gradients.sensitivity import check_request
 
-        names = list(dict.fromkeys(to))
+        names = list(dict.fromkeys(wrt))
         check_request(config, of, names)
-        return {"of": of, "to": names, "mean": mean, "memory": memory}
+        return {"of": of, "wrt": names, "mean": mean, "memory": memory}
 
     begin("sensitivity", job_options=job_options, **typed)

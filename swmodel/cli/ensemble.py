@@ -11,15 +11,27 @@ from .start import begin
 
 @click.command()
 @options.common
-@click.option("--members", metavar="M", help="Number of members; number 0 is not perturbed.  [16]")
-@click.option("--perturb", "perturbations", metavar="NAME=SIZE[,LENGTH]", multiple=True, help="Repeatable: see above.")
-@click.option("--seed", metavar="N", help="Of the random numbers.  [0]")
-@click.option("--write-members", metavar="N,N,...", help="Members whose fields are written.  [the first four]")
-@click.option("--devices", metavar="D", help="Devices of JAX in one process, to spread the members over.")
-@click.option("--reproducible", is_flag=True, help="The same bits with all ways to advance; somewhat slower.")
+@click.option("--members", metavar="M", help="Number of members; member 0 is not perturbed.  [16]")
+@click.option(
+    "--perturb",
+    "perturbations",
+    metavar="NAME=SIZE[,LENGTH]",
+    multiple=True,
+    help="Perturb NAME; repeatable.  [initial.eta]",
+)
+@click.option("--seed", metavar="N", help="Seed of the random numbers.  [0]")
+@click.option("--write-members", metavar="N,N,...", help="Members whose fields are written.  [0,1,2,3]")
+@click.option("--devices", metavar="D", help="JAX devices that share the members.  [1]")
+@click.option("--reproducible", is_flag=True, help="With xla the same bits however members are shared; slower.")
 @options.walltime
 def ensemble(settings, perturbations, **typed):
     """Run many members with random perturbations.
+
+    \b
+    swmodel ensemble double_gyre --members 16 --perturb initial.eta=0.5,1e5 --days 30
+    swmodel ensemble double_gyre --members 32 --perturb wind=0.1 --perturb viscosity=0.3 --nproc 2
+    swmodel ensemble double_gyre --from outputs/double_gyre --days 60
+    swmodel resume outputs/double_gyre-ensemble
 
     \b
     NAME is            SIZE is the standard deviation of      LENGTH, m, of the correlation
@@ -27,13 +39,9 @@ def ensemble(settings, perturbations, **typed):
       wind               its relative change                    for a field; without it one number
       viscosity          the logarithm of its factor            never
 
-    Members are spread over processes (--nproc) or devices (--devices); their random numbers, and with native every
-    bit of them, do not depend on that. Writes ensemble.nc with mean, spread, some members and time series of all.
-
-    \b
-    swmodel ensemble double_gyre --members 16 --perturb initial.eta=0.5,1e5 --days 30
-    swmodel ensemble double_gyre --members 32 --perturb wind=0.1 --perturb viscosity=0.3 --nproc 2
-    swmodel resume outputs/double_gyre-ensemble
+    Processes (--nproc) or devices (--devices) share the members. The random numbers, and with native every bit, do not
+    depend on this. The command writes ensemble.nc with mean, spread, some members and time series of all. With --from
+    all members start from one spun-up state, which is perturbed.
 
     Exit codes: 4, a member blew up; 75, stopped and resumable.
     """
@@ -57,6 +65,8 @@ def overrides_of_perturbations(texts) -> list[str]:
         keys = options.PERTURBATIONS[name]
         if not value or len(numbers) > len(keys):
             raise UsageError(f"--perturb {text}: write it as {name}=SIZE{',LENGTH' if len(keys) > 1 else ''}")
+        if found.keys() & set(keys) or not numbers[0].strip("0."):
+            raise UsageError(f"--perturb {text}: {name} is there twice, or its SIZE is 0, which perturbs nothing")
         if name == "wind" and len(numbers) == 1:
             numbers.append("0")  # no length: one number for the whole domain, whatever the file says
         found |= zip(keys, numbers, strict=False)

@@ -9,32 +9,36 @@ from .options import PATH, command_line, numbers
 
 @click.command()
 @click.argument("target", metavar="NAME.nc", type=PATH)
-@click.option("--region", metavar="W,E,S,N", type=numbers("W,E,S,N"), required=True, help="Edges, degrees.")
-@click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells.")
 @click.option(
-    "--relief", metavar="FILE[:NAME]", help="Heights or depths; without it, those of the package, half a degree."
+    "--region", metavar="W,E,S,N", type=numbers("W,E,S,N"), required=True, help="Edges of the region, degrees."
+)
+@click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells, degrees.")
+@click.option(
+    "--relief", metavar="FILE[:NAME]", help="File of heights or depths.  [that of the package, half a degree]"
 )
 @click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
-              help="Least depth of water.")  # fmt: skip
-@click.option("--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How often depths are smoothed.")
-@click.option("--pole", metavar="LON,LAT", type=numbers("LON,LAT"), help="North pole of the grid, if not the Earth's.")
+              help="Least depth, m; shallower water is made as deep.")  # fmt: skip
+@click.option(
+    "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How many times depths are smoothed."
+)
+@click.option("--pole", metavar="LON,LAT", type=numbers("LON,LAT"), help="North pole of the grid.  [that of the Earth]")
 @click.option("--keep", metavar="LON,LAT", type=numbers("LON,LAT"), multiple=True,
-              help="Keep the sea there although it is cut off; may be repeated.")  # fmt: skip
+              help="Keep the cut-off sea at this place; repeatable.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace the grid that is in the file, and its picture.")
 def grid(target, relief, force, **wish):
     """Make depth and mask of a region from a relief of the Earth.
-
-    Writes a file for `grid.file`, and its picture. Cells have the mean depth of their sea, and are water where at
-    least half is. Straits and isthmuses narrower than a cell are as in the relief. Small seas that are cut off, and
-    bays of one cell, are closed and listed. With --pole the region is given in longitudes and latitudes about that
-    pole, as in the file: -42,76 and its antipode lie on land, and make an ocean of the whole Earth. A region may
-    end at a pole, 90, that lies on land.
 
     \b
     swmodel grid salish.nc --region -126,-122,48,50 --resolution 0.05 --relief topography.nc
     swmodel grid atlantic.nc --region -100,20,-70,70 --resolution 1 --keep -80,25
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
     swmodel run sea -s grid.file=earth.nc
+
+    The command writes a file for `grid.file`, and its picture. A cell is water if at least half of it is sea; its depth
+    is the mean of that half. The grid keeps straits and isthmuses that are narrower than a cell. It closes small seas
+    that are cut off, and bays of one cell; the command lists them. With --pole, the region is in longitudes and
+    latitudes about that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at
+    a pole that lies on land.
     """
     from ..files.relief import Wish, make_grid
     from ..plotting import plot_grid

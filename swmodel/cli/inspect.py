@@ -10,12 +10,20 @@ from .options import PATH
 
 @click.command()
 @click.argument("path", metavar="DIR|FILE.nc|CONFIG", type=PATH)
-@click.option("--kernel", is_flag=True, help="Describe the native step of a configuration: what it computes.")
-@click.option("--verify", is_flag=True, help="Read all files through, and compare them with their checksums.")
+@click.option("--kernel", is_flag=True, help="Describe the native step of a configuration.")
+@click.option("--verify", is_flag=True, help="Compare all files with their checksums.")
 def info(path, kernel, verify):
-    """Describe a run, a NetCDF file or a configuration; verify files."""
+    """Describe a run, a NetCDF file or a configuration; verify files.
+
+    \b
+    swmodel info outputs/jet
+    swmodel info outputs/jet --verify
+    swmodel info jet
+    """
     from ..cases import names
 
+    if kernel and verify:
+        raise click.UsageError("--kernel or --verify, not both: one is of a configuration, the other of files")
     if kernel:
         describe_kernel(str(path))
     elif verify:

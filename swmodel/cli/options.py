@@ -14,6 +14,7 @@ PATH = click.Path(path_type=Path)
 
 #: Options that stand for a key of the configuration.
 KEYS = {
+    "from": "input.state",
     "nproc": "run.nproc",
     "layout": "run.layout",
     "steps": "run.steps",
@@ -127,35 +128,47 @@ def model_time() -> Callable:
     return click.option("--time", type=Parsed("time", parse_time), metavar="TIME", help=text)
 
 
+def renamed(**new: str) -> dict:
+    """The settings of a command that takes older names of options, too: renamed(to="wrt")."""
+    return {"token_normalize_func": lambda name: new.get(name, name)}
+
+
 settings = click.option(
-    "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key."
+    "-s", "--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Set a configuration key; repeatable."
 )
-layout = click.option("--layout", metavar="PYxPX", help="Blocks in y and x; without it, the shortest halos.")
-executor = click.option("--executor", metavar="NAME", help="Who computes a block: auto, native, xla or reference.")
-quiet = click.option("--quiet", is_flag=True, help="No progress and no summary.")
-walltime = click.option("--walltime", metavar="TIME", help='Stop in time, resumable: "2 h", "90 min", or seconds.')
+layout = click.option("--layout", metavar="PYxPX", help="Blocks along y and x, as 2x3.  [the shortest halos]")
+executor = click.option(
+    "--executor", metavar="NAME", help="What computes the steps: native, xla or reference.  [the fastest]"
+)
+quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor a summary.")
+walltime = click.option(
+    "--walltime", metavar="TIME", help='Stop, resumable, after this wall-clock time: "2 h", "90 min".'
+)
 memory = click.option(
     "--memory",
     type=Parsed("memory", parse_memory),
     metavar="SIZE",
-    help='Most memory of each process: "4GB".  [half of the free]',
+    help='Memory that a process may use, as "4GB".  [half of the free memory]',
 )
 #: How blocks talk, on which devices.
 distributed = combined(
-    click.option("--transport", metavar="NAME", help="How blocks talk to each other: auto, serial, mpi or sharded."),
-    click.option("--devices", metavar="D", help="Devices of each process, one block each; more than one: sharded."),
+    click.option(
+        "--transport", metavar="NAME", help="How blocks exchange halos: serial, mpi or sharded.  [by nproc and devices]"
+    ),
+    click.option("--devices", metavar="D", help="JAX devices of each process; each has one block.  [1]"),
 )
 #: The options of all commands that compute: what, where and on what.
 common = combined(
     click.argument("source", metavar="CASE|FILE"),
-    click.option("--nproc", metavar="N", help="Number of processes, by MPI or as --transport says."),
+    click.option("--nproc", metavar="N", help="Number of processes.  [1]"),
     layout,
     settings,
+    click.option("--from", metavar="RUN", help="Start from the last state of RUN, a run folder or a restart file."),
     click.option("--steps", metavar="N", help="Length of the run in time steps."),
     click.option("--days", metavar="D", help="Length of the run in model days."),
-    output("DIR", "Run folder.  [below outputs]"),
-    click.option("--force", is_flag=True, help="Replace what is already in the folder."),
+    output("DIR", "Folder of the results.  [a folder in outputs]"),
+    click.option("--force", is_flag=True, help="Replace the results in the folder."),
     executor,
-    click.option("--dtype", metavar="NAME", help="float32 or float64."),
+    click.option("--dtype", metavar="NAME", help="Precision: float32 or float64.  [that of the case]"),
     quiet,
 )

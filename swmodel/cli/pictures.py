@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
+
 import click
 
-from .options import PATH, combined, command_line, model_time, output
+from ..files.run_folder import DIAGNOSTICS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS, config_of
+from .options import PATH, combined, command_line, model_time, output, renamed
 
 path = click.argument("path", metavar="DIR|FILE.nc", type=PATH)
-fields = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; may be repeated.")
-member = click.option("--member", type=int, metavar="N", help="Of an ensemble, whose fields are drawn.")
+fields = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
+member = click.option("--member", type=int, metavar="N", help="Member of an ensemble whose fields are drawn.")
 
 
 def drawn(usual: str):
     """A decorator with the options for drawing fields; `usual` is the default range."""
     return combined(
-        click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colours."),
-        click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colours."),
+        click.option("--vmin", type=float, metavar="X", help="Value at the lower end of the colour scale."),
+        click.option("--vmax", type=float, metavar="X", help="Value at the upper end of the colour scale."),
         click.option(
             "--range",
             "range_",
             type=click.Choice(["record", "run", "shared"]),
             default=usual,
             show_default=True,
-            help="Whose values the colours span: see above.",
+            help="Values that the colour scale spans.",
         ),
-        click.option("--arrows", is_flag=True, help="Arrows of the current over each map."),
-        click.option("--contours", metavar="NAME", help="Lines of equal value of this field over each map."),
+        click.option("--arrows", is_flag=True, help="Draw arrows of the current over each map."),
+        click.option("--wind", is_flag=True, help="Draw arrows of the wind, if u10 and v10 are in the file."),
+        click.option("--contours", metavar="NAME", help="Draw lines of equal value of field NAME over each map."),
     )
+
+
+#: Flags of earlier versions, which choose what is drawn.
+older_flags = combined(
+    *(
+        click.option(f"--{name.partition('.')[0]}", "kind", flag_value=name, hidden=True)
+        for name in (DIAGNOSTICS, STATIONS, SECTIONS, "maxima")
+    )
+)
 
 
 @click.command()
@@ -36,96 +51,121 @@ def drawn(usual: str):
 @model_time()
 @member
 @drawn("record")
-@click.option("--diagnostics", is_flag=True, help="Time series of mass, energy, ... instead of maps.")
-@click.option(
-    "--stations",
-    is_flag=True,
-    help="Series of the gauges instead of maps: eta, or the field named; of many the first 40.",
-)
-@click.option("--station", "names", metavar="NAME", multiple=True, help="A gauge to draw; may be repeated.")
-@click.option("--sections", is_flag=True, help="Series of the transports through sections instead of maps.")
-@click.option("--maxima", is_flag=True, help="Largest values of the run, with isochrones of the arrival.")
+@click.option("--station", "names", metavar="NAME", multiple=True, help="Gauge to draw; repeatable.")
 @output("FILE", "Picture: PNG, PDF or SVG.")
+@older_flags
 @click.pass_context
-def plot(context, path, fields, record, time, member, names, output, **how):
-    """Draw maps of a run, an ensemble, a sensitivity or an assimilation.
-
-    Vorticity, speed and the like are computed from u, v (and
-    h) where the file does not hold them.
-
-    \b
-    The colours span, with --range,
-      record    the values of each field in the record that is drawn
-      run       those in all records, so that pictures of several records compare
-      shared    the same for all fields with the same units, and for all members
-    --vmin and --vmax are in the units of the label without its power of ten.
+def plot(context, path, fields, record, time, member, names, output, kind, **how):
+    """Draw a picture of a run, an ensemble, a sensitivity or an assimilation.
 
     \b
     swmodel plot outputs/jet
     swmodel plot outputs/jet --field speed --time "5 days" --arrows --output speed.png
     swmodel plot outputs/jet --field u --field v --range shared --contours eta
-    swmodel plot outputs/chile2010 --maxima
-    swmodel plot outputs/chile2010 --stations
+    swmodel plot outputs/jet/diagnostics.nc
+    swmodel plot outputs/chile2010/stations.nc --field u --station "DART 32412"
+
+    \b
+    Without options the picture of a folder shows
+      tides           amplitude and phase, if the run has analysed them
+      highest water   and times of arrival, if the run has recorded them
+      ensembles       mean and spread; sensitivities: all maps; assimilations: their summary
+      other runs      relative vorticity and sea level in the last record
+
+    A FILE.nc has its own picture: fields (output.nc), time series (diagnostics.nc), gauges (stations.nc), transports
+    (sections.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a hodograph.
+
+    Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
+    difference of a field from the known answer of its case.
+
+    \b
+    With --range the colour scale spans
+      record    the values of each field in the record that is drawn
+      run       the values in all records, so that pictures of several records compare
+      shared    the same values for all fields with the same units, and for all members
+    --vmin and --vmax are in the units of the label without its power of ten.
     """
     from .. import plotting
 
-    given = [name for name in OPTIONS_OF if how.pop(name)] or (["stations"] if names else [])
-    for name in given:
-        ours = {name, "path", "output", *OPTIONS_OF[name]}
-        typed = [p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"]
-        if others := [p.opts[-1] for p in typed if p.name not in ours]:
-            raise click.UsageError(f"--{name} draws a picture of its own; leave out {', '.join(sorted(others))}")
-    if given == ["diagnostics"]:
+    typed = [p for p in context.command.params if context.get_parameter_source(p.name).name == "COMMANDLINE"]
+    options = {p.name: p.opts[-1] for p in typed if p.name not in ("path", "output", "kind")}
+    kind = kind or (STATIONS if names else usual(path, options))
+    if others := sorted(text for name, text in options.items() if name not in TAKES.get(kind, options)):
+        raise click.UsageError(f"{kind} has a picture of its own; leave out {', '.join(others)}")
+    if kind == STATIONS and len(fields) > 1:
+        raise click.UsageError("stations.nc is drawn of one field; give --field once")
+    if kind == DIAGNOSTICS:
         written = plotting.plot_diagnostics(path, output=output)
-    elif given == ["stations"]:
+    elif kind == STATIONS:
         written = plotting.plot_stations(path, next(iter(fields), None), output, names)
-    elif given == ["sections"]:
+    elif kind == SECTIONS:
         written = plotting.plot_sections(path, output)
-    elif given == ["maxima"]:
-        written = plotting.plot_maxima(path, output, record, time, styles(**how)[0])
+    elif kind == MAXIMA:
+        written = plotting.plot_maxima(path, output, record, time, *styles(**how))
     else:
-        written = plotting.plot(path, fields or None, record, time, output, member, *styles(**how))
+        file = path / HARMONICS if kind == HARMONICS and path.is_dir() else path
+        written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
+    others = [name for name in FILES if name != (kind or OUTPUT) and (path / name).is_file()]
+    if others and not options:
+        click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(others)}")
 
 
-#: The options that draw pictures of their own, and the further options that each takes.
-OPTIONS_OF = {
-    "diagnostics": (),
-    "stations": ("fields", "names"),
-    "sections": (),
-    "maxima": ("record", "time", "vmin", "vmax", "range_"),
+#: What a folder is drawn by if the run has recorded largest values.
+MAXIMA = "maxima"
+#: What has a picture of its own, and the options that it takes.
+TAKES = {
+    DIAGNOSTICS: (),
+    STATIONS: ("fields", "names"),
+    SECTIONS: (),
+    MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "contours"),
 }
+#: The files of a run folder that have pictures.
+FILES = (OUTPUT, HARMONICS, STATIONS, SECTIONS, SPECTRA, DIAGNOSTICS)
 
 
-def styles(vmin, vmax, range_, arrows, contours):
+def usual(path, options) -> str:
+    """What is drawn of a file or a folder: the name of a file, or MAXIMA; "" for the fields of a folder."""
+    if not path.is_dir():
+        return path.name
+    if options.keys() & {"fields", "member"}:
+        return ""
+    wanted = config_of(path).get("output", {})
+    if (path / HARMONICS).is_file() and not options.keys() & {"record", "time", "arrows", "wind", "contours"}:
+        return HARMONICS
+    has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"
+    return MAXIMA if has_maxima and (path / OUTPUT).is_file() else ""
+
+
+def styles(vmin, vmax, range_, arrows, wind, contours):
     """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import Over, Scale
 
-    return Scale(range_, vmin, vmax), Over(arrows, contours)
+    return Scale(range_, vmin, vmax), Over(arrows, contours, wind)
 
 
 @click.command()
 @path
-@click.option("--field", metavar="NAME", help="Field to show; without it, vorticity.")
+@click.option("--field", metavar="NAME", help="Field to show.  [relative vorticity]")
 @member
 @drawn("run")
 @click.option(
     "--fps", type=click.FloatRange(min=0, min_open=True), default=12, show_default=True, help="Frames a second."
 )
-@output("FILE", "FILE.mp4 or FILE.gif.")
+@output("FILE", "Film: FILE.mp4 or FILE.gif.")
 def animate(path, field, member, fps, output, **how):
     """Make a film of one field of a run.
 
     \b
-    The colours span, with --range,
-      record    the values of each record, so that the colours change their meaning
-      run       those of all records
-      shared    those of all records and all members, so that films of several members compare
-    --vmin and --vmax are in the units of the label without its power of ten.
-
-    \b
     swmodel animate outputs/jet
     swmodel animate outputs/jet --field speed --arrows --output speed.gif
+
+    \b
+    With --range the colour scale spans
+      record    the values of each record, so that the scale changes
+      run       the values of all records
+      shared    the values of all records and all members, so that films of several members compare
+    --vmin and --vmax are in the units of the label without its power of ten.
     """
     from ..plotting import animate as film
 
@@ -136,42 +176,52 @@ def animate(path, field, member, fps, output, **how):
 @path
 @fields
 @output("FILE", "Page: FILE.html.")
-def view(path, fields, output):
-    """Make a page for the browser: maps, time series, configuration.
-
-    The page is one file that needs neither a server nor a network: send it to a colleague. Without --field it shows
-    vorticity, eta and speed.
+@click.option("--open/--no-open", "wanted", default=True, help="Open the page in the browser.  [if there is one]")
+def view(path, fields, output, wanted):
+    """Make a page of a run and open it in the browser: maps, time series, configuration.
 
     \b
     swmodel view outputs/jet
-    swmodel view outputs/jet --field q --field v --output jet.html
+    swmodel view outputs/jet --field q --field v --output jet.html --no-open
+
+    The page is one file that needs neither a server nor a network. Without --field it shows vorticity, eta and speed.
+    Without a terminal or a screen, as over ssh, the command only prints the path.
     """
     from ..plotting import view as write
 
-    click.echo(f"Wrote {write(path, fields or None, output)}")
+    written = write(path, fields or None, output)
+    click.echo(f"Wrote {written}")
+    if wanted and has_screen():
+        webbrowser.open(written.absolute().as_uri())
 
 
-@click.command()
+def has_screen() -> bool:
+    """Whether a user sits before a terminal of this machine and sees the windows that it opens."""
+    shown = sys.platform in ("darwin", "win32") or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+    return shown and sys.stdout.isatty() and not {"SSH_CONNECTION", "SSH_TTY"} & os.environ.keys()
+
+
+@click.command(context_settings=renamed(of="field"))
 @path
-@click.option("--of", "names", metavar="NAME", multiple=True, help="Quantity; may be repeated. Without it, all.")
-@click.option("--record", type=int, help="Number of the one record whose spectra are wanted; -1 is the last.")
+@click.option("--field", "names", metavar="NAME", multiple=True, help="Quantity NAME; repeatable.  [all]")
+@click.option("--record", type=int, help="Take one record, by its number; -1 is the last.  [all]")
 @model_time()
-@click.option("--mean", is_flag=True, help="The mean over the records instead of each.")
-@click.option("--budget", is_flag=True, help="How each part of the equations changes them, and the fluxes.")
-@output("FILE.nc", "File; a picture goes beside.")
+@click.option("--mean", is_flag=True, help="Take the mean over the records.")
+@click.option("--budget", is_flag=True, help="Add the budget: how each term of the equations changes the spectra.")
+@output("FILE.nc", "File of the spectra; the picture goes beside it.")
 def spectra(path, names, record, time, mean, budget, output):
     """Compute spectra and budgets of a run in a sea without land.
-
-    They are computed from the records in output.nc, written to output-spectra.nc beside it, and drawn. Their sums over
-    wavenumbers are the means over the domain. NAME is kinetic_energy, potential_energy, enstrophy or tracer_variance.
-    With --budget a user's own case is executed, as by `swmodel resume`.
-
-    A run writes spectra.nc while it computes with `-s output.spectra="6 h"`; `swmodel plot DIR/spectra.nc` draws it.
 
     \b
     swmodel spectra outputs/turbulence
     swmodel spectra outputs/turbulence --time "10 days" --budget
-    swmodel spectra outputs/turbulence --mean --of kinetic_energy --output mean.nc
+    swmodel spectra outputs/turbulence --mean --field kinetic_energy --output mean.nc
+
+    NAME is kinetic_energy, potential_energy, enstrophy or tracer_variance. The command reads output.nc, writes
+    output-spectra.nc beside it, and draws that. The sum of a spectrum over wavenumbers is the mean over the domain.
+    With --budget the command executes a case of your own, as `swmodel resume` does.
+
+    A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """
     from ..plotting import spectra as compute
 

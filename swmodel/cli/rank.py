@@ -54,9 +54,10 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
     All ranks agree on errors before the start: rank 0 reports them, and all ranks end with the same code. A rank that
     fails later says so and ends the others, which may be waiting for it. `request`, `configuration`: see `start.start`.
     """
+    from ..parallel.abort import abort_mpich
     from ..parallel.stop import Stop
     from ..parallel.watchdog import Watchdog
-    from .rank_checks import agree, check_same, check_transport, connect
+    from .rank_checks import agree, check_same, check_transport, connect, crowd_of
 
     comm = None
     with Stop() as stop, contextlib.ExitStack() as stack:
@@ -66,7 +67,8 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             run, directory = job.config.run, job.directory
             check_same(comm, job.config)
             if environment.LAUNCHED not in os.environ:
-                agree(comm, lambda: occupy(stack, job, quiet) if place.rank == 0 else None)
+                crowd = crowd_of(comm)
+                agree(comm, lambda: occupy(stack, job, quiet, *crowd) if place.rank == 0 else None)
             end_soon(stack, stop, job, place)
             watchdog = Watchdog(place.rank, place.size, directory, run.watchdog, partial(report_stuck, directory))
             stack.enter_context(watchdog)
@@ -75,18 +77,23 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
         except (Refused, SetupError) as error:
             if comm is None or place.rank == 0:
                 say(error)
+            if comm is None:
+                abort_mpich(error.exit_code)
             return error.exit_code
         try:
             compute(job, quiet or place.rank > 0, command_line, place, watchdog.watch)
-        except (Exception, KeyboardInterrupt) as error:
+        except BaseException as error:
             return end_all(error, place.rank, directory)
         if place.rank == 0 and not quiet:
             click.echo(job.work().summary(directory))
         return 0
 
 
-def occupy(stack, job, quiet):
-    """Take the run folder until the context `stack` ends, and announce the job; returns the lock file."""
+def occupy(stack, job, quiet, ranks=None, cores=None):
+    """Take the run folder until the context `stack` ends, and announce the job; returns the lock file.
+
+    `ranks`, `cores`: those of this machine, if other processes have been started; see `rank_checks.crowd_of`.
+    """
     from ..files import lock, run_folder
 
     file = stack.enter_context(lock.held(job.directory))
@@ -94,7 +101,7 @@ def occupy(stack, job, quiet):
     (run_folder.prepare if fresh else run_folder.reopen)(job.directory)
     run_folder.write_config(job.directory, job.config)
     if not quiet:
-        announce(job)
+        announce(job, ranks or job.config.run.nproc, cores or environment.cores())
     return file
 
 
@@ -202,8 +209,8 @@ def start_log(rank: int):
     log.setLevel(logging.WARNING if rank else logging.INFO)
 
 
-def announce(job):
-    """Announce in a line what is going to be computed, and say the remarks."""
+def announce(job, ranks: int, cores: int):
+    """Announce in a line what is going to be computed, then the remarks, and that more ranks than cores are slow."""
     config, directory = job.config, job.directory
     run, grid = config.run, config.grid
     first = f"from step {job.restart.step} on, " if job.restart else ""
@@ -217,6 +224,6 @@ def announce(job):
     )
     for remark in job.remarks:
         click.echo(remark, err=True)
-    cores = environment.cores()
-    if run.blocks > cores and not (run.devices > 1 and environment.has_gpu()):
-        click.echo(f"{workers} share the {cores} cores of this machine: right, but slow", err=True)
+    if ranks * run.devices > cores and not (run.devices > 1 and environment.has_gpu()):
+        workers = progress.workers(ranks, run.devices)
+        click.echo(f"{workers} share the {cores} cores of this machine: a run with {cores} is faster", err=True)

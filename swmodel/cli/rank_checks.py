@@ -31,6 +31,8 @@ def connect(place, configuration):
     except Exception as error:
         wrong = error
     try:
+        if environment.LAUNCHED not in os.environ:  # the launcher has checked before
+            environment.check_xla_flags()
         if run is not None and transport_for(run) == "sharded":
             environment.prepare(run.reproducible, place, run.devices)
             check_jax()
@@ -71,6 +73,13 @@ def check_same(comm, config) -> None:
                     f"the processes differ: {name} is {everyone[0][name]} on rank 0 ({everyone[0]['machine']}), "
                     f"{value} on rank {rank} ({other['machine']}); they need one installation and configuration"
                 )
+
+
+def crowd_of(comm) -> tuple[int, int]:
+    """How many ranks are on this machine, and how many cores they may run on together, bound to them or not."""
+    name = socket.gethostname()
+    here = [numbers for host, numbers in comm.allgather((name, environment.core_numbers())) if host == name]
+    return len(here), len(set().union(*here))
 
 
 def check_transport(comm, place, run) -> None:

@@ -25,7 +25,7 @@ class NothingToDo(Exception):
 @click.argument("directory", metavar="DIR", type=options.PATH)
 @click.option("--steps", metavar="N", help="Prolong the run to N time steps in all.")
 @click.option("--days", metavar="D", help="Prolong the run to model day D.")
-@click.option("--nproc", metavar="N", help="Number of processes; without it, as before.")
+@click.option("--nproc", metavar="N", help="Number of processes.  [as before]")
 @options.layout
 @options.executor
 @options.distributed
@@ -36,13 +36,13 @@ class NothingToDo(Exception):
 def resume(directory, file, settings, quiet, **typed):
     """Continue the run, or the ensemble, in DIR.
 
-    Records are added to the files of the run; later ones than the restart file are dropped first. What determines the
-    answer must be as before; processes, executor and how often is written may change.
-
     \b
     swmodel resume outputs/jet
     swmodel resume outputs/jet --days 20 --nproc 4
     mpiexec -n 4 swmodel resume outputs/jet
+
+    The command drops records behind the restart file, and adds the next ones to the files of the run. Grid, physics
+    and time step must be as before. Processes, executor and intervals of output may change.
     """
     overrides = options.overrides_of(settings, typed)
 

@@ -13,7 +13,7 @@ from .start import begin
 @click.command()
 @options.common
 @options.distributed
-@click.option("--reproducible", is_flag=True, help="The same bits for every number of processes; somewhat slower.")
+@click.option("--reproducible", is_flag=True, help="With xla the same bits on any number of processes; slower.")
 @options.walltime
 def run(**typed):
     """Run a case, a case file (.py) or a configuration (.toml).
@@ -24,10 +24,14 @@ def run(**typed):
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
     swmodel run jet --transport sharded --nproc 2 --devices 2
     swmodel run my.toml --force
+    swmodel run my.toml --from outputs/spinup --days 30
     mpiexec -n 4 swmodel run jet
 
+    With --from the run is a new one from step 0, at the date of that state. It
+    needs the same grid and tracers; depth, coefficients, forcing, time step and precision may differ.
+
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
-    stopped and resumable; docs/exit-codes.md has the messages.
+    stopped and resumable; docs/exit-codes.md lists the messages.
     """
     begin("run", **typed)
 

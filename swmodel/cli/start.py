@@ -30,6 +30,7 @@ def begin(task, source, settings, output, force, quiet, job_options=lambda confi
         from ..config.loading.load import gather
         from ..config.remarks import remarks
         from ..files import run_folder
+        from ..files.restart.folder import check_start
 
         sources = gather(source, overrides)
         config = configure(sources, overrides, place, check or (None if records else check_without_analysis))
@@ -38,6 +39,8 @@ def begin(task, source, settings, output, force, quiet, job_options=lambda confi
         if place is not None and place.rank:
             return job
         run_folder.check_vacant(directory, force)
+        if config.input.state:
+            check_start(config.input.state, directory)
         return job._replace(remarks=tuple(remarks(config, sources, records=records)))
 
     start(request, partial(swmodel.load, source, overrides), quiet)
@@ -53,6 +56,7 @@ def start(request, configuration, quiet):
     context, place = click.get_current_context(), environment.world()
     if place is not None:
         context.exit(run_as_rank(place, request, configuration, quiet, command_line()))
+    environment.check_xla_flags()
     if not quiet:
         start_log(0)  # native steps are compiled while the request is checked
     job = request()

@@ -9,7 +9,7 @@ from .options import output
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--quick", is_flag=True, help="Only those that take seconds: a minute in all.")
+@click.option("--quick", is_flag=True, help="Compute those that take seconds: a minute in all.")
 @click.option("--list", "listed", is_flag=True, help="List the known answers, and compute none.")
 @output("DIR", "Write verify.png and verify.json into this folder.")
 def verify(names, quick, listed, output):

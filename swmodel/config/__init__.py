@@ -1,7 +1,7 @@
-"""The configuration of a run: its options, where they come from, what they become.
+"""The configuration of a run: its options, and the sources of their values.
 
-`options/`: what there is to set, one class for each section; what a case is.
-`loading/`: where values come from: files, environment, command line, Python; and how they are written again.
+`options/`: one class for each section; the base class of cases.
+`loading/`: values from files, environment, command line and Python; the configuration as text.
 """
 
 from ..errors import ConfigError

@@ -1,4 +1,4 @@
-"""What a key accepts, and what is wrong with a value, in the words and units of the user."""
+"""Messages about wrong values of the configuration, with the values that a key accepts and its units."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..errors import shortened, suggest
 from ..ocean.option import unit_of
 
-#: What a text with a pattern looks like.
+#: Examples of texts with a pattern.
 PATTERNS = {
     "layout": "2x3 (blocks in y by blocks in x)",
     "tracers": "dye1 (letters and digits)",
@@ -19,10 +19,10 @@ PATTERNS = {
     "sections": '"Fram Strait" (1 to 64 letters, without spaces around them)',
 }
 
-#: Longer whole numbers are not written out.
+#: Most bits of a whole number that is written out.
 MOST_BITS = 1000
 
-#: What a value must be, by the name of pydantic's error.
+#: The requirement on a value, by the name of pydantic's error.
 WANTED = {
     "greater_than_equal": "at least {ge:.12g}{unit}",
     "greater_than": "above {gt:.12g}{unit}",
@@ -40,7 +40,7 @@ WANTED = {
 
 
 def describe_mistake(detail: Mapping, field) -> str:
-    """What a value must be, with its unit, and what it is, from pydantic's account of one error in a field."""
+    """The requirement on a field, with its unit, and the value, from pydantic's account of one error."""
     problem, value, context = detail["type"], detail["input"], detail.get("ctx", {})
     if problem == "literal_error":
         return f"no choice {show(value)}; {suggest(str(value), choices(field.annotation))}"
@@ -74,7 +74,7 @@ def elements(annotation: Any) -> tuple[type, ...]:
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
-    """The texts that a key accepts, or the elements of its list; none where any text will do."""
+    """The texts that a key accepts, or the elements of its list; none where it accepts any text."""
     if typing.get_origin(annotation) is Literal:
         return typing.get_args(annotation)
     return tuple(word for argument in typing.get_args(annotation) for word in choices(argument))

@@ -1,4 +1,4 @@
-"""What a user may not expect of a valid configuration: one line each, before the run starts."""
+"""Remarks on a valid configuration that a user may not expect: one line each, before the run starts."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import math
 from collections.abc import Iterator
 
 from ..ocean.coordinates import on_sphere
+from ..ocean.table import FORCING
 from ..setup.checks import outside
 from ..setup.checks.stability import dividing
-from ..setup.fields import VECTORS, has_source
+from ..setup.fields import VECTORS, field_of, has_source, varies
+from ..setup.fields.kinds import Formula
 from .loading.merge import Sources, add_layer
 from .loading.sources import Layer
 from .messages import metres
 from .options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from .options.model import Config
 
-#: Records whose times are looked at.
+#: Most records whose times are checked.
 RECORDS = 10_000
 
 
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
-    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config)]
+    found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
     found += [*outside.remarks(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
 
 def domain(sources: Sources) -> Iterator[str]:
-    """How the domain changes where a source gives only the number of cells, or only their size."""
+    """Lengths of the domain that change because a source gives only the number of cells, or only their size."""
     merged: Layer = {}
     found: dict[Extent, str] = {}
     before: dict[Extent, float | None] = {}
@@ -44,7 +46,7 @@ def domain(sources: Sources) -> Iterator[str]:
             known = number and len(given) == 1 and given != [extent.end] and None not in (old, new)
             if known and not same(new, old):
                 begin = value(merged, extent.start) or 0.0
-                found[extent] = told(extent, given[0], value(merged, given[0]), begin, old, new)
+                found[extent] = changed_length(extent, given[0], value(merged, given[0]), begin, old, new)
     yield from found.values()
 
 
@@ -54,8 +56,10 @@ def value(merged: Layer, key: str):
 
 
 def length(merged: Layer, extent: Extent) -> float | None:
-    """Length of the domain along an axis, m or degrees, from the values that sources have given so far."""
-    number, size, end, start = (value(merged, key) for key in extent)
+    """Length of the domain along an axis, m or degrees, by the values that sources have given so far; None: unknown."""
+    number, size, end, start = given = [value(merged, key) for key in extent]
+    if not all(isinstance(each, int | float | None) for each in given):  # a wrong value that a later source replaces
+        return None
     if end is not None:
         return end - (start or 0.0)
     if size is None:
@@ -68,8 +72,8 @@ def same(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=ROUND_OFF)
 
 
-def told(extent: Extent, key: str, given: float, begin: float, old: float, new: float) -> str:
-    """The line about a length that a key has changed, with what keeps it."""
+def changed_length(extent: Extent, key: str, given: float, begin: float, old: float, new: float) -> str:
+    """The line about a length that a key has changed, with the keys that keep it."""
     in_words = "{:.10g} degrees".format if extent.start else metres
     number = round(old / given) if key == extent.size else 0
     if number and same(number * given, old):
@@ -91,37 +95,45 @@ def components(config: Config) -> Iterator[str]:
 
 
 def relaxation(config: Config) -> Iterator[str]:
-    """Where a sponge relaxes to zero, as nothing is known of the water outside."""
+    """Cells of a sponge that relax to zero, as no field of the water outside covers them."""
     for name, missing, cells in outside.unknown_in_sponge(config):
         yield f"input.{name}: has no value at {missing} of the {cells} cells of the sponge, which relaxes to zero there"
 
 
+def from_zero(config: Config) -> Iterator[str]:
+    """What begins anew in a run from the state of another one: functions of t, and tides without a date."""
+    names = [name for name in FORCING if varies(config, name) and isinstance(field_of(config, name), Formula)]
+    names += [] if config.time.start else config.open_sides.constituents
+    if config.input.state and names:
+        yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and begin anew"
+
+
 def ramped(config: Config) -> Iterator[str]:
-    """A harmonic analysis of a tide that still grows, and a run that ends while it does."""
+    """A harmonic analysis or the end of a run within the ramp of a tide."""
     ramp, output = config.tide.ramp, config.output
     if ramp and ramp > config.run.steps * config.time.dt:
-        yield f"tide.ramp: at the end of the run, before {ramp:g} s, the tide is not as large yet as it is given"
+        yield f"tide.ramp: the run ends before {ramp:g} s, while the tide still grows"
     if ramp and output.harmonics and (output.harmonics_from or 0.0) < ramp:
-        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" is after it'
+        yield f'output.harmonics begins within tide.ramp, {ramp:g} s; output.harmonics_from="{ramp:g} s" avoids it'
 
 
 def rotation(config: Config) -> Iterator[str]:
-    """Where the Coriolis parameter of a plane takes the place of that of a sphere."""
+    """Keys of a plane's Coriolis parameter that replace the rotation of a sphere."""
     for key in CORIOLIS if on_sphere(config.grid) else ():
         if given := getattr(config.physics, key):
             yield (
-                f"physics.{key} = {given:g} stands in place of the rotation of the sphere; physics.{key}=0 for "
+                f"physics.{key} = {given:g} replaces the rotation of the sphere; physics.{key}=0 gives "
                 "f = 2 rotation sin(latitude)"
             )
 
 
 def record_times(config: Config) -> Iterator[str]:
-    """Where the time step does not divide the interval of the records, one that does."""
+    """A time step that divides the interval of the records, where the present one does not."""
     every, dt, last = config.output.every, config.time.dt, config.run.steps * config.time.dt
     if every is None or last < every or same(max(1, round(every / dt)) * dt, every):
         return
     better, steps = dividing(every, dt, min(RECORDS, int(last / every)))
     yield (
-        f"time.dt = {dt:.6g} s does not divide output.every = {every:.12g} s: records come up to a step late; "
-        f"time.dt={better!r} meets them, with {steps} steps between two"
+        f"time.dt = {dt:.6g} s does not divide output.every = {every:.12g} s: records are up to a step late; "
+        f"time.dt={better!r} divides it into {steps} steps"
     )

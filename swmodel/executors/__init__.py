@@ -1,1 +1,1 @@
-"""Who computes a block: `xla` (JAX), `native` (C++), `reference` (NumPy, the judge). `registry` has them by name."""
+"""Back ends that compute a block: `xla` (JAX), `native` (C++), `reference` (NumPy, for tests); see `registry`."""

@@ -1,4 +1,4 @@
-"""Who computes a block, by name."""
+"""The executors, by name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .xla import Compiled, Xla
 
 
 class Executor(Protocol):
-    """What computes a block, made from (setup, transport, grid, params).
+    """A back end that computes a block, made from (setup, transport, grid, params).
 
-    Fields are as `transport.make` makes them, Grid and Params with the margin of the Setup. Further
-    arguments are options on which no result depends.
+    Fields come from `transport.make`, Grid and Params have the margin of the Setup. Further arguments are options that
+    change no result.
     """
 
     name: str  # as in `run.executor`
@@ -24,17 +24,17 @@ class Executor(Protocol):
         """The carry before the first step."""
 
     def resume(self, carry: Carry) -> Carry:
-        """The carry of a restart file, as the executor keeps it."""
+        """The carry of a restart file, in the form of the executor."""
 
     def exchange(self, params: dict, of: Callable) -> None:
-        """Go on with other Params, of the same kinds as those that it was made from.
+        """Continue with other Params of the same kinds.
 
         Args:
-            of: function (block, margin) -> the Params that vary, NumPy arrays.
+            of: function (block, margin) -> the varying Params, NumPy arrays.
         """
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later; waits until it is computed. Uses up its argument; the first call compiles."""
+        """The carry n steps later; waits until it is computed. Donates its argument; the first call compiles."""
 
 
 #: The executors that compute a block in a jitted program, by name.

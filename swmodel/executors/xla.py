@@ -25,10 +25,10 @@ from ..setup.setup import Setup
 
 
 def make_step(scheme: Scheme, method, transport):
-    """The function step(carry, grid, params, dt) -> carry of one block; one exchange of halos for each tendency.
+    """The function step(carry, grid, params, dt) -> carry of one block; one halo exchange for each tendency.
 
-    Grid and Params are arguments of the program rather than constants: it compiles fast, and can be differentiated
-    with respect to them.
+    Grid and Params are arguments of the program, not constants: it compiles fast, and allows derivatives with respect
+    to them.
     """
     width, margin, shape = scheme.width, scheme.margin, transport.shape
 
@@ -50,7 +50,7 @@ def make_step(scheme: Scheme, method, transport):
 
 
 def blamed(error: Exception, scheme: Scheme) -> Exception:
-    """An error while a step is traced; if a term of the user's own raised it, as a UsageError that names the line."""
+    """An error while a step is traced, as a UsageError with the line if a user-defined term raised it."""
     if isinstance(error, UsageError):
         return error
     lines = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
@@ -64,11 +64,11 @@ def blamed(error: Exception, scheme: Scheme) -> Exception:
 def make_loop(scheme: Scheme, method, transport):
     """The function loop(carry, static, dt, n) -> carry n steps later, of one block; `static` is Grid and Params.
 
-    loop(carry, static, dt, n, look, seen) returns the carry, and what look(seen, State, step) -> seen has made of the
-    states after each step. `look` may ask the transport for neighbours.
+    loop(carry, static, dt, n, look, seen) returns the carry, and `seen` after look(seen, State, step) -> seen for each
+    step. `look` may exchange halos.
 
-    A turn of the loop takes as many steps as the stepper's memory needs to return to the same buffers, so that XLA
-    need not copy it: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
+    A turn of the loop takes as many steps as the stepper's memory needs to return to the same buffers, which saves
+    copies: for ab2 at 3600 x 1800 a step takes 45 ms instead of 57.
     """
     step = make_step(scheme, method, transport)
 
@@ -83,7 +83,7 @@ def make_loop(scheme: Scheme, method, transport):
             return carry, seen
 
         now = jax.lax.fori_loop(0, n // period, lambda _, now: turn(period, now), (carry, seen))
-        if period > 1:  # so that no step is compiled twice
+        if period > 1:  # avoids a second compilation of the step
             now = jax.lax.fori_loop(0, n % period, lambda _, now: turn(1, now), now)
         return now if look else now[0]
 
@@ -91,7 +91,7 @@ def make_loop(scheme: Scheme, method, transport):
 
 
 def make_watched(loop: tuple, look: tuple, transport):
-    """The function (carry, seen, given, static, dt, n) -> (carry n steps later, what was seen), of one block."""
+    """The function (carry, seen, given, static, dt, n) -> (carry n steps later, seen), of one block."""
     loop, look = (make(*parts, transport) for make, *parts in (loop, look))
 
     def watched(carry, seen, given, static, dt, n):
@@ -101,12 +101,12 @@ def make_watched(loop: tuple, look: tuple, transport):
 
 
 class Compiled:
-    """Base of the executors whose loop over steps is compiled by JAX. Other programs may call it, as ensembles do.
+    """Base of the executors with a loop over steps in a program of JAX, which other programs may call.
 
     Attributes:
-        static: what stays the same during a run, made of a block's Grid and Params by `static_of`.
+        static: the constants of a run, made from a block's Grid and Params by `static_of`.
         loop: (make, *parts), hashable; make(*parts, transport) is the function `loop` of one block, see `make_loop`.
-        watched: the `loop` in which every step can be looked at.
+        watched: the `loop` for `watch`, which sees every step.
         dt: time step, s, an array in the precision of the run.
     """
 
@@ -117,7 +117,7 @@ class Compiled:
 
     def start(self, state: State) -> Carry:
         memory = jax.tree.map(jnp.array, self.method.remember(state))
-        # On all devices from the start, as it comes back: the loop is compiled once.
+        # The step number starts on all devices, where the loop returns it: so the loop is compiled once.
         return Carry(state, memory, self.transport.put(np.int32(0)))
 
     def resume(self, carry: Carry) -> Carry:
@@ -127,12 +127,12 @@ class Compiled:
         return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
 
     def watch(self, carry: Carry, n: int, look: tuple, seen, given) -> tuple:
-        """The carry n steps later, and what was seen of every step on the way; donates `carry` and `seen`.
+        """The carry n steps later, and `seen` updated after every step; donates `carry` and `seen`.
 
         Args:
-            look: (make, *parts), hashable; make(*parts, transport) is a function (seen, given, State, step) -> seen
-                after this step as well, of one block, to be traced.
-            seen, given: trees of arrays as `transport.make` makes them; `given` stays as it is.
+            look: (make, *parts), hashable; make(*parts, transport) is the traceable function (seen, given, State, step)
+                -> seen of one block.
+            seen, given: trees of arrays from `transport.make`; `given` is constant.
         """
         program = jitted(make_watched, self.watched, look, self.transport, donate_argnums=(0, 1))
         return jax.block_until_ready(program(carry, seen, given, self.static, self.dt, jnp.int32(n)))

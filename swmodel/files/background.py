@@ -1,8 +1,8 @@
-"""HDF5 and NetCDF files that rank 0 writes while the model goes on computing.
+"""HDF5 and NetCDF files that rank 0 writes while the model continues.
 
-One thread writes all files, one call after the other: two threads must not use netCDF4 at once. What a file holds is
-defined with netCDF4; values are added with h5py, which can store chunks that were compressed elsewhere, leave the file
-unlocked, so that other programs can read it during the run, and write through a JournaledFile, which keeps it intact.
+One thread writes all files, one call after the other, as two threads must not use netCDF4 at once. netCDF4 defines the
+contents of a file, and h5py adds values. It can store compressed chunks, leave the file unlocked for readers during the
+run, and write through a JournaledFile, which keeps the file intact.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .draft import WRITING, free
 from .journal import JournaledFile, remove, sync_folder
 from .records import Records
 
-#: Most bytes of arrays that wait to be written to one file; with more, the model waits.
+#: Most bytes of arrays in the queue of one file; beyond that the model waits.
 BUDGET = 64 << 20
 
-#: A record is committed at once, unless the next one is waiting already; then after so many seconds at most.
+#: Longest delay of a commit, s, while further records wait.
 COMMIT_SECONDS = 0.2
 
-#: An upper bound of the bytes in a new file before its fields: coordinates and metadata.
+#: Upper bound of the bytes of coordinates and metadata in a new file.
 METADATA_BYTES = 1 << 18
 
 #: Bytes for the metadata that a record adds to the file, and for the journal.
@@ -36,17 +36,16 @@ _WRITER = Worker("netcdf")
 
 
 class BackgroundFile:
-    """A file that all ranks make, use and close together; only rank 0 has it.
+    """A file that all ranks create, use and close together; only rank 0 has it open.
 
-    After a failure nothing more is written, and all ranks raise FilesError the next time they `agree`. The file keeps
-    the records that were complete before.
+    After a failure all ranks raise FilesError at the next `agree`, and the file keeps its complete records.
 
     Args:
-        path: that of the file; without `resume` an existing file is replaced.
-        define: function of a netCDF4.Dataset that defines everything in a new file; None: an empty HDF5 file.
+        path: path of the file; without `resume` an existing file is replaced.
+        define: function of a netCDF4.Dataset that defines the contents of a new file; None: an empty HDF5 file.
         resume: function of the Records that prepares an existing file for further records.
-        draft: whether the file appears whole when it is closed, or not at all; an earlier one then stays.
-        check: function of the path of a draft that raises an error if the file must not be put in place.
+        draft: whether the file appears only when it is closed without error, in place of an earlier one.
+        check: function of the path of a draft that raises an error if the file must not appear.
     """
 
     def __init__(self, path, transport, define=None, resume=None, draft: bool = False, check=None):
@@ -90,7 +89,7 @@ class BackgroundFile:
         self.put(self._complete, values, nbytes=nbytes)
 
     def require_room(self, nbytes: int) -> None:
-        """Write no more unless the disk has as many bytes free."""
+        """Stop writing unless the disk has this many bytes free."""
         self.put(self._require_room, nbytes)
 
     def flush(self) -> None:
@@ -100,7 +99,7 @@ class BackgroundFile:
         self.agree()
 
     def put(self, function, *arguments, nbytes: int = 0) -> None:
-        """Have `function(Records, *arguments)` called after what was put before; `nbytes`: of what is no array."""
+        """Queue a call of `function(Records, *arguments)`; `nbytes`: size of arguments that are no arrays."""
         if self.transport.rank:
             return
         nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
@@ -110,14 +109,14 @@ class BackgroundFile:
         self._waiting += nbytes
 
     def agree(self) -> None:
-        """Raise on all ranks, once, the error of writing so far, if there was one."""
+        """Raise the first error of writing on all ranks, once."""
         error = self.transport.broadcast(self._error)
         if error is not None and not self._told:
             self._told = True
             raise error
 
     def close(self, agree: bool = True) -> None:
-        """Write what is waiting and close the file; `agree=False` if the ranks may no longer act together."""
+        """Write the queue and close the file; `agree=False` if the ranks may no longer act together."""
         if self.transport.rank == 0:
             self._pending.append((_WRITER.submit(self._close), 0))
         self._finish()
@@ -130,8 +129,8 @@ class BackgroundFile:
             folder.mkdir(parents=True, exist_ok=True)
         elif not folder.is_dir():
             raise FileNotFoundError(f"there is no folder {folder}")
-        remove(self._at)  # with the journal that a killed writer may have left
-        self._at.write_bytes(bytes(METADATA_BYTES))  # where that fails, the system says why, as netCDF4 does not
+        remove(self._at)  # with the journal of a killed writer
+        self._at.write_bytes(bytes(METADATA_BYTES))  # its errors have the system's reason, unlike those of netCDF4
         os.truncate(self._at, 0)
         if define:
             import netCDF4
@@ -147,7 +146,7 @@ class BackgroundFile:
         try:
             self._open("r+")
             resume(self._records)
-        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # of an odd file
+        except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # a foreign file
             raise FilesError(f"{self.path} cannot be continued: {getattr(error, 'strerror', None) or error}") from None
         self._ready = True
         self._commit(self._records)
@@ -158,13 +157,13 @@ class BackgroundFile:
         try:
             self._journal = JournaledFile(self._at)
         except BlockingIOError:
-            raise FilesError(f"{self.path} is being written by another process") from None
+            raise FilesError(f"{self.path}: another process is writing it") from None
         self._records = Records(h5py.File(self._journal, mode))
 
     def _require_room(self, records, nbytes: int) -> None:
         if nbytes > (present := free(self.path)):
             self._commit(records)
-            raise FilesError(f"{self.path}: disk full, {present} bytes free of the {nbytes} that may be needed")
+            raise FilesError(f"{self.path}: disk full, {present} bytes free, {nbytes} may be needed")
 
     def _complete(self, records, values: dict) -> None:
         for name, each in values.items():
@@ -189,7 +188,7 @@ class BackgroundFile:
             self._fail(error)
 
     def _close(self) -> None:
-        """Close the file with its complete records, even after an error; put a draft in place, unless there was one."""
+        """Close the file with its complete records; without an error, rename a draft."""
         if self._journal is not None:
             try:
                 if self._ready and not (self.draft and self._error):
@@ -214,7 +213,7 @@ class BackgroundFile:
         sync_folder(self.path)
 
     def _fail(self, error: BaseException) -> None:
-        """Keep the first error, and no frames of its traceback: one may hold h5py's lock by an iteration."""
+        """Keep the first error without the frames of its traceback, one of which may hold h5py's lock."""
         traceback.clear_frames(error.__traceback__)
         if self._error is not None:
             return

@@ -1,4 +1,4 @@
-"""Fields that are distributed over processes, in one HDF5 file that any number of processes can read.
+"""Fields distributed over processes, in one HDF5 file that any number of processes can read.
 
 HDF5 keeps a checksum of every chunk of a field, and refuses to read a chunk that has changed.
 """
@@ -14,9 +14,9 @@ from .gather import gathered_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays of shape ()) and a text, whole or not at all; called by all processes together.
+    """Write fields, numbers (arrays of shape ()) and a text, whole or not at all; all processes call it together.
 
-    `shape`: that of the whole fields. FilesError: it could not be written, on all processes.
+    `shape`: shape of the whole fields. FilesError, on all processes: the file could not be written.
     """
     with BackgroundFile(path, transport, draft=True) as file:
         file.put(create, "text", {"data": text.encode()})
@@ -41,7 +41,7 @@ def store(records, name: str, where, values) -> None:
 
 
 def read_blocks(path, block) -> tuple[dict, str]:
-    """The fields on this process's block and the numbers, by name, and the text. FilesError: it cannot be read."""
+    """The fields on this process's block and the numbers, by name, and the text. FilesError: no readable file."""
     try:
         with h5py.File(path, "r", locking=False) as file:
             rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)

@@ -15,9 +15,9 @@ WRITING = ".writing"
 
 @contextlib.contextmanager
 def replacing(path, ending: str = WRITING) -> Iterator[Path]:
-    """A context with the name, of another ending, under which to write a file; afterwards it has its own name.
+    """A context with a temporary path for a file, which has its own name afterwards.
 
-    FilesError: it cannot be written. An earlier file is unchanged.
+    FilesError: the file cannot be written; an earlier one is unchanged.
     """
     path = Path(path)
     temporary = path.with_name(path.name + ending)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-#: Approximate size, uncompressed, of a chunk of a field, and of the rows gathered at a time.
+#: Approximate size of a chunk of a field, uncompressed, and of the rows gathered at a time.
 CHUNK_BYTES = 1 << 20
 GATHER_BYTES = 4 << 20
 
@@ -20,15 +20,15 @@ def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
 
 
 def row_blocks(shape: tuple[int, int], itemsize: int) -> list[tuple[int, int]]:
-    """First and last row of each block of rows that is gathered at once: whole chunks, about GATHER_BYTES."""
+    """First and last row of each block of rows for one gather: whole chunks, about GATHER_BYTES."""
     height = max(1, GATHER_BYTES // CHUNK_BYTES) * chunk_rows(shape, itemsize)
     return [(first, min(first + height, shape[0])) for first in range(0, shape[0], height)]
 
 
 def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[int, np.ndarray | None]]:
-    """The first row of each block of rows of a field, and on rank 0 these rows, in rising order.
+    """The first row of each block of rows of a field, and on rank 0 its values, in rising order.
 
-    All processes iterate to the end; `local` [y, x] is empty where a process has no part of the member.
+    All processes iterate to the end; `local` [y, x] is empty on processes without a part of the member.
     """
     shape = transport.block.y.size, transport.block.x.size
     for first, last in row_blocks(shape, local.dtype.itemsize):
@@ -36,9 +36,9 @@ def gathered(transport, local: np.ndarray, member: int = 0) -> Iterator[tuple[in
 
 
 def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice, ...], np.ndarray | None]]:
-    """As `gathered`, the place of each piece of a field [members, y, x] or [y, x] in the whole, and its values.
+    """As `gathered`, the index of each piece of a field [members, y, x] or [y, x], and its values.
 
-    Small fields of several members form one piece: 500 members of 64 x 64 cells are then written ten times faster.
+    Small fields of several members form one piece, which writes 500 members of 64 x 64 cells ten times faster.
     """
     if field.ndim == 2:
         for first, rows in gathered(transport, field):
@@ -57,7 +57,7 @@ def gathered_members(transport, field: np.ndarray) -> Iterator[tuple[tuple[slice
 
 
 def of_member(field: np.ndarray, block, member: int) -> np.ndarray:
-    """This process's part [y, x] of a member, or of a run; an empty array if it has none."""
+    """This process's part [y, x] of a member or a run; an empty array for none."""
     if field.ndim == 2:
         return field
     return field[member - block.members.start] if member in block.members else field[0, :0]

@@ -1,20 +1,21 @@
-"""A file between HDF5 and the disk that changes from one state to the next in one step, or not at all.
+"""A file between HDF5 and the disk with atomic commits.
 
-HDF5 updates its metadata in place: if the process is killed or the disk is full halfway through, the whole file is
-lost. Here bytes behind the committed end go to the file at once, since nothing refers to them yet. Bytes before it stay
-in memory, in pages, until `commit`:
+HDF5 updates its metadata in place: if the process is killed or the disk is full on the way, the whole file is lost.
+Here bytes beyond the committed end go to the file directly, as nothing refers to them yet. Bytes before it stay in
+memory, in pages, until `commit`:
 
-1. the file is synced: the new bytes, and the pages of the previous commit, are on the disk;
-2. the pages and the new size are written into a second file, the journal, with a checksum, and synced;
-3. the pages are written into the file.
+1. It syncs the file, so that the new bytes, and the pages of the previous commit, are on the disk.
+2. It writes the pages, the new size and a checksum into a second file, the journal, and syncs that.
+3. It writes the pages into the file.
 
-A failure before 2 is complete leaves the previous state, with bytes behind its end that HDF5 ignores; a later failure
-is repaired from the journal (`recover`). The journal exists while the file is written.
+A failure before the end of 2 leaves the previous state, with bytes beyond its end that HDF5 ignores. `recover` repairs
+a later failure from the journal, which exists while the file is open for writing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import io
@@ -24,7 +25,7 @@ from pathlib import Path
 
 PAGE = 4096
 
-#: The head of a journal: mark, bytes of pages that follow, size of the file, digest of these two and the pages.
+#: The head of a journal: mark, number of bytes of pages, size of the file, digest of these two and the pages.
 HEADER = struct.Struct("<8sqq32s")
 MARK = b"swmjrnl1"
 
@@ -39,12 +40,12 @@ def journal_of(path) -> Path:
 
 
 class JournaledFile(io.RawIOBase):
-    """An existing file as h5py wants it (`h5py.File(JournaledFile(path), "r+")`); an earlier journal is applied first.
+    """An existing file for h5py (`h5py.File(JournaledFile(path), "r+")`); it first applies an earlier journal.
 
-    No call by HDF5 fails, because HDF5 would crash on closing the file later: from the first error on everything stays
+    Calls by HDF5 never fail, because HDF5 would crash on closing the file later. After the first error everything stays
     in memory, and `check` and `commit` raise the error.
 
-    OSError: it cannot be read or written; BlockingIOError: another process is writing it.
+    OSError: the file cannot be read or written. BlockingIOError: another process is writing it.
     """
 
     def __init__(self, path):
@@ -59,16 +60,17 @@ class JournaledFile(io.RawIOBase):
             undo.callback(os.close, self._journal)
             apply(self._journal, self._file)
             self._committed = self._size = os.fstat(self._file).st_size
+            reserve(self._file, 0, self._size)
             sync_folder(self.path)
             undo.pop_all()
 
     def check(self) -> None:
-        """Raise the error since the last commit, if there was one."""
+        """Raise the error since the last commit, if any."""
         if self.error is not None:
             raise self.error
 
     def commit(self) -> None:
-        """Make what was written so far the state of the file, which then survives a kill and a power cut.
+        """Make the present contents the state of the file, which survives a kill and a power cut.
 
         OSError: the previous state remains; or the new one, if only 3 failed.
         """
@@ -76,6 +78,7 @@ class JournaledFile(io.RawIOBase):
         if not self._pages and self._size == self._committed:
             return
         try:
+            reserve(self._file, self._committed, self._size)
             sync(self._file)
             sizes = {number: min(PAGE, self._size - number * PAGE) for number in sorted(self._pages)}
             pages = [(n * PAGE, self._pages[n][:size]) for n, size in sizes.items() if size > 0]
@@ -88,7 +91,7 @@ class JournaledFile(io.RawIOBase):
         self._pages.clear()
 
     def close(self) -> None:
-        """Close the file in the state of the last commit, and remove the journal once this state is on the disk."""
+        """Close the file in the state of the last commit, and remove the journal after that state is on the disk."""
         if self.closed:
             return
         super().close()
@@ -104,7 +107,7 @@ class JournaledFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer) -> int:
-        """Fill the buffer from the position on, with zeros behind the end."""
+        """Fill the buffer from the position on, with zeros beyond the end."""
         view, begin = memoryview(buffer).cast("B"), self._position
         end = begin + len(view)
         view[:] = read_at(self._file, begin, len(view))
@@ -135,7 +138,7 @@ class JournaledFile(io.RawIOBase):
         return self._size
 
     def _keep(self, begin: int, view: memoryview) -> None:
-        """Put the bytes into pages: up to the committed end of the file, or, after an error, beyond it."""
+        """Store the bytes in pages: up to the committed end of the file, or beyond it after an error."""
         end, done = begin + len(view), begin
         while done < end:
             number = done // PAGE
@@ -149,9 +152,9 @@ class JournaledFile(io.RawIOBase):
 
 
 def recover(path) -> bool:
-    """Repair a file whose writer was killed from the journal that it left; whether there is no journal any more.
+    """Repair a file from the journal of a killed writer; returns whether no journal is left.
 
-    Nothing is done while a process writes the file, or without permission: the file is then whole, unless its writer
+    It does nothing while a process writes the file, or without permission. The file is then whole, unless its writer
     ended within the microseconds of step 3 of a commit.
     """
     path = Path(path)
@@ -171,20 +174,20 @@ def recover(path) -> bool:
 
 
 def remove(path) -> None:
-    """Remove a file and its journal, which would spoil the next file of that name."""
+    """Remove a file and its journal, which would damage the next file of that name."""
     journal_of(path).unlink(missing_ok=True)
     Path(path).unlink(missing_ok=True)
 
 
 def open_journal(path: Path, new: bool = False) -> int:
-    """Open the journal of a file, or make a new one, for this process alone, even on a file system without locks.
+    """Open the journal of a file, or a new one, for only this process, even on a file system without locks.
 
-    BlockingIOError: another process has it.
+    BlockingIOError: another process has it open.
     """
     journal = os.open(journal_of(path), os.O_RDWR | (os.O_CREAT if new else 0), 0o666)
     try:
         fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(journal_of(path))  # its owner may have removed it between the two calls
+        os.stat(journal_of(path))  # fails if its owner has removed it between the two calls
     except OSError as error:
         if isinstance(error, (BlockingIOError, FileNotFoundError)) or not new:
             os.close(journal)
@@ -193,20 +196,20 @@ def open_journal(path: Path, new: bool = False) -> int:
 
 
 def settle(path: Path, file: int) -> None:
-    """Remove the journal, once the file is on the disk."""
+    """Sync the file and remove its journal."""
     sync(file)
     journal_of(path).unlink(missing_ok=True)
 
 
 def write_journal(journal: int, size: int, pages: list[tuple[int, bytes]]) -> None:
-    """Write and sync what a commit overwrites, and the size of the file after it."""
+    """Write and sync the pages of a commit, and the size of the file after it."""
     pages = b"".join(RUN.pack(place, len(data)) + data for place, data in pages)
     write_at(journal, 0, HEADER.pack(MARK, len(pages), size, digest(len(pages), size, pages)) + pages)
     sync(journal)
 
 
 def apply(journal: int, file: int) -> bool:
-    """Write the pages of a complete journal into the file, even if that was done before; whether it is complete."""
+    """Write the pages of a complete journal into the file, maybe again; returns whether it is complete."""
     mark, length, size, expected = HEADER.unpack(read_at(journal, 0, HEADER.size))
     if mark != MARK or not 0 <= length <= os.fstat(journal).st_size or size > os.fstat(file).st_size:
         return False
@@ -226,13 +229,23 @@ def digest(length: int, size: int, pages: bytes) -> bytes:
     return hashlib.blake2b(RUN.pack(length, size) + pages, digest_size=32).digest()
 
 
+def reserve(file: int, begin: int, end: int) -> None:
+    """Reserve disk space for these bytes, so that writing them later cannot fail on a full disk."""
+    if end > begin and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file, begin, end - begin)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # the file system cannot reserve
+                raise
+
+
 def read_at(file: int, place: int, length: int) -> bytes:
-    """Bytes of a file, with zeros behind its end."""
+    """Bytes of a file, with zeros beyond its end."""
     return os.pread(file, max(0, length), place).ljust(length, b"\0")
 
 
 def write_at(file: int, place: int, data) -> None:
-    """Write all bytes, however many the system takes at a time."""
+    """Write all bytes, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
         written = os.pwrite(file, view, place)
@@ -240,12 +253,12 @@ def write_at(file: int, place: int, data) -> None:
 
 
 def sync(file: int) -> None:
-    """Bring what was written to the disk, but not the times of the file, which would cost another write."""
+    """Sync the contents, but not the times of the file, which would cost another write."""
     getattr(os, "fdatasync", os.fsync)(file)
 
 
 def sync_folder(path: Path) -> None:
-    """Bring the names in the folder of a file to the disk."""
+    """Sync the names in the folder of a file."""
     folder = os.open(path.absolute().parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,7 +1,7 @@
-"""One run in a folder at a time: a lock on the file run.lock, which the system frees when its holder ends or is killed.
+"""The lock of a run's folder: on the file run.lock, which the system frees when its holder ends or is killed.
 
-On network file systems the lock holds between machines only if the server supports it: NFS version 4 does, NFS mounted
-with `nolock` or `local_lock` does not. Without support, two runs on different machines are not kept apart.
+On network file systems the lock works between machines only if the server supports it: NFS version 4 does, NFS mounted
+with `nolock` or `local_lock` does not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NAME = "run.lock"
 
 @contextlib.contextmanager
 def held(directory):
-    """Hold the folder, made if need be, for the run of this process; yields the open lock file, removed at the end.
+    """Lock the folder, created if missing, for the run of this process; yields the open lock file, removed at the end.
 
-    A process that inherits the file's descriptor also holds the folder. FilesError: another run holds it, or it cannot
+    A process that inherits the file's descriptor also holds the lock. FilesError: another run holds it, or it cannot
     be written.
     """
     path = Path(directory) / NAME
@@ -40,21 +40,21 @@ def held(directory):
 
 
 def check_free(directory):
-    """Raise FilesError if a run is at work in the folder. Writes nothing."""
+    """Raise FilesError if a run uses the folder. Writes nothing."""
     path = Path(directory) / NAME
     with contextlib.suppress(FileNotFoundError, PermissionError), path.open() as file:
-        lock(file, path, fcntl.LOCK_SH)  # network file systems give no other lock on a file open for reading
+        lock(file, path, fcntl.LOCK_SH)  # the only lock of network file systems on a file open for reading
 
 
 def lock(file, path: Path, kind: int):
-    """Lock an open file, LOCK_EX or LOCK_SH, without waiting; closing it, or the end of the process, frees it."""
+    """Lock an open file, LOCK_EX or LOCK_SH, without waiting, until it is closed or the process ends."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
         if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
             raise FileNotFoundError
-    except (BlockingIOError, FileNotFoundError):  # a run has it, or has just ended and removed it
+    except (BlockingIOError, FileNotFoundError):  # a run has it, or has just removed it
         file.seek(0)
         holder = file.read() or "another process"
         raise FilesError(
-            f"{path.parent} is in use by a run, {holder}; wait for its end or take another folder"
+            f"{path.parent} is in use by a run, {holder}; wait for its end or choose another folder"
         ) from None

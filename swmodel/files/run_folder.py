@@ -1,4 +1,4 @@
-"""The folder of a run: which files it holds, and protection of runs against being overwritten by accident."""
+"""The folder of a run: names of its files, and protection against overwriting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, HARMONICS, ST
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
-#: The endings of files that killed writers may have left.
+#: The endings of files from killed writers.
 LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: The files that tasks other than a run write.
 RESULTS = (
@@ -48,12 +48,12 @@ RESULTS = (
 
 
 def check_vacant(directory, force: bool = False, python: bool = False, held: bool = False):
-    """Make sure that a run may be written into `directory`, which need not exist. Writes nothing.
+    """Check that a run may be written into `directory`, which need not exist. Writes nothing.
 
-    UsageError: it is not empty and `force` is not given. FilesError: it cannot be written, or a run is at work in it.
+    UsageError: it is not empty, without `force`. FilesError: it cannot be written, or a run uses it.
 
     Args:
-        python: whether the user calls it from Python, for the message.
+        python: whether the message is for Python.
         held: whether this process holds the folder's lock.
     """
     directory = Path(directory)
@@ -67,7 +67,7 @@ def check_vacant(directory, force: bool = False, python: bool = False, held: boo
             what = f"holds {found.kind} ({state})" if state else "exists and is not empty"
             other = "give force=True" if python else "give --force"
             other += " to replace it or another folder" + ("" if python else " with --output")
-            go_on = f", or go on with it by {found.command}" if found.command else ""
+            go_on = f", or continue it by {found.command}" if found.command else ""
             raise UsageError(f"{directory} {what}; {other}{go_on}")
         parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
@@ -75,7 +75,7 @@ def check_vacant(directory, force: bool = False, python: bool = False, held: boo
 
 
 class Holding(NamedTuple):
-    """What a folder holds, in words; the task that made it; the command that continues it, "" if there is none."""
+    """The contents of a folder, in words, the task that made it, and the command that continues it or ""."""
 
     kind: str
     task: str
@@ -83,7 +83,7 @@ class Holding(NamedTuple):
 
 
 def holding(directory, python: bool = False) -> Holding:
-    """What the folder, which need not exist, holds."""
+    """The Holding of a folder, which need not exist."""
     directory = Path(directory)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
@@ -99,7 +99,7 @@ def holding(directory, python: bool = False) -> Holding:
 
 
 def prepare(directory):
-    """Make the folder and remove the files of an earlier run; other files stay."""
+    """Make the folder and remove the files of an earlier run, but no others."""
     directory = Path(directory)
     restarts = directory / RESTARTS
     with file_errors(directory, "written"):
@@ -114,24 +114,29 @@ def prepare(directory):
 
 
 def reopen(directory):
-    """Remove the record of how the run in the folder ended, and the state of a blow-up: the run continues."""
+    """Remove the record of the end of the run in the folder, and the state of a blow-up: the run continues."""
     with file_errors(directory, "written"):
         for name in (STATUS, BLOWUP):
             (Path(directory) / name).unlink(missing_ok=True)
 
 
-def own_case(directory) -> dict:
-    """The table [case] of config.toml, if it names the file of a user's own case, which is not executed; else {}."""
+def config_of(directory) -> dict:
+    """The tables of config.toml; {} where there is none, or a damaged one."""
     try:
-        case = tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))["case"]
-        return case if case.get("file") else {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return tomllib.loads((Path(directory) / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
 
 
+def own_case(directory) -> dict:
+    """The table [case] of config.toml, if it names the file of a user's own case, which is not executed; else {}."""
+    case = config_of(directory).get("case", {})
+    return case if isinstance(case, dict) and case.get("file") else {}
+
+
 def write_config(directory, config):
-    """Write config.toml, and case.py if the case is a user's own; each is the old file or the whole new one."""
-    from ..config import to_toml  # not at import, as the program needs the names in this file early
+    """Write config.toml, and case.py for a user's case; each is the old file or the whole new one."""
+    from ..config import to_toml  # here, as the program needs the names in this file early
     from ..config.loading.case_file import CASE
 
     texts = {CASE: config.case.file_text, CONFIG: to_toml(config)}

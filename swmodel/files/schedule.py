@@ -1,4 +1,4 @@
-"""When an event is due: after each interval of steps, or at the first step past each interval of model seconds."""
+"""The schedule of an event: after each interval of steps, or at the first step past each interval of model time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Schedule(NamedTuple):
-    """The steps at which an event is due, besides the first and the last; without an interval there are no others."""
+    """The steps at which an event is due, besides the first and the last; none without an interval."""
 
     dt: float
     last: int
@@ -19,7 +19,7 @@ class Schedule(NamedTuple):
         return step == self.last or step == self.next(step - 1) or step == 0
 
     def regular(self, step: int) -> bool:
-        """Whether the event is due after `step` steps, whenever the run ends: at the first step, or by the interval."""
+        """Whether the event is due after `step` steps in a run of any length: at the first step, or by the interval."""
         return step == 0 or self._replace(last=step + 1).next(step - 1) == step
 
     def next(self, step: int) -> int:
@@ -35,7 +35,7 @@ class Schedule(NamedTuple):
         return min(max(following, step + 1), self.last)
 
     def _at(self, count: int) -> int:
-        # The tolerance: rounding of seconds / dt must not move an event that falls on a step to the next step.
+        # The tolerance keeps rounding of seconds / dt from moving an event to the next step.
         return math.ceil(count * self.seconds / self.dt - 1e-6)
 
     def _count(self, step: int) -> int:

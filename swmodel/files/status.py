@@ -1,4 +1,4 @@
-"""The state of a run: status.json in its folder, written whole or not at all."""
+"""The status of a run: status.json in its folder, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "status.json"
 def write_status(directory, **keys):
     """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`.
 
-    A reader sees the old file or the new one, never a part: it is written under another name, synced and renamed.
+    It is written under another name, synced and renamed, so a reader never sees a part.
     """
     path = Path(directory) / NAME
     with replacing(path, f".{os.getpid()}") as temporary, temporary.open("w") as file:
@@ -26,12 +26,12 @@ def write_status(directory, **keys):
 
 
 def ended(directory) -> bool:
-    """Whether the status of the run in `directory` says how it ended."""
+    """Whether the status of the run in `directory` has its end."""
     return read_status(directory).get("state") in ("completed", "stopped", "failed")
 
 
 def finish(directory, state: str, code: int, message: str) -> dict:
-    """The final status of the run in `directory`: unchanged if it says how the run ended, else as given here."""
+    """The final status of the run in `directory`: the existing one if it has the end, else this one."""
     status = read_status(directory)
     if not ended(directory):
         status |= {"state": state, "exit_code": code, "message": message}
@@ -40,7 +40,7 @@ def finish(directory, state: str, code: int, message: str) -> dict:
 
 
 def read_status(directory) -> dict:
-    """The status of the run in `directory`; empty if there is none. FilesError: the file holds something else."""
+    """The status of the run in `directory`; empty without one. FilesError: the file is no status."""
     path = Path(directory) / NAME
     try:
         status = json.loads(path.read_text())

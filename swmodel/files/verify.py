@@ -1,4 +1,4 @@
-"""Reading all files of a run, and comparing them with their checksums."""
+"""Check of all files of a run against their checksums."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ READABLE = "can be read; it holds no checksums"
 
 
 def verdicts(path) -> dict[str, str]:
-    """For each file of a run folder, or for a single file: whether it is intact, or what is wrong with it.
+    """{file: verdict} for the files of a run folder, or for a single file.
 
-    UsageError: there is no file of a run. FilesError: the folder cannot be read.
+    UsageError: no file of a run. FilesError: the folder cannot be read.
     """
     path, found = Path(path), {}
     if not os.path.lexists(path):
@@ -49,10 +49,10 @@ def verdicts(path) -> dict[str, str]:
 
 
 def require_intact(path, found: dict[str, str]) -> None:
-    """Raise FilesError, which names them, if files are damaged."""
+    """Raise FilesError with the names of damaged files, if any."""
     bad = [name for name, words in found.items() if words not in (INTACT, READABLE)]
     if bad:
-        raise FilesError(f"{path}: {len(bad)} of {len(found)} files cannot be relied on: {', '.join(bad)}")
+        raise FilesError(f"{path}: {len(bad)} of {len(found)} files are damaged or unreadable: {', '.join(bad)}")
 
 
 def of_text(read, directory: Path) -> str:
@@ -63,11 +63,11 @@ def of_text(read, directory: Path) -> str:
     except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return f"cannot be read: {' '.join(str(getattr(error, 'strerror', None) or error).split())}"
     except (AttributeError, KeyError, TypeError):
-        return "cannot be read: it is not as the model wrote it"
+        return "cannot be read: it differs from the model's text"
 
 
 def read_config(directory: Path) -> None:
-    """Read the config.toml of a run. A user's own case is not executed, and its options are not checked."""
+    """Read the config.toml of a run, without executing a user's case or checking its options."""
     if own_case(directory):
         from_toml((directory / CONFIG).read_text(encoding="utf-8"), Case)
     else:
@@ -75,6 +75,6 @@ def read_config(directory: Path) -> None:
 
 
 def read_case(directory: Path) -> str:
-    """Whether the file of a user's own case is still that of the run."""
+    """The verdict on the file of a user's case."""
     same = hashlib.sha256((directory / CASE).read_bytes()).hexdigest() == own_case(directory)["sha256"]
     return INTACT if same else f"damaged: its SHA-256 is not the one in {CONFIG}"

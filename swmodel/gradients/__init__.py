@@ -9,7 +9,7 @@ __all__ = ["Problem"]
 
 
 def _found(name: str) -> Any:
-    """`Problem`, imported at first use: requests for gradients are checked without JAX."""
+    """`Problem`, imported at first use, as checks of requests do not need JAX."""
     if name == "Problem":
         from .problem import Problem
 

@@ -1,7 +1,7 @@
-"""The task `check-gradient`: are the derivatives of a configuration exact, and what do they cost?
+"""The task `check-gradient`: exactness and cost of the derivatives of a configuration.
 
-Derivatives of J = sum over cells of (a h² + b u² + c v²) at the end of the run, a, b, c independent random numbers,
-with respect to the initial state and to everything else that has an influence, along random directions d, e:
+It takes derivatives of J = sum over cells of (a h² + b u² + c v²) at the end of the run, a, b, c independent random
+numbers. They are with respect to the initial state and all other inputs, along random directions d, e:
 
     taylor_slope         slope of log |J(x + s d) - J(x) - s <J', d>| over log s; 2 for an exact gradient
     dot_product_error    |<M d, y> - <d, Mᵀ y>| / |<M d, y>|, with M the derivative of the last state; round-off
@@ -34,25 +34,25 @@ from .controls import TERM_OF
 from .problem import Problem
 
 NAME = "check.json"
-#: The checks by name: in words, their exact result, its format; and their largest errors by precision.
+#: The checks by name: words, exact result, format; and the largest errors by precision.
 CHECKS = {
     "taylor_slope": ("Taylor slope", 2, ".4f"),
     "dot_product_error": ("<M d, y> = <d, Mᵀ y>, relative error", 0, ".1e"),
     "hessian_symmetry": ("Hessian's symmetry, relative error", 0, ".1e"),
 }
 BOUNDS = {"float64": (0.02, 1e-12, 1e-10), "float32": (0.2, 1e-4, 1e-3)}
-#: The results that `--json` writes.
+#: The results for `--json`.
 KEYS = (*CHECKS, "nproc", "adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
 #: Lengths of steps along the direction: 1, 1/4, ...
 STEPS = tuple(0.25**k for k in range(7))
-#: Ratio of the direction's size to that of the field; for a field that is zero, to `Variable.small`.
+#: Size of the direction relative to the field, or to `Variable.small` for a zero field.
 RELATIVE = 1e-3
 
 
 def compute(config, directory, options, report, command_line, watch):
     """Check the derivatives of `config`; see `cli.job.TASKS`.
 
-    Options: `memory`, bytes that a process may hold; `json`, a file for the results called KEYS.
+    Options: `memory`, most bytes in a process; `json`, a file for the results KEYS.
     """
     done = []
     watch(lambda: len(done))
@@ -61,7 +61,7 @@ def compute(config, directory, options, report, command_line, watch):
         problem.prepare(problem.first_guess(), curvature=True)
         checks = Checks(problem)
         if not math.isfinite(checks.value) or not math.isfinite(checks.slope):
-            raise NumericalError("the run blew up; `swmodel run` shows where and why")
+            raise NumericalError("the run blew up; `swmodel run` shows the place and the cause")
 
         def piece(words, function):
             if reason := stop.reason(problem.transport):
@@ -73,7 +73,7 @@ def compute(config, directory, options, report, command_line, watch):
             return value
 
         words = ("Taylor remainders", "tangent and adjoint", "Hessian-vector products")
-        results = {name: piece(said, getattr(checks, name)) for name, said in zip(CHECKS, words, strict=True)}
+        results = {name: piece(label, getattr(checks, name)) for name, label in zip(CHECKS, words, strict=True)}
         results |= {"nproc": problem.transport.size, "gradient_sha256": fingerprint(problem, checks.gradient)}
         results |= piece("times", checks.times)
         peak = problem.transport.reduce(np.asarray(peak_memory(), np.int64), "max")
@@ -101,7 +101,7 @@ def controls_of(config) -> list[str]:
 
 
 def failures(results) -> list[str]:
-    """The results that are wrong, in words."""
+    """The wrong results, in words."""
     bounds = dict(zip(CHECKS, BOUNDS[results["dtype"]], strict=True))
     return [
         f"{name} is {results[name]:{form}}, not {exact}"
@@ -135,7 +135,7 @@ class Checks:
         return state(*(self.noise(f"{name} {field}") for field in state._fields))
 
     def direction(self, name) -> dict:
-        """A random direction in the space of the controls: small compared with each control."""
+        """A random direction in the space of the controls, small relative to each control."""
 
         def one(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
@@ -147,7 +147,7 @@ class Checks:
         return {control: one(control, value) for control, value in self.x.items()}
 
     def taylor_slope(self) -> float:
-        """The slope of the Taylor remainder between the two shortest steps at which it is well above round-off."""
+        """The slope of the Taylor remainder between the two shortest steps with a remainder well above round-off."""
         remainders = []
         for s in STEPS:
             moved = jax.tree.map(lambda x, d, s=s: x + jnp.asarray(s, x.dtype) * d, self.x, self.d)
@@ -175,9 +175,9 @@ class Checks:
         return abs(forth - back) / abs(forth)
 
     def times(self) -> dict:
-        """The time of value and gradient, divided by that of a run forward; medians of three, measured in turns.
+        """The time of value and gradient relative to a run forward; medians of three, measured in turns.
 
-        The run is by the executor xla for adjoint_over_forward; for gradient_over_run by the executor of the
+        adjoint_over_forward uses a run with the executor xla, gradient_over_run one with the executor of the
         configuration, with one step in a pass.
         """
         problem = self.problem
@@ -207,7 +207,7 @@ def fingerprint(problem: Problem, gradient: dict) -> str:
 
 
 def seconds(function) -> float:
-    """Wall-clock time of a call and of the computation that it starts, s."""
+    """Wall-clock time of a call and its computation, s."""
     begin = time.perf_counter()
     jax.block_until_ready(function())
     return time.perf_counter() - begin

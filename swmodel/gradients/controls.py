@@ -22,7 +22,7 @@ TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coeffi
 
 
 def scheme_for(names) -> Callable[[Setup], Scheme]:
-    """The scheme of a Setup with every term through which the controls act, even if it is zero."""
+    """The scheme of a Setup with every term through which the controls act, also terms that are zero."""
     owners = {name: TERM_OF[name] for name in names if name in TERM_OF}
 
     def scheme(setup: Setup) -> Scheme:
@@ -47,7 +47,7 @@ def first_guess(setup: Setup, names, block) -> dict:
             return np.asarray(config.physics.gravity, dtype)
         if not row_of(name).control_location:
             if fields.given(config, name):
-                raise UsageError(f"{name} is a field in this run; derivatives are taken by {name} as a number alone")
+                raise UsageError(f"{name} is a field in this run; derivatives by {name} need a number")
             return np.asarray(fields.constant(config, name), dtype)
         return np.broadcast_to(fields.evaluate(config, name, rows, columns), block.shape).astype(dtype)
 
@@ -59,9 +59,9 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
 
         h = depth + eta on water; u and v on open faces, zero on closed ones; fields of terms as these start them
 
-    Controls by name are fields [ny, nx] of this block, numbers for fields the same everywhere, or the vectors of a
-    term's parameters. State, grid and params are for what is no control. What is static becomes {name: field
-    [ny + 2 margin, nx + 2 margin], [1, 1] or vector} of Grid and Params, with the margin of the scheme.
+    Controls by name are fields [ny, nx] of this block, numbers for uniform fields, or the vectors of a term's
+    parameters. State, grid and params give all other values. The static fields are those of Grid and Params with the
+    margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
     """
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
@@ -86,7 +86,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
 
 
 def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
-    """Grid and Params with the active fields in place of their own fields."""
+    """Grid and Params with the active fields."""
     ours = {name: field for name, field in active.items() if name in Grid._fields}
     return grid._replace(**ours), params | {name: active[name] for name in active.keys() - ours.keys()}
 
@@ -101,7 +101,7 @@ class Parameters:
         }
 
     def vector(self, name: str, tree) -> np.ndarray:
-        """The vector of a pytree of parameters, or of a derivative; a UsageError if its arrays are not the term's."""
+        """The vector of a pytree of parameters or of a derivative. UsageError: its arrays do not fit the term."""
         try:
             return self.forms[name].vector(tree, np, self.dtype)
         except UsageError as error:
@@ -113,6 +113,6 @@ class Parameters:
         return x | {name: self.transport.make(lambda block, vector=vector: vector) for name, vector in vectors.items()}
 
     def outside(self, x: dict, derivative: bool = True) -> dict:
-        """The same in the form of users; a `derivative` has None for what is no parameter."""
+        """The same in the form of users; a `derivative` has None for other leaves."""
         vectors = {name: self.transport.pieces(x[name])[0] for name in x if name in self.forms}
         return x | {name: self.forms[name].pytree(jnp.asarray(one), derivative) for name, one in vectors.items()}

@@ -1,8 +1,8 @@
 """The steps of a trajectory by the native step and its derivatives: adjoint, tangent, the adjoint of the tangent.
 
-A trajectory is recorded in the memory of the native calls (the stack), which has a slot for the state before each step
-and one for the last state. Behind the slots are planes for what the steps remember on the way forward, and for adjoints
-on the way back. A step forward reads a slot and writes the next one, so recording copies nothing.
+The memory of the native calls (the stack) records a trajectory: it has a slot for the state before each step and one
+for the last state. Further planes hold the stepper's memory on the way forward, and adjoints on the way back. A step
+forward reads a slot and writes the next one, so recording needs no copies.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .steps import Cotangents
 class Native:
     """The native step and its adjoint, or, for pairs, its tangent and the adjoint of the tangent.
 
-    Derivatives treat a control that is a number as one number in each row; its adjoint is summed over the steps in
-    each cell.
+    Derivatives treat a control that is a number as one number in each row; its adjoint is a sum over the steps in each
+    cell.
 
     Args:
-        kernel: that of the step forward.
-        transport: for messages.
-        controls: names of those that are no initial fields, in order.
+        kernel: the Kernel of the step forward.
+        transport: the transport for messages.
+        controls: names of the controls that are no initial fields, in order.
         pairs: whether carry and active fields are pairs of a value and its tangent.
     """
 
@@ -49,14 +49,14 @@ class Native:
         self._available: dict[tuple, bool] = {}
 
     def tangent(self) -> Native:
-        """That of pairs."""
+        """The Native of pairs."""
         return Native(self.kernel, self.transport, self.controls, pairs=True)
 
     def settle(self, active, fixed, back: bool) -> None:
-        """Agree with all processes whether they take native steps, `back` too; called before a program is traced."""
+        """Agree with all processes on native steps, also `back`, before a program is traced."""
         both = []
 
-        def look(active, fixed):  # traced, as arrays in a program are those of a block
+        def look(active, fixed):  # traced, as a program has the arrays of a block
             both.extend(self._both(active, fixed))
             return fixed.dt
 
@@ -66,21 +66,21 @@ class Native:
                 missing = self._missing(*key, fixed.dt.dtype)
                 self._available[key] = not self.transport.any(bool(missing))
                 if not self._available[key]:
-                    say_slower(missing or "another process has none for these derivatives")
+                    say_slower(missing or "another process cannot use it for these derivatives")
 
     def available(self, active, fixed, back: bool) -> bool:
-        """Whether all processes have native steps forward and, if `back`, those too."""
+        """Whether all processes have native steps forward and, if `back`, back."""
         return all(self._available[key] for key in self._both(active, fixed)[: 1 + back])
 
     def named(self, active) -> dict:
-        """The active fields by name, their tangents as "d." + name; in the order of their leaves."""
+        """The active fields by name, tangents as "d." + name, in the order of their leaves."""
         parts = zip(("", "d."), active, strict=True) if self.pairs else [("", active)]
         return {prefix + name: field for prefix, of in parts for name, field in sorted(of.items())}
 
     def steps(self, active, fixed, recorded: bool, back: bool) -> NativeSteps:
-        """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
+        """The steps forward, with a record if `recorded`, and with steps back along it if `back`."""
         named, least, behind = self.named(active), 0, None
-        if recorded or back:  # in one memory: both have as many columns on either side
+        if recorded or back:  # one memory, with the same number of columns on either side
             both = self._both(active, fixed)
             least = max(kernel.lead(kernel.made(kinds, fixed.dt.dtype)) for kernel, kinds in both)
         if back:
@@ -111,27 +111,27 @@ class Native:
         return [(self.forward, kinds(self.pairs)), (self.back, kinds(True))]
 
     def _missing(self, kernel, kinds, dtype) -> str:
-        """Why there is no such native step here, or not for blocks so small; empty if there is."""
+        """Why this native step is not available here, or for such small blocks; empty if it is."""
         if found := obstacle(kernel.request(kinds, dtype)):
             return found
         made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
         if made.width <= smallest and made.margin <= kernel.margin:
             return ""
         way = "back " if "adjoint" in kernel.derivative else ""
-        return f"a step {way}reads {made.width} cells away, and a block has {smallest} rows or columns"
+        return f"a step {way}reads {made.width} cells away, but a block has {smallest} rows or columns"
 
 
 @partial(jax.tree_util.register_dataclass, meta_fields=("recorded", "slots"), data_fields=("memory",))
 @dataclass
 class Tape:
-    """The memory of a trajectory: of `recorded` fields it has `slots`."""
+    """The memory of a trajectory, with `slots` of `recorded` fields."""
 
     recorded: tuple[str, ...]
     slots: int
     memory: Any = None
 
     def planes(self, fields, read=0, written=0, given=0):
-        """[3, fields]: the planes where each field is read, written and handed to the neighbours, in these slots."""
+        """[3, fields]: the planes where each field is read, written and given to the neighbours, in these slots."""
         others = [name for name in fields if name not in self.recorded]
         behind = self.slots * len(self.recorded)
         fixed = [self.recorded.index(n) if n in self.recorded else behind + others.index(n) for n in fields]
@@ -140,7 +140,7 @@ class Tape:
 
 
 class NativeSteps(NamedTuple):
-    """As `steps.InJax`, by the calls `ahead` and, where they go back, `behind`; the stack is a Tape."""
+    """As `steps.InJax`, by the calls `ahead`, and `behind` for steps back; the stack is a Tape."""
 
     native: Native
     active: Any
@@ -193,7 +193,7 @@ class NativeSteps(NamedTuple):
         sums = {name: bar[inner] for name, bar in active_bars.items() if name not in spread} | spread
         every = {f"bar.{name}": field for name, field in call_fields(call, cotangents.carry).items()}
         every |= {f"grad.{name}": field for name, field in sums.items()}
-        given = {name: field for name, field in every.items() if name in made.fields}  # the others stay as they are
+        given = {name: field for name, field in every.items() if name in made.fields}  # others do not change
         at, reads = (jnp.array(call.numbers_of(some)) for some in (given, made.programs[0].reads))
 
         def planes_at(n, handed):
@@ -224,5 +224,5 @@ def call_fields(call: Calls, carry) -> dict:
 
 
 def reach_back(scheme) -> int:
-    """How many cells around a block the static fields need for the way back: the reach of all that reads a cell."""
+    """The cells around a block that static fields need for the way back: the reach of all readers of a cell."""
     return scheme.margin_of(2)

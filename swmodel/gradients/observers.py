@@ -1,4 +1,4 @@
-"""The quantities of `quantities` for a state: a block's share each; the sum over all blocks is the value."""
+"""The quantities of `quantities` for a state, as shares of blocks whose sum is the value."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def elevation(view, at: Station):
 
 
 def weighted(view, field, rows, columns, weights):
-    """The sum of weights times values of a field, over those of the cells that lie in the block."""
+    """The sum of weights times values of a field, over the cells in the block."""
     (first_row, first_column), (height, width) = view.transport.offset(), view.transport.extent() or field.shape
     j, i = rows - first_row, columns - first_column
     ours = (j >= 0) & (j < height) & (i >= 0) & (i < width)
-    # A sum over the block would read all of it at every step, so only these cells are gathered.
+    # Only these cells are gathered, as a sum over the block would read all of it at every step.
     values = field[jnp.where(ours, j, 0), jnp.where(ours, i, 0)]
     return (values * jnp.where(ours, weights, 0.0).astype(field.dtype)).sum()
 
 
 def sea_level(view, at: Station, full_gravity: float | None = None):
-    """Sea level at a station, m: eta, or eta g'/g with the `full_gravity` g where that of the run, g', is reduced."""
+    """Sea level at a station, m: eta, or eta g'/g with the `full_gravity` g for a reduced gravity g'."""
     eta = elevation(view, at)
     return eta if full_gravity is None else view.params["gravity"].values[0, 0] / full_gravity * eta
 

@@ -1,9 +1,8 @@
-"""How much of a trajectory is kept for its backward sweep: what fits into memory; the rest is computed again.
+"""The Plan of a backward sweep: the carries that fit into memory; the rest is computed again.
 
-Steps are grouped into segments of equal length; the last one may be shorter. The backward sweep needs the carry before
-each step of a segment, and keeps all of them while it is in that segment. Of the other segments it keeps only some
-carries at their starts, checkpoints from which the rest is computed again. The schedule has the fewest steps possible
-with so many checkpoints.
+Steps are grouped into segments of equal length; the last one may be shorter. The backward sweep keeps the carry before
+each step of the present segment. For other segments it keeps only some carries at their starts: checkpoints, from which
+the rest is computed again. The schedule has the fewest steps for its number of checkpoints.
 
 Reference: Griewank, A., and A. Walther (2000), Algorithm 799: revolve, ACM Trans. Math. Softw. 26(1), 19-45.
 """
@@ -21,18 +20,18 @@ from checkpoint_schedules import Forward, MultistageCheckpointSchedule
 from ..errors import UsageError
 from ..parallel.environment import free_memory, resident_memory, world
 
-#: Carries besides those of the Plan: the present and the next one forward, and the cotangents of both backward.
+#: Carries in memory besides those of the Plan: the present and the next one, and the cotangents of both.
 IN_FLIGHT = 6
-#: Estimates before compilation: bytes that it takes, and carries that a step back takes.
+#: Estimates before compilation: its bytes, and carries of a step back.
 COMPILING, WORKSPACE = 200 * 10**6, 12
-#: Fraction of the memory that is left free for what is not foreseen.
+#: Fraction of the memory that remains free.
 SPARE = 0.03
 
 
 class Plan(NamedTuple):
-    """How many carries are kept."""
+    """The numbers of carries in memory."""
 
-    steps: int  # of the trajectory
+    steps: int  # steps of the trajectory
     length: int  # steps of a segment
     checkpoints: int  # carries kept besides those of a segment
 
@@ -50,20 +49,20 @@ class Plan(NamedTuple):
         return iter(MultistageCheckpointSchedule(self.segments, min(self.checkpoints, self.segments - 1), 0))
 
     def runs(self) -> float:
-        """Steps forward in a backward sweep, with those of the first run, divided by the number of steps."""
+        """Steps forward in a backward sweep, with those of the first run, relative to the number of steps."""
         forward = [a for a in self.actions() if isinstance(a, Forward)]
         return sum(self.step(a.n1) - self.step(a.n0) for a in forward) / max(1, self.steps)
 
 
 def plan(steps: int, room: int, step: float = 1.0) -> Plan:
-    """The Plan with the fewest runs for a trajectory of `steps`, of which `room` carries may be kept.
+    """The Plan with the fewest runs for a trajectory of `steps`, with memory for `room` carries.
 
-    A step of a segment takes `step` carries. It is a UsageError if a checkpoint and a step do not fit.
+    A step of a segment takes `step` carries. UsageError: a checkpoint and a step do not fit.
     """
     if room >= max(1, steps * step):
         return Plan(steps, max(1, steps), 0)
     if room < least(step):
-        raise UsageError("there is no room for a checkpoint and a step")
+        raise UsageError("too little memory for a checkpoint and a step")
     shares = {max(least(step) - 1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
     plans = [Plan(steps, int(share / step), room - share) for share in shares]
     return min(plans, key=lambda p: (p.runs(), p.length))
@@ -75,9 +74,9 @@ def least(step: float) -> int:
 
 
 class Room:
-    """The memory that a process may hold during a backward sweep, bytes, and what it holds already.
+    """The limit of a process's memory during a backward sweep, bytes, and its present use.
 
-    None is half of what is free, shared by this machine's processes.
+    None: half of the free memory, shared by this machine's processes.
     """
 
     def __init__(self, sweeps, x, memory: int | None):
@@ -93,7 +92,7 @@ class Room:
         self.memory = memory
 
     def carries(self, workspace: int, length: int | None) -> int:
-        """How many carries fit into memory on all processes, beside `workspace` bytes and stacks for `length` steps."""
+        """The number of carries that fit on all processes, beside `workspace` bytes and stacks for `length` steps."""
         self.sweeps.release(length)
         present = resident_memory() - self.sweeps.kept_bytes()
         free = (1 - SPARE) * self.memory - present - workspace - self.beside
@@ -103,8 +102,8 @@ class Room:
 def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
     """The Plan with the fewest steps that fits into the memory of all processes of the run; compiles the sweeps.
 
-    If the segments of the Plan `before` still fit they stay, and nothing is compiled. It is a UsageError if the
-    smallest backward sweep does not fit.
+    Segments of the Plan `before` that still fit are kept, without compilation. UsageError: the smallest backward sweep
+    does not fit.
     """
     room, steps, tried, found = Room(sweeps, x, memory), sweeps.steps, set(), None
     fewest = least(room.step)
@@ -129,9 +128,9 @@ def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
 
 
 def give_back_memory():
-    """Have the C library return arrays of a megabyte and more to the system as soon as they are freed.
+    """Let the C library return freed arrays of a megabyte and more to the system at once.
 
-    By default it keeps those of up to 32 MB, in pieces: at 400 x 400 cells 125 MB above the bound of 800 MB.
+    By default it keeps arrays of up to 32 MB: at 400 x 400 cells 125 MB above the limit of 800 MB.
     """
     library, mmap_threshold = ctypes.CDLL(None), -3
     if hasattr(library, "mallopt"):

@@ -1,4 +1,4 @@
-"""Derivatives of what is observed on a run: tangent linear, adjoint, gradient and Hessian-vector product."""
+"""Derivatives of observed quantities of a run: tangent linear, adjoint, gradient and Hessian-vector product."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config import Config, load
 from ..config.loading.load import Source
-from ..errors import UsageError
+from ..errors import UsageError, listed
 from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
@@ -34,31 +34,30 @@ Value: TypeAlias = Callable[..., Any]
 
 
 class Problem:
-    """The map from controls x to what is observed of the run that they define, with exact derivatives.
+    """The map from controls x to observed quantities of their run, with exact derivatives.
 
     Under mpiexec all processes make the same Problem and call its methods together. A field among the controls is this
-    process's part [ny, nx]; on the sharded transport `transport.make` makes it and `transport.get` reads it. A number
-    is the same on all processes, and so are the parameters of a term, a pytree. Inner products of controls are sums
-    over all blocks; what is the same on all counts once. The executor takes the steps forward and back; see
-    `native_steps`.
+    process's part [ny, nx]; on the sharded transport `transport.make` makes it and `transport.get` reads it. Numbers,
+    and the pytree of parameters of a term, are the same on all processes. Inner products of controls are sums over all
+    blocks, in which the latter count once. The executor computes steps forward and back; see `native_steps`.
 
     Args:
         config: a Config, or the name of a case or file; it sets the number of steps.
         controls: a name or names of CONTROLS, of tracers, and of terms with parameters (`Parametric`). The terms of
-            the equations through which they act are switched on.
-        observe: observe(view, k) -> pytree of arrays, in jax.numpy: what is observed of sample k, a `trajectory.View`.
-            Arrays are the block's share.
+            the equations through which they act become active.
+        observe: observe(view, k) -> pytree of arrays, in jax.numpy: the block's share of the observed quantities of
+            sample k, a `trajectory.View`.
         every: steps between samples, from the first state on; None: the first and the last state.
-        memory: most memory, bytes, that this process may hold during a derivative; None: half of what is free now,
-            shared by the processes of this machine. Less memory takes more steps.
-        alone: whether this process has the whole grid, even if there are others, which then have runs of their own.
+        memory: most memory of this process during a derivative, bytes; None: half of the free memory, shared by the
+            processes of this machine. Less memory takes more steps.
+        alone: whether this process has the whole grid, despite other processes.
 
     Attributes:
         domain, transport, block: the resolved configuration, and this process's part of the grid.
         steps, every, samples: number of steps, steps between samples, number of samples.
 
     Raises:
-        UsageError: no such control, samples less than a step apart, or the executor has no derivatives.
+        UsageError: a control does not exist, samples are less than a step apart, or the executor has no derivatives.
         ConfigError: the configuration contradicts itself, or its fields cannot be used.
     """
 
@@ -77,11 +76,11 @@ class Problem:
         known = [*self._physical, *config.python._parameters]
         unknown = [name for name in controls if name not in known]
         if unknown:
-            raise UsageError(f"no control {', '.join(unknown)}; there are {', '.join(known)}")
+            raise UsageError(f"no control {', '.join(unknown)}; there are {listed(known)}")
         require_derivatives(config)
         require_length(config)
         if every is not None and every < 1:
-            raise UsageError(f"every={every}: there is at least one step between samples")
+            raise UsageError(f"every={every}: must be at least one step between samples")
         self.names, self.memory = controls, memory
         self.domain = domain(config, scheme_for(controls), alone)
         self.config, self.transport = self.domain.config, self.domain.transport
@@ -108,7 +107,7 @@ class Problem:
         self._plans: dict[Sweeps, Plan] = {}
 
     def in_pieces(self, length: int, after_piece: Callable[..., None]) -> None:
-        """Have everything computed in pieces; call it before the first derivative. See `Sweeps.in_pieces`."""
+        """Compute everything in pieces; call it before the first derivative. See `Sweeps.in_pieces`."""
         for sweeps in (self._sweeps, self._tangent):
             sweeps.in_pieces(length, after_piece)
 
@@ -120,23 +119,23 @@ class Problem:
     def dataset(self, x: Controls) -> Dataset:
         """Controls, or a derivative with respect to them, as an xarray.Dataset: this process's part, NaN on land.
 
-        It has coordinates. Units are those of the controls: a derivative is per unit. Parameters of terms are left out.
+        Units are those of the controls; a derivative is per unit. Parameters of terms are omitted.
         """
         found = {name: self.transport.get(x[name]) for name in x if name in self._physical}
         return dataset_of(self.config, self.block, found)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:
-        """Compile what derivatives need, Hessians too if asked for, and make sure that there is memory for them.
+        """Compile the programs of derivatives, with `curvature` also of Hessians, and check their memory.
 
         Raises:
-            UsageError: there is not enough.
+            UsageError: not enough memory.
         """
         x = self._parameters.inside(x)
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
             self._plans[sweeps] = fit(sweeps, at, self.memory)
 
     def states(self, x: Controls, every: int) -> Iterator[State]:
-        """The states of the block at steps 0, every, 2 every, ... and at the last step, as they are reached."""
+        """Iterate over the states of the block at steps 0, every, 2 every, ... and at the last step."""
         carry, active = self._sweeps.start(self._parameters.inside(x))
         yield carry[0]
         for first in range(0, self.steps, every):
@@ -145,7 +144,7 @@ class Problem:
             yield carry[0]
 
     def series(self, x: Controls) -> Any:
-        """What is observed, stacked: a pytree of arrays [samples, ...]."""
+        """The observed quantities of all samples, a pytree of arrays [samples, ...]."""
         return self._sweeps.series(self._parameters.inside(x))
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
@@ -157,14 +156,14 @@ class Problem:
         return self._gradient(x, lambda series: (None, series_bar))[1]
 
     def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
-        """J = value(series, *arguments) without its gradient; see `value_and_gradient`."""
+        """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`."""
         return self._value(value, self.series(x), *arguments)
 
     def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
-        """J = value(series, *arguments) and dJ/dx.
+        """J = `value(series, *arguments)` and dJ/dx.
 
-        `value` is a function of a block's share of the series, in jax.numpy, to a number that is the same in all
-        blocks: made of sums over them, `transport.sum`. `arguments` are arrays of the block, made by `transport.put`.
+        `value` is a function of a block's share of the series, in jax.numpy. It returns a number that is the same in
+        all blocks, from sums over them, `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
         """
         return self._gradient(x, lambda series: self._respond(value, series, *arguments))
 
@@ -175,7 +174,7 @@ class Problem:
         return self._parameters.outside(found[1][0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: the sum over all blocks, in double precision; what is the same on all counts once."""
+        """<x, y>: the sum over all blocks, in double precision; numbers and parameters count once."""
         forms, get = self._parameters.forms, self.transport.get
         vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
         once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)

@@ -31,9 +31,9 @@ class Programs:
         self.finish = jit(self._finish)
 
     def prepare(self, x, fixed, length: int, again: bool) -> int:
-        """Compile what derivatives need that record at most `length` steps at a time, and compute some `again` or not.
+        """Compile the programs of derivatives that record at most `length` steps at a time, with or without `again`.
 
-        Returns the bytes that the way back takes for itself.
+        Returns the bytes for the way back.
         """
         none = jnp.int32(0)
         carry, active = self.start(x, fixed)
@@ -48,7 +48,7 @@ class Programs:
         series = self.observe_last(carry, active, series, fixed)
         cotangents = self.seed(carry, active, series, fixed)
         pulling = self.pull.lower(stack, active, cotangents, series, none, none, fixed).compile()
-        # Called through jit, which keeps it: called directly, a compiled program loses its messages' token in JAX 0.10.
+        # The call goes through jit, as a compiled program called directly loses its messages' token in JAX 0.10.
         self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed)[1], fixed)
         return max(p.memory_analysis().temp_size_in_bytes for p in (pulling, recording)) * self.transport.devices
 
@@ -66,8 +66,10 @@ class Programs:
         return self.trajectory.steps(active, fixed).run(carry, first, last)
 
     def _record(self, stack, carry, active, series, first, last, fresh, fixed):
-        """The stack with the steps from `first` to `last`, if there is one; the carry after them; and the series with
-        the samples before `last`, filled in if they are `fresh`."""
+        """The stack, if any, with the steps from `first` to `last`, the carry after them, and the series.
+
+        If `fresh`, the series gets the samples before `last`.
+        """
         recorded = stack is not None
         steps = self.trajectory.steps(active, fixed, recorded)
 
@@ -84,7 +86,7 @@ class Programs:
         return jax.lax.while_loop(lambda state: state[0] < last, turn, (first, stack, carry, series))[1:]
 
     def _sample(self, carry, active, series, n, fixed, fresh=True):
-        """The series with the sample of step n filled in, if there is one and it is fresh."""
+        """The series with the sample of step n, if any and fresh."""
 
         def look(series):
             sample = self.trajectory.observe(carry, active, n // self.every, fixed)
@@ -93,7 +95,7 @@ class Programs:
         return jax.lax.cond((n % self.every == 0) & fresh, look, lambda series: series, series)
 
     def _observe_last(self, carry, active, series, fixed):
-        """The series with the sample of the last step filled in, if there is one."""
+        """The series with the sample of the last step, if any."""
         return self._sample(carry, active, series, jnp.int32(self.steps), fixed)
 
     def _seed(self, carry, active, series_bar, fixed):
@@ -118,7 +120,7 @@ class Programs:
         return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
 
     def _pull_sample(self, carry, active, cotangents, series_bar, n, fixed):
-        """The Cotangents with the share of the sample of step n, if there is one; carry() returns the step's carry."""
+        """The Cotangents with the share of the sample of step n, if any; carry() returns the step's carry."""
 
         def pull(cotangents):
             k = n // self.every
@@ -129,7 +131,7 @@ class Programs:
         return jax.lax.cond(n % self.every == 0, pull, lambda cotangents: cotangents, cotangents)
 
     def _finish(self, x, cotangents, fixed):
-        """The cotangents of the controls; those in all blocks are summed, except what is spread over cells."""
+        """The cotangents of the controls; those of numbers are summed over blocks, unless spread over cells."""
         _, back = jax.vjp(partial(self.trajectory.start, fixed=fixed), x)
         shares = back((cotangents.carry, cotangents.active))[0]
         return jax.tree.map(lambda bar: self.transport.sum(bar) if bar.ndim < 2 else bar, shares)

@@ -1,7 +1,4 @@
-"""Scalar quantities of the state to differentiate: their notation for users, and the functions that observe them.
-
-The notation is checked without JAX.
-"""
+"""Scalar quantities of the state: notation for users, checked without JAX, and functions that observe them."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from ..setup.positions.gauges import place_of, station
 
 
 class Quantity(NamedTuple):
-    """A number that follows from a state."""
+    """A number of a state."""
 
     name: str  # an identifier
     units: str
@@ -33,7 +30,7 @@ class Quantity(NamedTuple):
 
 
 def parse(text: str, config) -> Quantity:
-    """The quantity written as NAME or NAME:PLACE, with NAME one of QUANTITIES."""
+    """The quantity of a text NAME or NAME:PLACE, with NAME one of QUANTITIES."""
     name, _, place = text.strip().partition(":")
     if name not in QUANTITIES:
         forms = "; ".join(entry.form for entry in QUANTITIES.values())
@@ -64,14 +61,14 @@ def at_station(name: str, place: str, config) -> Quantity:
 
 
 def in_words(unit: str) -> Callable[[float], str]:
-    """A function that puts a position in words."""
+    """A function of a position to its words."""
     return metres if unit == "m" else "{:.10g} degrees".format
 
 
 def transport(name: str, place: str, config) -> Quantity:
-    """Volume transport through a section, "x=X" or "y=Y", or through a part of it with "from=A,to=B"; all in m.
+    """Volume transport through a section, "x=X" or "y=Y", in m, optionally with "from=A,to=B".
 
-    On a sphere the section is "lon=X" or "lat=Y", in degrees. It may also be the name of one of `output.sections`.
+    On a sphere the section is "lon=X" or "lat=Y", in degrees. It may also be a name in `output.sections`.
     """
     if line := next((each for each in config.output.sections if each.name == place), None):
         found = section(config, line)
@@ -101,14 +98,14 @@ def integral(units: str, long_name: str, mass: bool = True) -> Callable:
 
     def parser(name: str, place: str, config) -> Quantity:
         if place:
-            raise UsageError(f"{name} is one of the whole domain; leave out {place}")
+            raise UsageError(f"{name} is a quantity of the whole domain; leave out {place}")
         return Quantity(name, units, long_name, (), {"factor": config.physics.density if mass else 1.0})
 
     return parser
 
 
 class Entry(NamedTuple):
-    """How a quantity is written, and the function (name, place, config) that makes a Quantity of it."""
+    """The form of a quantity, and the function (name, place, config) that makes the Quantity."""
 
     form: str
     parse: Callable

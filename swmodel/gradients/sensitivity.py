@@ -1,4 +1,4 @@
-"""The task `sensitivity`: maps of a quantity's derivatives with respect to fields, by the adjoint of the run."""
+"""The task `sensitivity`: maps of a quantity's derivatives with respect to fields, by the adjoint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import NumericalError, UsageError, suggest
+from ..errors import NumericalError, UsageError, listed, suggest
 from ..files.run_folder import SENSITIVITY, write_config
 from ..files.status import read_status, write_status
 from ..model.validate import require_derivatives
@@ -20,13 +20,13 @@ from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from .quantities import Quantity, parse
 
-#: The fields and numbers with respect to which derivatives are taken.
+#: The fields and numbers of derivatives.
 FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 #: A comment for readers of the file.
 COMMENT = (
-    "Each map gives the change of the quantity for a change of the field by one unit in one cell alone; divided by "
+    "Each map gives the change of the quantity for a change of the field by one unit in one cell. Divided by "
     "cell_area it does not depend on the size of the cells. A change of depth keeps the initial eta and velocity."
 )
 
@@ -80,14 +80,14 @@ def inverse(units: str) -> str:
 NAME, PICTURE = SENSITIVITY, "sensitivity.png"
 
 
-def check_request(config, of: str, to) -> None:
-    """Make sure that the derivatives of `of` with respect to `to` can be computed, without JAX; else a UsageError."""
-    unknown = [name for name in to if name not in FIELDS + NUMBERS]
+def check_request(config, of: str, wrt) -> None:
+    """Make sure that the derivatives of `of` with respect to `wrt` can be computed, without JAX; else a UsageError."""
+    unknown = [name for name in wrt if name not in FIELDS + NUMBERS]
     if unknown:
         hint = suggest(unknown[0], FIELDS + NUMBERS)
         if not hint.startswith("did you mean"):
-            hint = f"fields are {', '.join(FIELDS)}; numbers are {', '.join(NUMBERS)}"
-        raise UsageError(f"--to {unknown[0]}: no such field; {hint}")
+            hint = f"fields are {listed(FIELDS)}; numbers are {listed(NUMBERS)}"
+        raise UsageError(f"--wrt {unknown[0]}: no such field; {hint}")
     require_derivatives(config)
     parse(of, config)
 
@@ -95,7 +95,7 @@ def check_request(config, of: str, to) -> None:
 def compute(config, directory, options, report, command_line, watch) -> None:
     """Write sensitivity.nc and sensitivity.png; see `cli.job.TASKS`.
 
-    Options: `of`, the quantity; `to`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
+    Options: `of`, the quantity; `wrt`, names of FIELDS and NUMBERS; `mean`, whether to take its mean over the states
     after each step instead of its value in the last state; `memory`, bytes that a process may hold.
     """
     from ..plotting.maps import draw_results
@@ -105,10 +105,10 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
     begin, quantity = time.perf_counter(), parse(options["of"], config)
     every = 1 if options["mean"] else None
-    problem = Problem(config, options["to"], quantity.observe, every, options["memory"])
+    problem = Problem(config, options["wrt"], quantity.observe, every, options["memory"])
     transport, directory = problem.transport, Path(directory)
 
-    def value_of(series):  # from the shares of all samples; the mean is without the first one
+    def value_of(series):  # from the shares of all samples; the mean excludes the first one
         return transport.sum(series[1:].mean() if options["mean"] and len(series) > 1 else series[-1])
 
     with Stop(config.run.walltime) as stop:
@@ -117,7 +117,7 @@ def compute(config, directory, options, report, command_line, watch) -> None:
         problem.in_pieces(length_of(problem.config), watcher)
         with watcher.compilations():
             value, gradient = problem.value_and_gradient(problem.first_guess(), value_of)
-            value, gradient = float(value), {name: gradient[name] for name in options["to"]}  # JAX sorts names
+            value, gradient = float(value), {name: gradient[name] for name in options["wrt"]}  # JAX sorts names
     if not all(np.isfinite(x) for x in (value, *(problem.dot({n: g}, {n: g}) for n, g in gradient.items()))):
         raise NumericalError(f"the derivatives of {quantity.long_name} are not finite in {config.run.dtype}")
     largest = write(directory / NAME, problem.config, transport, quantity, value, gradient, options, command_line)
@@ -149,7 +149,7 @@ def found_of(quantity: Quantity, name: str, derivative, largest: dict, config) -
 
 
 def summary(directory) -> str:
-    """The value, the largest sensitivity of each field with its position, the cost, and what to type next."""
+    """The value, the largest sensitivity of each field with its position, the cost, and the next command."""
     directory, status = Path(directory), read_status(directory)
     derivatives, maps = status["derivatives"], []
     mean = "mean " if status["mean"] else ""

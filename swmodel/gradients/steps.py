@@ -17,7 +17,7 @@ class Cotangents(NamedTuple):
 
     carry: Any
     active: Any
-    spread: dict  # by the name of a control that is a number, a field [ny, nx] whose sum is the derivative
+    spread: dict  # {name of a control that is a number: field [ny, nx] whose sum is the derivative}
 
 
 class InJax(NamedTuple):
@@ -36,7 +36,7 @@ class InJax(NamedTuple):
         return jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), carry)
 
     def record(self, stack, carry, first, last, origin):
-        """The stack, which begins at step `origin`, with the steps from `first` to `last`; and the carry after them."""
+        """The stack, which begins at step `origin`, with the steps from `first` to `last`, and the carry after them."""
 
         def turn(n, state):
             stack, carry = state
@@ -46,7 +46,7 @@ class InJax(NamedTuple):
         return jax.lax.fori_loop(first, last, turn, (stack, carry))
 
     def recorded(self, stack, like, slot):
-        """The carry in a slot of the stack, with the structure of `like`; the stepper's memory may be zero."""
+        """The carry in a slot of the stack, in the structure of `like`; the stepper's memory may be zero."""
         return jax.tree.map(lambda all_: all_[slot], stack)
 
     def zero(self, carry) -> Cotangents:

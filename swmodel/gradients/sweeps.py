@@ -1,7 +1,7 @@
-"""A trajectory swept forward, and backward according to its Plan, in bounded memory.
+"""Sweeps over a trajectory, forward, and backward by its Plan, in bounded memory.
 
-Sweeps call the compiled `Programs` for some steps at a time. In between, progress is reported, signals are obeyed, and
-coefficients that vary in time are replaced.
+Sweeps call the compiled `Programs` for some steps at a time. In between they report progress, check signals, and
+replace coefficients that vary in time.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ def length_of(config) -> int:
 
 
 class Sweeps:
-    """Sweeps over a trajectory, in pieces of at most `length` steps; at first all steps are one piece.
+    """Sweeps over a trajectory, in pieces of at most `length` steps; by default all steps are one piece.
 
-    No piece goes beyond a step at which coefficients are replaced. The record for the way back is a list of stacks,
-    each with the first and the last step of its piece.
-
-    `fixed` is that of the first step; `varying` has those of later steps, if they differ.
+    Pieces also end where coefficients are replaced. The record for the way back is a list of stacks, each with the
+    first and the last step of its piece. `fixed` is the Fixed of the first step; `varying` has those of later steps, if
+    they differ.
     """
 
     def __init__(self, trajectory: Trajectory, transport, steps: int, every: int, fixed: Fixed, varying=None):
@@ -55,19 +54,19 @@ class Sweeps:
         """Compute in pieces of at most `length` steps, the same on all processes.
 
         After each, after_piece(kind, step, computed, begin) is called, which may raise. The kind is forward, again or
-        backward; then come the step that is reached, what was computed, and when it began (time.perf_counter).
+        backward; the others are the present step, the result, and the begin of the piece (time.perf_counter).
         """
         self.length, self._after_piece = length, after_piece
 
     def start(self, x, back: bool = False):
-        """The carry before the first step, and the active fields, from the controls x; `back` if one goes back."""
+        """The carry before the first step, and the active fields, from the controls x; `back`: for steps back, too."""
         self._shapes = shapes_of(x)
         carry, active = self.programs.start(x, self.fixed)
         self.trajectory.settle(active, self.fixed, back)
         return carry, active
 
     def advance(self, carry, active, first: int, last: int, series=None):
-        """The carry at step `last`, from the one at `first`; with a series also that with the samples before `last`."""
+        """The carry at step `last`, from the one at `first`; and a series, if any, with the samples before `last`."""
         for span in self._spans(first, last, self.length):
             begin, fixed, numbers = time.perf_counter(), self._at(span), _numbers(span)
             if series is None:
@@ -78,14 +77,14 @@ class Sweeps:
         return carry if series is None else (carry, series)
 
     def series(self, x):
-        """What is observed of the trajectory from the controls x, a pytree [samples, ...]."""
+        """The observed quantities of the trajectory from the controls x, a pytree [samples, ...]."""
         carry, active = self.start(x)
         series = self.programs.blank(carry, active, self.fixed)
         carry, series = self.advance(carry, active, 0, self.steps, series)
         return self.programs.observe_last(carry, active, series, self.fixed)
 
     def pull_back(self, plan: Plan, x, respond: Callable):
-        """An answer, and the cotangents of the controls x, with respond(series) -> answer, cotangents of the series."""
+        """An answer, and the cotangents of the controls x; respond(series) -> answer, cotangents of the series."""
         carry, active = self.start(x, back=True)
         series = self.programs.blank(carry, active, self.fixed)
         kept, stacks, cotangents, answer = {}, [], None, None
@@ -112,7 +111,7 @@ class Sweeps:
         return answer, with_sums(self.transport, shares, cotangents.spread)
 
     def _record(self, carry, active, series, first: int, last: int, fresh: bool, length: int):
-        """As `advance`, with the steps in stacks for `length` of them; the series is filled in if they are `fresh`."""
+        """As `advance`, with the steps in stacks for `length` of them; the series gets samples if `fresh`."""
         stacks, piece = [], self._equal(length)
         for span in self._spans(first, last, piece):
             begin, fixed = time.perf_counter(), self._at(span)
@@ -124,7 +123,7 @@ class Sweeps:
         return stacks, carry, series
 
     def _pull(self, stacks, active, cotangents, series_bar):
-        """The Cotangents at the first recorded step, from those after the last; keeps the stacks for other steps."""
+        """The Cotangents at the first recorded step, from those after the last; keeps the stacks for reuse."""
         while stacks:
             stack, span = stacks.pop()
             begin, numbers = time.perf_counter(), _numbers(span)
@@ -138,7 +137,7 @@ class Sweeps:
             self._after_piece(kind, step, jax.block_until_ready(computed), begin)
 
     def _at(self, span) -> Fixed:
-        """What is fixed during a span of steps."""
+        """The Fixed of a span of steps."""
         return self.varying.at(span[0]) if self.varying else self.fixed
 
     def _spans(self, first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
@@ -148,28 +147,28 @@ class Sweeps:
             first = end
 
     def _equal(self, length: int) -> int:
-        """The most steps in a piece of a recorded segment: pieces are about equal, so that little memory is wasted."""
+        """The most steps in a piece of a recorded segment, with about equal pieces to save memory."""
         pieces, longest = -(-length // self.length), max(np.diff(self._cuts), default=length)
         return min(-(-length // pieces), max(1, int(longest)))
 
-    # How much memory a sweep takes; see `plan.fit`.
+    # The memory of a sweep; see `plan.fit`.
 
     def bytes_of(self, x) -> tuple[int, int, int, int]:
-        """Bytes of a carry; of a stack for each step, and of the rest of it; of all that there is beside these."""
+        """Bytes of a carry, of a step of a stack, of the rest of a stack, and of everything else."""
         held = self.transport.held_bytes
         carry, active = jax.eval_shape(self.programs.start, x, self.fixed)
         self.trajectory.settle(active, self.fixed, back=True)
         series = jax.eval_shape(self.programs.blank, carry, active, self.fixed)
         stack = self.programs.stack
         one, two = (held(jax.eval_shape(partial(stack, length=n), carry, active, self.fixed)) for n in (1, 2))
-        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # their adjoints are spread over the cells
+        numbers = sum(leaf.ndim == 0 for leaf in jax.tree.leaves(x))  # adjoints of numbers are spread over the cells
         spread = numbers * self.fixed.dt.dtype.itemsize * math.prod(self.transport.shape)
         return held(carry), two - one, 2 * one - two, 3 * (held((active, series)) + spread)
 
     def prepare(self, x, length: int) -> int:
-        """Compile what derivatives need that record segments of `length` steps; the bytes they take beside these."""
+        """Compile the programs for segments of `length` steps; returns their bytes beside these."""
         piece = self._equal(length)
-        key = shapes_of(x), piece, length < self.steps  # else each step is recorded at once
+        key = shapes_of(x), piece, length < self.steps  # else all steps are recorded at once
         if key not in self._workspaces:
             self.release()
             self._workspaces[key] = self.programs.prepare(x, self.fixed, *key[1:])
@@ -179,11 +178,11 @@ class Sweeps:
         return self._workspaces[key] + max(0, pieces * piece - length) * step + max(0, pieces - 1) * rest
 
     def release(self, length: int | None = None) -> None:
-        """Drop the stacks that are kept, except those for segments of `length` steps."""
+        """Drop the stacks, except those for segments of `length` steps."""
         self._keep(length and self._equal(length))
 
     def kept_bytes(self) -> int:
-        """Bytes of the stacks that are kept."""
+        """Bytes of the stacks."""
         return self.transport.held_bytes(self._stacks)
 
     def _keep(self, piece: int | None) -> None:
@@ -192,12 +191,12 @@ class Sweeps:
 
 
 def shapes_of(x):
-    """What the programs that take controls x depend on."""
+    """The structure, shapes and types of controls x, which programs depend on."""
     return tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(x))
 
 
 class VaryingFixed:
-    """The Fixed of a trajectory, from one replacement of coefficients to the next; `margin` is that of wide fields."""
+    """The Fixed of a trajectory, between replacements of coefficients; `margin` is that of wide fields."""
 
     def __init__(self, forcing, fixed: Fixed, margin: int):
         self.forcing, self.fixed, self.margin = forcing, fixed, margin
@@ -217,7 +216,7 @@ def _numbers(span: tuple[int, int]):
 
 
 def with_sums(transport, shares, spread: dict):
-    """The cotangents of controls; those of numbers, spread over the cells, are summed and added."""
+    """The cotangents of controls, with the sums of those of numbers that are spread over the cells."""
     parts = shares if isinstance(shares, tuple) else (shares,)
     for name, field in spread.items():
         of, control = parts[name.startswith("d.")], name.removeprefix("d.")

@@ -1,12 +1,12 @@
 """A trajectory as functions of arrays, and its tangent: a trajectory of pairs of values and tangents.
 
-A trajectory starts from controls x, takes steps, and is observed:
+A trajectory has a start from controls x, steps, and observed samples:
 
     c_0, a = start(x),   c_{n+1} = step(c_n, a, n),   s_k = observe(c_{k every}, a, k)
 
-with the carry c (a State and the stepper's memory) and the active fields a, which depend on x and stay the same during
-the run. The last argument of all functions is what depends neither on x nor on the step (`fixed`). All arrays are real
-numbers, except n and k.
+with the carry c (a State and the stepper's memory) and the active fields a, which depend on x and are constant during
+the run. The last argument of all functions, `fixed`, depends neither on x nor on the step. All arrays are real numbers,
+except n and k.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .steps import InJax
 
 
 class Fixed(NamedTuple):
-    """What a trajectory has besides its controls: arguments of its functions rather than constants."""
+    """The inputs of a trajectory besides its controls, as arguments of its functions."""
 
-    state: State  # the initial one, for what is no control
+    state: State  # the initial state, for fields that are no controls
     grid: Grid  # with `Scheme.margin` cells around the block, as params
     params: dict
     wide: tuple[Grid, dict] | None  # grid and params with `reach_back` cells around it, for native steps
@@ -47,21 +47,21 @@ class Trajectory(NamedTuple):
     native: Native | None  # makes the native steps, if the run is native
 
     def settle(self, active, fixed: Fixed, back: bool) -> None:
-        """Agree with all processes on who computes the steps forward and `back`; called before a program is traced."""
+        """Agree with all processes on native steps or JAX, forward and `back`, before a program is traced."""
         if self.native:
             self.native.settle(active, fixed, back)
 
     def steps(self, active, fixed: Fixed, recorded=False, back=False) -> InJax | NativeSteps:
-        """The steps forward; if `recorded`, those that one can go back along; if `back`, also these steps back."""
+        """The steps forward, with a record if `recorded`, and with steps back along it if `back`."""
         if self.native and self.native.available(active, fixed, recorded or back):
             return self.native.steps(active, fixed, recorded, back)
         return InJax(self.step, active, fixed)
 
 
 class View(NamedTuple):
-    """What an observer sees of a sample."""
+    """The view of an observer on a sample."""
 
-    state: State  # of the block, [ny, nx]
+    state: State  # state of the block, [ny, nx]
     depth: Any  # resting depth of the block, m, [ny, nx] or broadcast to it
     grid: Grid  # of Patches with `Scheme.margin` cells around the block, as params
     params: dict[str, Any]
@@ -103,8 +103,8 @@ def trajectory_of(domain, names, observe) -> Trajectory:
 def tangent(trajectory: Trajectory) -> Trajectory:
     """The tangent trajectory: carry, active fields and samples are pairs of a value and its tangent.
 
-    Its controls are (x, dx), and its step is the step with its forward derivative. So the derivative of its tangent
-    with respect to x is a second derivative.
+    Its controls are (x, dx), and its step includes the forward derivative. So the derivative of its tangent with
+    respect to x is a second derivative.
     """
 
     def start(pair, fixed):

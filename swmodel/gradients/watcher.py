@@ -1,4 +1,4 @@
-"""Between the pieces of a gradient: its progress, its cost, and whether to stop."""
+"""Progress, cost and stops between the pieces of a gradient."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ REPORT_SECONDS = 5.0
 
 
 class Watcher:
-    """Called by `Sweeps` of a Problem, on all processes together, while one gradient is computed.
+    """The function that `Sweeps` of a Problem call during one gradient, on all processes together.
 
-    It counts `pieces`, and `seconds` spent on each kind of piece, without compilation.
+    It counts `pieces`, and `seconds` of each kind of piece, without compilation.
     """
 
     def __init__(self, problem, stop: Stop, report):
@@ -30,7 +30,7 @@ class Watcher:
 
     @contextlib.contextmanager
     def compilations(self):
-        """A context in which the time of compilation is measured."""
+        """A context that measures the time of compilation."""
 
         def listen(event: str, seconds: float, **more):
             if event.startswith("/jax/core/compile/") and "trace" not in event:  # traces are nested
@@ -47,13 +47,13 @@ class Watcher:
         return sum(seconds for end, seconds in self._compiled if end > begin)
 
     def __call__(self, kind: str, step: int, computed, begin: float):
-        """Count a piece of a kind (forward, again, backward) that has reached a step; report every few seconds."""
+        """Count a piece of a kind (forward, again, backward) that ends at a step; report every few seconds."""
         self.seconds[kind] += time.perf_counter() - begin - self.compiled(begin)
         self.pieces += 1
         if kind == "forward" and self.transport.any(not jnp.isfinite(computed[0].h).all()):
-            raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows where and why")
+            raise NumericalError(f"the run blew up by step {step}; `swmodel run` shows the place and the cause")
         if reason := self.stop.reason(self.transport):
-            raise Stopped(f"stopped by {reason} on the way {kind}, at step {step}; nothing is kept, start again")
+            raise Stopped(f"stopped by {reason} on the way {kind}, at step {step}; nothing is saved, start again")
         now = time.monotonic()
         due = step in (0, self.steps) or now > self._told + REPORT_SECONDS
         if self.transport.rank == 0 and kind != "again" and due:
@@ -62,7 +62,7 @@ class Watcher:
             self._told = now
 
     def costs(self) -> dict:
-        """Seconds by name: of the way forward, of the whole gradient with it, and of compilation."""
+        """Seconds by name: of the way forward, of the whole gradient, and of compilation."""
         forward, gradient = self.seconds["forward"], sum(self.seconds.values())
         return {
             "forward_seconds": forward,

@@ -1,9 +1,9 @@
-"""The model that runs: from a whole configuration to results.
+"""The model: from a configuration to results.
 
-validate       what can be found wrong before anything is started
-resolve        what a configuration leaves open, decided
-launch         `--nproc`: starting ranks and listening to them
-simulation     Simulation: the fields on their devices, and stepping them
-present        what is computed from the present state: derived fields, numbers, spectra
-run            the time loop, which asks a Model to step, its `results` to write and its `health` whether all is well
+validate       checks before a run starts
+resolve        default values that depend on the configuration
+launch         `--nproc`: starts ranks and reads their messages
+simulation     Simulation: the fields on their devices, and the steps
+present        derived fields, diagnostics and spectra of the present state
+run            the time loop, which calls a Model, its `results` and its `health`
 """

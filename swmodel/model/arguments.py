@@ -1,4 +1,4 @@
-"""The arguments of a Simulation, checked: what to compute, and how far."""
+"""Checks of the arguments of a Simulation and of `advance`."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from .calls import seconds_of
 from .resolve import for_processes
 from .validate import MOST_STEPS
 
-#: What is to differ from a configuration, as {"grid.nx": 128}.
+#: Overrides of a configuration, as {"grid.nx": 128}.
 Overrides: TypeAlias = Mapping[str, Any] | tuple[()]
-#: Fields given in Python, each a `Field`; a type checker takes a dict of several kinds for one of objects.
+#: Fields from Python, each a `Field`; type checkers treat a dict of several kinds as one of objects.
 Fields: TypeAlias = Mapping[str, Any] | None
-#: Terms given in Python.
+#: Terms from Python.
 Terms: TypeAlias = Iterable[OwnTerm]
 #: The path of a file or folder.
 Place: TypeAlias = str | os.PathLike[str]
-#: Whether the progress of a run is shown, or the function that shows it.
+#: Whether to show the progress of a run, or the function that shows it.
 Progress: TypeAlias = bool | Callable[[dict[str, Any]], object] | None
 
-#: The fraction of a step that counts as rounding.
+#: Fraction of a step that counts as rounding.
 ROUND_OFF = 1e-6
 
 
 def configured(config: Any, overrides: Overrides, fields: Fields, terms: Terms, restart: Place | None = None) -> Any:
     """The configuration of a Simulation, with the fields from Python of the run that wrote the restart file.
 
-    What is neither a configuration nor a source of one is returned unchanged.
+    An object that is neither a configuration nor a source of one is returned unchanged.
     """
     if overrides and not isinstance(overrides, Mapping):
         raise UsageError(
-            f'{overrides!r:.60}: overrides are a dict, as {{"grid.nx": 128}}; a file is given as restart=...'
+            f'{overrides!r:.60}: overrides must be a dict, as {{"grid.nx": 128}}; give a restart file as restart=...'
         )
     if not is_source(config) and not isinstance(config, Config):
         return config
@@ -65,7 +65,7 @@ def as_restarted(
 
 
 def steps_for(model: Any, steps: int | None, days: float | None, until: float | str | None) -> int:
-    """How many steps `advance` is to take from here. UsageError: no such number or time, several, or it has passed."""
+    """The number of steps for `advance`. UsageError: no valid number or time, several of them, or a past time."""
     most = MOST_STEPS - model.step
     if days is None and until is None:
         return whole_number(steps, most)
@@ -78,7 +78,7 @@ def steps_for(model: Any, steps: int | None, days: float | None, until: float | 
         call = f"advance({until=!r:.40})"
         found = math.ceil(seconds_of(until, f"{call}: is no length of time") / model.dt - ROUND_OFF) - model.step
     if found < 0:
-        raise UsageError(f"{call}: the model is at {model.time:g} s already")
+        raise UsageError(f"{call}: the model is already at {model.time:g} s")
     return whole_number(found, most)
 
 

@@ -1,6 +1,6 @@
-"""The steps of the cases, compiled when swmodel is installed: python -m swmodel.model.build_steps [FOLDER].
+"""Compile the steps of the cases at installation: python -m swmodel.model.build_steps [FOLDER].
 
-SWMODEL_INSTRUCTIONS chooses the processors, as the compiler's -march does.
+SWMODEL_INSTRUCTIONS chooses the processors, like the compiler's -march.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..setup.setup import setup_of
 
 
 def requests() -> list[Request]:
-    """The steps of the cases with their own settings, each once."""
+    """The steps of the cases with their default settings, each once."""
     return list(dict.fromkeys(request_of(setup_of(load(name, {}, environ={}))) for name in names()))
 
 
 def main(folder: Path) -> None:
-    """Compile all that are missing, several at a time; without a compiler say so and compile none."""
+    """Compile all missing steps, several at a time; without a compiler print a line and compile none."""
     folder.mkdir(parents=True, exist_ok=True)
     march = instructions().split()[0]
     wanted = {folder / request.name(instructions()): request for request in requests()}
@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     try:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: compile_into(*item, march), missing.items()))
-    except Exception as error:  # the installation goes on without them
+    except Exception as error:  # the installation continues without them
         print(f"swmodel: {error}; steps are compiled at first use", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""The user's own functions that are called while a model runs, each at intervals of model time."""
+"""User-defined functions that a model calls at intervals of model time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .validate import MOST_STEPS
 
 #: The unit of an interval in steps.
 STEPS = ("steps", "step")
-#: Files that an error in a user's function is not blamed on.
+#: Files that are not named as the place of an error in a user's function.
 PACKAGE = str(Path(__file__).parents[1])
 
 
 class Call(NamedTuple):
-    """A function of the model, and when it is due.
+    """A function of the model, and its schedule.
 
     Attributes:
         what: its name and its interval, for messages.
-        text: the same as a run records them: "nudge every 10 steps", or every so many s.
+        text: the same in the record of a run: "nudge every 10 steps", or with seconds.
     """
 
     function: Callable
@@ -40,21 +40,21 @@ class Call(NamedTuple):
 
 
 class Calls(list):
-    """The Calls of a model, in the order in which they were added.
+    """The Calls of a model, in the order of their addition.
 
     Attributes:
-        wanted: how many of each text the run had, with which the model goes on.
-        error: the error that a function has raised on this process.
+        wanted: number of each text in the run that the model continues.
+        error: the error that a function raised on this process.
     """
 
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
         super().__init__()
         self.wanted = Counter(wanted)
 
     def add(self, interval, function: Callable, dt: float) -> None:
-        """Have a function called after each interval. UsageError: see `Simulation.every`."""
+        """Add a function to call after each interval. UsageError: see `Simulation.every`."""
         if not callable(function):
             raise UsageError(
                 f"every({interval!r}, ...): {function!r:.60} cannot be called; needs a function of the model"
@@ -65,18 +65,18 @@ class Calls(list):
         self.append(Call(function, Schedule(dt, MOST_STEPS, steps, seconds), f"{name}, called every {interval}", text))
 
     def recorded(self, config):
-        """The configuration with the names and intervals of the functions, as a run records it."""
+        """The configuration with the names and intervals of the functions, for the record of a run."""
         texts = [call.text for call in self]
         texts += (self.wanted - Counter(texts)).elements()
         return config.model_copy(update={"python": config.python.model_copy(update={"calls": tuple(texts)})})
 
     def agree(self, model) -> None:
-        """Make sure that all processes call the same functions, and all that the run had; by all together.
+        """Check that all processes call the same functions, and all those of the run; all processes call it together.
 
-        SetupError: a process has others. UsageError: a function of the run is missing.
+        SetupError: a process has other functions. UsageError: a function of the run is missing.
         """
         if model.transport.size == 1 and not self.wanted:
-            return  # `advance(1)` takes few microseconds more than a step
+            return  # keeps `advance(1)` almost as fast as a step
         texts = [call.text for call in self]
         sign = zlib.crc32("\n".join(texts).encode())
         low, high = model.transport.reduce(np.array([-sign, sign]), "max")
@@ -89,8 +89,8 @@ class Calls(list):
             )
         if missing := self.wanted - Counter(texts):
             raise UsageError(
-                f"the run that goes on had functions which no file has: {', '.join(missing.elements())}; give each "
-                "again before the next step, as model.every(...); `swmodel resume DIR -s python.calls=[]` omits them"
+                f"the run called functions from Python: {', '.join(missing.elements())}; give each again as "
+                "model.every(...) before the next step, or omit them by `swmodel resume DIR -s python.calls=[]`"
             )
 
     def next(self, step: int) -> int:
@@ -98,9 +98,9 @@ class Calls(list):
         return min((call.schedule.next(step) for call in self), default=MOST_STEPS)
 
     def stops(self, model, last: int) -> Iterator[int]:
-        """The steps at which a model has to stop on its way to `last`; at each, the functions that are due are called.
+        """The steps up to `last` at which functions are due, which are called there.
 
-        Stopped: a function has failed, on all processes.
+        Stopped: a function failed; raised on all processes.
         """
         self.agree(model)
         while self and (step := self.next(model.step)) <= last:
@@ -111,10 +111,10 @@ class Calls(list):
         yield last
 
     def make(self, model) -> str:
-        """Call the functions that are due at the model's present step; called by all processes together.
+        """Call the functions that are due at the model's present step; all processes call it together.
 
-        Returns why the first one that failed did so, with its line, the same on all processes; "" if none has. After a
-        failure no other is called.
+        Returns the reason and the line of the first failure, the same on all processes, or "". A failure ends the
+        calls.
         """
         self.error = None
         transport, alone = model.transport, model.transport.size == 1
@@ -127,19 +127,19 @@ class Calls(list):
             for rank, text in enumerate(words):
                 if text:
                     return text if alone else f"{text} (on rank {rank})"
-            self.agree(model)  # it may have asked for others
+            self.agree(model)  # the function may have added others
         return ""
 
     def attempt(self, call: Call, model) -> str:
-        """Call a function and say why it has failed; "" if it has not."""
+        """Call a function; returns the reason of its failure, or ""."""
         step = model.step
         try:
             call.function(model)
             if model.step != step:
-                raise UsageError(f"it has taken the model from step {step} to {model.step}; it may set its state")
+                raise UsageError(f"it took the model from step {step} to {model.step}; it may only set the state")
         except NumericalError:  # the same on all processes
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.error = error
             frames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
             own = [name for name in frames if not name.startswith(PACKAGE)]

@@ -22,9 +22,9 @@ from .validate import values_of
 
 
 def state_with(model, values: dict) -> State:
-    """The model's state with these initial fields, as `transport.make` makes it; called by all processes together.
+    """The model's state with these initial fields, in the form of `transport.make`; all processes call it together.
 
-    Thickness follows from sea level, h = depth + eta on water; concentrations stay as they are unless given.
+    Thickness follows from sea level, h = depth + eta on water; concentrations do not change unless given.
     For errors see `Simulation.set`.
     """
     transport = model.transport
@@ -40,28 +40,26 @@ def state_with(model, values: dict) -> State:
     for rank, other in enumerate(everyone := transport.allgather(own)):
         for name in everyone[0] | other:
             if other.get(name) != everyone[0].get(name):
-                raise SetupError(
-                    f"set: {name} is another field on rank {rank} than on rank 0; it must be the same on all"
-                )
+                raise SetupError(f"set: {name} differs between ranks 0 and {rank}; it must be the same on all")
     pieces = zip(transport.blocks, transport.pieces(model.carry.state), strict=True)
     made = {block: changed(setup, values, block, state) for block, state in pieces}
     return transport.make(made.__getitem__)
 
 
 def with_fields(model, values: dict):
-    """The configuration of the model with these initial fields. ConfigError: no such field changes during a run."""
+    """The configuration of the model with these initial fields. ConfigError: a field does not change during a run."""
     there = model.scheme.initial
     for name in values:
         if name not in there:
-            fixed = "stays the same during a run: give it to Simulation, as fields={...}"
+            fixed = "is constant during a run: give it to Simulation, as fields={...}"
             why = fixed if name in GIVEN else "no such field"
             raise ConfigError([f"set: {name}: {why}; those that change are {', '.join(there)}"])
-    inputs = model.config.input.model_copy(update=dict.fromkeys(values, ""))
+    inputs = model.config.input.model_copy(update=dict.fromkeys((*values, "state"), ""))
     return python_inputs(model.config.model_copy(update={"input": inputs}), values)
 
 
 def changed(setup: Setup, names, block, state: State) -> State:
-    """The state of a block, NumPy arrays, with the initial fields of these names taken from the configuration."""
+    """The state of a block, NumPy arrays, with the initial fields `names` of the configuration."""
     config, dtype, (rows, columns) = setup.config, state.h.dtype, rows_and_columns(block, 0)
     made, wet = setup.state(block), fields.wet(config, rows, columns) > 0
     found = {name: getattr(made, name) for name in ("u", "v") if name in names}
@@ -87,16 +85,14 @@ def changed(setup: Setup, names, block, state: State) -> State:
 
 
 def as_state(model, state) -> State:
-    """A State of NumPy arrays [y, x] of this process's part, as `transport.make` makes it.
+    """A State of NumPy arrays [y, x] of this process's part, in the form of `transport.make`.
 
-    UsageError: it has other fields, shapes or precision, or values that no step can start from.
+    UsageError: it has other fields, shapes or precision, or unusable values.
     """
     names, shape, dtype = model.scheme.state._fields, model.block.shape, np.dtype(model.config.run.dtype)
     margin, transport = model.scheme.margin, model.transport
     if getattr(state, "_fields", None) != names:
-        raise UsageError(
-            f"Simulation.state: a State of {', '.join(names)} is needed, as state._replace(h=...) gives it"
-        )
+        raise UsageError(f"Simulation.state: needs a State of {', '.join(names)}, as from state._replace(h=...)")
     parts = zip(transport.pieces(model.grid.wet, margin), transport.blocks, strict=True)
     wet = [np.broadcast_to(as_patches(part, margin).on(block.shape), block.shape) for part, block in parts]
     for name, field in zip(names, state, strict=True):
@@ -114,9 +110,9 @@ def as_state(model, state) -> State:
 
 
 def carry_with(model, executor, state: State) -> Carry:
-    """The carry of the model with another state. The stepper's memory stays, except at the start.
+    """The carry of the model with another state. The stepper's memory does not change, except at the start.
 
-    States in it change by as much as the present one.
+    States in this memory change by as much as the present one.
     """
     if model.step == 0:
         return executor.start(state)
@@ -129,11 +125,11 @@ def carry_with(model, executor, state: State) -> Carry:
 
 
 def require_alike(carry, present: Carry) -> None:
-    """Raise UsageError unless a carry can take the place of the present one: same shapes, same precision."""
+    """Raise UsageError unless a carry can replace the present one: same shapes, same precision."""
 
     def shapes_of(carry: Carry):
         fields, structure = jax.tree.flatten((carry.state, carry.memory))
         return structure, [(field.shape, field.dtype) for field in fields]
 
     if not (isinstance(carry, Carry) and shapes_of(carry) == shapes_of(present)):
-        raise UsageError("Simulation.carry: a Carry with the shapes and the precision of the present one is needed")
+        raise UsageError("Simulation.carry: needs a Carry with the shapes and the precision of the present one")

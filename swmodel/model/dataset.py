@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
-from ..config import config_hash
+import swmodel
+
+from ..config import config_hash, to_toml
 from ..errors import UsageError
 from ..files.output import static
-from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case
+from ..files.output.metadata import DIMENSIONS, TIME, along_axes, attributes, of_case, times_of
 from ..ocean.dates import alike, start_of
 from ..ocean.evaluation import derived
 from ..ocean.table import GIVEN, INITIAL, entry_of
 
 #: Attributes of the coordinate `step`.
 STEP = {"long_name": "number of time steps", "units": "1"}
+#: The fields that `drawn` gives to pictures besides those that are named: others are computed from them.
+STATE, RESTING = ("h", "u", "v", "eta"), ("depth", "mask", "f")
 #: Longest model time, s, that xarray can count in nanoseconds.
 LONGEST = 8e9
 
@@ -41,10 +46,19 @@ def dataset(model, names=None):
     return made(config, model.block, variables, moment(model))
 
 
+def drawn(model, fields: Iterable[str], how: dict):
+    """The figure of a model's present fields; see `Simulation.plot`."""
+    if model.transport.size > 1:
+        raise UsageError("plot draws what one process holds; of a run of several, `swmodel.plot` draws the run folder")
+    found = dataset(model, list(dict.fromkeys([*fields, *STATE, *RESTING])))
+    found.attrs["configuration"] = to_toml(model.config)
+    return swmodel.plot(found, *fields, **how)
+
+
 def dataset_of(config, block, fields: dict):
     """The Dataset of controls by name on a process's part: fields [y, x], NaN on land, and numbers.
 
-    Depth and coefficients have values on the water outside open sides, too.
+    Depth and coefficients also have values on the water outside open sides.
     """
     dry = {outside: static.land(config, *indices(block), outside=outside) for outside in (False, True)}
     variables: dict[str, tuple] = {}
@@ -63,7 +77,7 @@ def indices(block) -> tuple[np.ndarray, np.ndarray]:
 
 
 def field(config, name: str, row, values, on_land) -> tuple:
-    """A variable: dimensions, values that are NaN on land, and the attributes of a field that no file holds."""
+    """A variable: dimensions, values with NaN on land, and attributes."""
     values = np.array(values) if on_land is None else np.where(on_land, np.nan, values)
     about = attributes(row, config.grid, name, grid="", cell_measures="", grid_mapping="", coordinates="")
     return DIMENSIONS[row.location], values, about
@@ -80,11 +94,14 @@ def made(config, block, variables: dict, more: dict):
     }
     title, references = of_case(config)
     about = {"title": title, "references": references, "configuration_sha256": config_hash(config)}
-    return xarray.Dataset(variables, coordinates | more, about)
+    dataset = xarray.Dataset(variables, coordinates | more, about)
+    if "time" in dataset:
+        dataset["time"].encoding = times_of(config.time) | {"dtype": "float64"}
+    return dataset
 
 
 def moment(model) -> dict:
-    """The coordinates of the present time: `time`, as xarray reads it from an output file, and `step`."""
+    """The coordinates of the present time: `time`, in the form that xarray reads from output files, and `step`."""
     start, parts = start_of(model.config.time), 1e9 if model.time < LONGEST else 1
     unit: Any = "s" if parts == 1 else "ns"
     if alike(start.calendar, "standard"):

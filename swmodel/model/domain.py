@@ -1,6 +1,6 @@
-"""What a run has before it has a state: scheme, transport, and the static fields of this process's block.
+"""The parts of a run before its state: scheme, transport, and static fields of this process's block.
 
-Processes of a Python script make sure together that all can start, and do the same.
+Processes of a Python script check together that all can start, and have the same inputs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Domain(NamedTuple):
     """A Setup with this process's part of the grid.
 
     Attributes:
-        setup: of the resolved configuration.
-        transport: how this process reaches the others; `transport.block` is its part.
+        setup: the Setup of the resolved configuration.
+        transport: the connection to other processes; `transport.block` is this process's part.
         grid, params: static fields and coefficients on its devices, with the margin of the Setup.
     """
 
@@ -58,12 +58,12 @@ class Domain(NamedTuple):
 
 
 def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False) -> Domain:
-    """The Domain of a configuration, a case, or the name of a case or file; called by all processes together.
+    """The Domain of a configuration, a case, or the name of a case or file; all processes call it together.
 
     Args:
         config: one of these, or a function that returns a configuration.
-        scheme: function of the Setup to the Scheme in its place; None: that of the Setup.
-        alone: whether this process has the whole grid, even if there are other processes.
+        scheme: function of the Setup to another Scheme; None: that of the Setup.
+        alone: whether this process has the whole grid, despite other processes.
 
     UsageError, ConfigError, SetupError: see `Simulation`.
     """
@@ -85,34 +85,28 @@ def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False)
 
 
 def loaded(config, place) -> Config:
-    """The configuration, for the number of processes that there are; see `domain`."""
+    """The configuration, for the present number of processes; see `domain`."""
     config = load(config) if is_source(config) else config() if callable(config) else config
     if not isinstance(config, Config):
-        raise UsageError(f"{config!r:.60}: a Config (swmodel.load), a case, or the name of a case or file, is needed")
+        raise UsageError(f"{config!r:.60}: needs a Config (swmodel.load), a case, or the name of a case or file")
     return config if place is None else for_processes(config, place.size)
 
 
 def made(config: Config) -> Setup:
-    """The Setup of the resolved configuration; one that a command has checked is not checked again."""
+    """The Setup of the resolved configuration, which is checked unless a command has done so."""
     setup = with_fresh_terms(setup_of(unhashed(config)))
     return resolved(setup) if config._checked else check(setup, to_the_end=False)
 
 
 def gather_of(place: World | None) -> Callable:
-    """The allgather, function of a value to those of all, of the processes that mpiexec or srun started.
-
-    The command line joins its own processes, and agrees itself. `place`: None for one process alone.
-    """
+    """The allgather of the processes that mpiexec or srun started; `place` is None for one process alone."""
     if place is None or RANK in os.environ or jax.distributed.is_initialized() or find_spec("mpi4py") is None:
         return lambda value: [value]
     return mpi_world(place).allgather
 
 
 def on_all(allgather: Callable, function: Callable) -> Any:
-    """What function() returns, where it does on all processes.
-
-    Raises the function's error; where it has none, a UsageError that says which process has.
-    """
+    """The result of function(). An error of a process is raised there, and as a UsageError on all others."""
     result = problem = None
     try:
         result = function()
@@ -128,7 +122,7 @@ def on_all(allgather: Callable, function: Callable) -> Any:
 
 
 def assembled(config, allgather: Callable):
-    """The configuration with `local` parts of fields from each process put together; called by all together."""
+    """The configuration with gathered `local` parts of fields; all processes call it together."""
     parts = {name: source for name, source in config.python._sources.items() if isinstance(source, Local)}
     for rank, names in enumerate(everyone := allgather(sorted(parts))):
         if wrong := sorted({*names} ^ {*everyone[0]}):
@@ -144,14 +138,14 @@ def assembled(config, allgather: Callable):
 
 
 def whole(values: np.ndarray, place: str, transport) -> np.ndarray:
-    """The field [ny, nx] of which each process has the values of its part. ConfigError: they are of another shape."""
+    """The field [ny, nx] from each process's part. ConfigError: a part has another shape."""
     block = transport.block
 
     def fit():
         if values.shape != block.shape:
             part = f"rows {block.y.start} to {block.y.stop - 1} and columns {block.x.start} to {block.x.stop - 1}"
             raise ConfigError(
-                [f"{place} has shape {values.shape}, the part of this process {block.shape}: {part} of the grid"]
+                [f"{place} has shape {values.shape}, but the part of this process {block.shape}: {part} of the grid"]
             )
 
     on_all(transport.allgather, fit)
@@ -171,8 +165,8 @@ def see_that_same(config, transport) -> None:
         first = everyone[0].get(key, "not there")
         for rank, each in enumerate(everyone):
             if (other := each.get(key, "not there")) != first:
-                what = key.replace(f"{PYTHON}.", "what Python gave as ")
+                what = key.replace(f"{PYTHON}.", "the input from Python ")
                 raise SetupError(
-                    f"the processes differ: {what} is {first} on rank 0 and {other} on rank {rank}; a script gives all "
+                    f"the processes differ: {what} is {first} on rank 0 and {other} on rank {rank}; give all "
                     "processes the same, and random numbers a seed"
                 )

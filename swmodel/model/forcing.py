@@ -1,4 +1,4 @@
-"""Coefficients that vary in time, replaced when a run reaches their next records."""
+"""Coefficients that vary in time, which the model replaces at their next records."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..parallel.worker import Worker
 from ..setup.fields.noted import checksum_of, noted
 from ..setup.setup import Setup, rows_and_columns
 
-#: Seconds within which a signal is noticed while this process waits for the thread.
+#: Longest delay of a signal while this process waits for the thread, s.
 HEED = 0.5
 
 _READER = Worker("records")
 
 
 class Forcing:
-    """Coefficients of a model that vary in time; those taken hold from step `first` until `last`."""
+    """Coefficients of a model that vary in time; the present ones hold from step `first` until `last`."""
 
     def __init__(self, setup: Setup, transport):
         self.setup, self.scheme, self.transport = setup, setup.scheme, transport
@@ -26,27 +26,27 @@ class Forcing:
         self._records, self._ahead = setup.records(), 0
 
     def holds(self, step: int) -> bool:
-        """Whether the coefficients taken last hold at a step."""
+        """Whether the present coefficients hold at a step."""
         return not self.scheme.varying or self.first <= step < self.last
 
     def until(self, step: int) -> int:
-        """The step until which the coefficients taken last hold, at most `step`."""
+        """The step until which the present coefficients hold, at most `step`."""
         return min(step, self.last) if self.scheme.varying else step
 
     def cuts(self, steps: int) -> list[int]:
-        """The steps of a run of so many steps at which they are replaced, with its first and its last step."""
+        """The steps of a run of `steps` steps at which coefficients are replaced, with its first and last step."""
         found = [0]
         while found[-1] < steps:
             found.append(min(steps, self._records.until(found[-1])))
         return found
 
     def take(self, step: int, margin: int | None = None) -> dict:
-        """The varying Params of this process's blocks that hold from a step on, as `transport.make` makes them.
+        """The varying Params of this process's blocks from a step on, in the form of `transport.make`.
 
         InputError: a record is missing or cannot be read.
 
         Args:
-            margin: cells around the blocks; None: as many as the model has.
+            margin: cells around the blocks; None: the margin of the model.
         """
         margin = margin or self.setup.margin
         taken = self.transport.make(lambda block: self.of(block, margin, step), margin)
@@ -54,11 +54,11 @@ class Forcing:
         return taken
 
     def of(self, block, margin: int, step: int | None = None) -> dict:
-        """The varying Params of a block with a margin that hold from a step on, arrays; None: those taken last."""
+        """The varying Params of a block with a margin from a step on, arrays; None: the present ones."""
         return self.setup.varying(self._records, block, margin, self.first if step is None else step)
 
     def noted(self, step: int) -> str:
-        """What a restart file after a step notes of records from files; called by all processes together."""
+        """The notes of a restart file about records from files; all processes call it together."""
         config, transport = self.setup.config, self.transport
 
         def checksum(name: str, number: int) -> int:
@@ -70,10 +70,10 @@ class Forcing:
 
     @contextmanager
     def ahead(self) -> Iterator[None]:
-        """A context in which a thread reads what `take` needs next, while this one computes steps and uses no files.
+        """A context in which a thread reads the next records for `take`, while this one computes without files.
 
-        Two threads that use netCDF4 at once crash: the context ends when the thread has read, and Python collects no
-        garbage before, as that may close a file of the user's. `take` says what cannot be read.
+        Two threads in netCDF4 at once crash. So the context waits for the thread, and suspends Python's garbage
+        collection, which may close a file of the user. `take` reports errors of reading.
         """
         reading, collecting = None, gc.isenabled()
         if self.scheme.varying and self._ahead != self.last:

@@ -1,6 +1,6 @@
-"""Starting a run on several processes, by mpiexec or `spawn`: shows what the ranks report, judges how they ended.
+"""Start a run on several processes, by mpiexec or `spawn`, show the messages of the ranks, and judge their ends.
 
-It imports neither JAX nor MPI, so that neither is initialised in the parent of the ranks.
+It does not import JAX or MPI, as the parent of the ranks must not initialise them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import sys
 import threading
 from pathlib import Path
 
-from ..errors import INTERNAL, STOPPED, NumericalError, SetupError
+from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
 from ..files.restart.folder import candidates
 from ..files.status import ended, finish, write_status
 from ..parallel import environment, spawn
 from . import progress
 
-#: What mpiexec, `spawn` or JAX's runtime prints after a rank has died; the launcher says it in one line instead.
+#: Lines of mpiexec, `spawn` or JAX's runtime after a rank died; the launcher prints one line instead.
 BANNER = re.compile(
     r"$|={10,}$|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|"
     r"swmodel\.parallel\.spawn:|\[mpiexec@|\[proxy:|Abort\(\d+\) .* application called MPI_Abort|"
@@ -36,19 +36,19 @@ BANNER = re.compile(
     r"\S+ detected that one or more processes exited with |the job to be terminated\. The first process to do so was:|"
     r"  Process name: \[\[|  Exit code:  "
 )
-#: How MPICH's mpiexec names the process that died, and a few lines later says how; how Open MPI does, in a line or two.
+#: Lines of MPICH's mpiexec with the dead process, and later with its end; and those of Open MPI.
 DIED = re.compile(r"=   PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
 EXIT = re.compile(r"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: (?P<how>.*)")
 DIED_OPEN_MPI = re.compile(r"process rank (?P<rank>\d+) with PID \d+ on node \S+ exited on")
 EXIT_OPEN_MPI = re.compile(r"(?P<signal>signal \d+) \((?P<name>.+)\)\.")
-#: How `spawn` says which process died, and how.
+#: The line of `spawn` with the dead process and its end.
 DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how>.*)"))
 
 
 def find_mpiexec() -> str:
     """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
 
-    SetupError: there is none, or mpi4py or mpi4jax is missing.
+    SetupError: mpiexec, mpi4py or mpi4jax is missing.
     """
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
@@ -58,13 +58,27 @@ def find_mpiexec() -> str:
     if missing:
         raise SetupError(
             f"several processes need {', '.join(missing)}, not found; "
-            "install MPI as docs/install.md says, or run with --nproc 1"
+            "install MPI (docs/install.md), or run with --nproc 1"
         )
     return found
 
 
+#: Memory that a process holds before it has cells, bytes; and variables that may place processes on other machines.
+PROCESS_BYTES = 100e6
+MACHINES = ("SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS", "PE_HOSTFILE", "HYDRA_HOST_FILE")
+
+
 def starter(nproc: int, transport: str = "mpi") -> list[str]:
-    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`."""
+    """What starts `nproc` processes: mpiexec, or for the sharded transport, which needs no MPI, `spawn`.
+
+    UsageError: they do not fit into the memory of this machine.
+    """
+    needed, present = nproc * PROCESS_BYTES / 1e9, environment.total_memory() / 1e9
+    if needed > present and os.environ.keys().isdisjoint(MACHINES):
+        raise UsageError(
+            f"{nproc} processes hold at least {needed:.3g} GB without any cells; this machine has {present:.3g} GB: "
+            "take fewer, or start swmodel itself with mpiexec or srun on several machines"
+        )
     if transport == "sharded":
         return [sys.executable, "-P", "-m", "swmodel.parallel.spawn", str(nproc)]
     return [find_mpiexec(), "-n", str(nproc)]
@@ -73,7 +87,7 @@ def starter(nproc: int, transport: str = "mpi") -> list[str]:
 def command(nproc: int, directory, *options: str, transport: str = "mpi") -> list[str]:
     """The command that runs the configuration in `directory` on `nproc` processes; `options` are those of `worker`.
 
-    Ranks are not bound to cores: that gains nothing, and two bound runs at a time would share the same cores.
+    Ranks are not bound to cores, as two bound runs at a time would share the same cores.
     """
     typed = shlex.join(["swmodel", *sys.argv[1:]])
     worker = [sys.executable, "-P", "-m", "swmodel", "worker", str(directory), typed, *options]
@@ -81,7 +95,7 @@ def command(nproc: int, directory, *options: str, transport: str = "mpi") -> lis
 
 
 def rank_environment(nproc: int) -> dict[str, str]:
-    """The environment of the ranks; each adds what JAX needs itself (`environment.prepare`)."""
+    """The environment of the ranks; each rank adds that of JAX (`environment.prepare`)."""
     environ = dict(os.environ) | {environment.LAUNCHED: "1", environment.STARTED: str(environment.started())}
     root = Path(__file__).parents[2]
     if root.name not in ("site-packages", "dist-packages"):
@@ -93,14 +107,14 @@ def rank_environment(nproc: int) -> dict[str, str]:
 
 
 def start(line: list[str], nproc: int, stderr=subprocess.STDOUT, **options) -> subprocess.Popen:
-    """Start `line` in a session of its own, in the environment for `nproc` ranks; stdout is a pipe."""
+    """Start `line` in a new session, in the environment for `nproc` ranks; stdout is a pipe."""
     settings = {"env": rank_environment(nproc), "text": True, "errors": "replace", "start_new_session": True} | options
     return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, **settings)
 
 
 def kill(process: subprocess.Popen):
-    """Kill what `start` has started, and all processes of its session."""
-    with contextlib.suppress(ProcessLookupError):  # it has just ended
+    """Kill a process from `start`, and all processes of its session."""
+    with contextlib.suppress(ProcessLookupError):  # it has already ended
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -109,9 +123,9 @@ def run(line: list[str], nproc: int, directory, report, lock=None, keeps=True) -
 
     Args:
         directory: the run folder, where the ranks write status.json.
-        report: called with the events of rank 0.
-        lock: the folder's open lock file; mpiexec or `spawn` holds it too, should this process be killed.
-        keeps: whether ranks that get a signal keep what they have; else one ends them before they are all there.
+        report: function that receives the events of rank 0.
+        lock: the folder's open lock file; mpiexec or `spawn` also holds it, in case this process is killed.
+        keeps: whether ranks save their state after a signal; else a signal ends them even before all have started.
 
     Returns:
         The exit code in status.json (mpiexec may return 0 after a rank failed); 70 if the ranks wrote none.
@@ -127,15 +141,15 @@ def run(line: list[str], nproc: int, directory, report, lock=None, keeps=True) -
 
 
 class Ranks:
-    """The processes of a run under mpiexec or `spawn`, and what is known of the one that ended the run.
+    """The processes of a run under mpiexec or `spawn`, and the cause of its end.
 
     Attributes:
-        ranks: {(process id, machine): rank} of the ranks that have said so.
-        culprit: which rank ended first, and how; empty if none did.
-        killed: whether `spawn` says that a signal ended it.
+        ranks: {(process id, machine): rank} of the ranks that have reported.
+        culprit: the rank that ended first, and how; empty for none.
+        killed: whether `spawn` reported that a signal ended it.
         failure: a rank's reason to end all, a dict of `failed` (words for the user) and `exit_code`.
-        signal: the last signal that the user sent; None if there was none.
-        insisted: whether the user had sent one before.
+        signal: the last signal from the user; None for none.
+        insisted: whether it was the user's second signal.
     """
 
     def __init__(self, line, nproc, lock=None, keeps=True):
@@ -146,7 +160,7 @@ class Ranks:
 
     @contextlib.contextmanager
     def forward_signals(self):
-        """Pass SIGINT and SIGTERM on to the ranks; the second one kills everything."""
+        """Forward SIGINT and SIGTERM to the ranks; the second one kills everything."""
 
         def forward(number, frame):
             self.insisted, self.signal = self.signal is not None, signal.Signals(number)
@@ -164,12 +178,12 @@ class Ranks:
                 signal.signal(number, handler)
 
     def send_if_ready(self):
-        """Pass on the user's signal once all ranks have said that they are there: before, it would be lost."""
+        """Forward the user's signal after all ranks have reported; earlier it would be lost."""
         if self.signal is not None and len(self.ranks) == self.nproc:
             self.send(self.signal)
 
     def send(self, number):
-        """Send a signal to the ranks: directly to those on this machine, since mpiexec might end them instead."""
+        """Send a signal to the ranks, directly to those on this machine, as mpiexec might end them instead."""
         here = socket.gethostname()
         if any(host != here for _, host in list(self.ranks)):
             self.process.send_signal(number)
@@ -179,7 +193,7 @@ class Ranks:
                     os.kill(int(pid), number)
 
     def pass_on(self, source, target, report):
-        """Hand the ranks' events to `report`, note who ended first, and write every other line to `target`."""
+        """Pass the ranks' events to `report`, note the first end, and write every other line to `target`."""
         for line in source:
             message = progress.receive(line)
             if message is None:
@@ -197,7 +211,7 @@ class Ranks:
                 report(message)
 
     def note_culprit(self, line):
-        """Remember which rank mpiexec or `spawn` says has ended, and how."""
+        """Remember the dead rank from a line of mpiexec or `spawn`, and its end."""
         if match := DIED.match(line):
             rank = self.ranks.get((match["pid"], match["host"]))
             self.dead = f"process {match['pid']} on {match['host']}" if rank is None else f"rank {rank}"
@@ -210,19 +224,19 @@ class Ranks:
         if match := DIED_SPAWNED.match(line):
             self.killed = "(signal " in match["how"]
             if self.killed:
-                self.culprit = ""  # the ends of others follow from this one, though they may have been reported before
+                self.culprit = ""  # this is the cause, even if other ends were reported first
             self.blame(f"rank {match['rank']}", match["how"])
 
     def blame(self, who, how):
-        """Keep the first cause: later ends follow from it."""
+        """Keep the first cause, as later ends follow from it."""
         self.culprit = self.culprit or f"{who} ended: {how}"
 
 
 def judge(directory, ranks: Ranks) -> int:
-    """The exit code of the run; says why it ended, and writes its end into status.json, if the ranks did not.
+    """The exit code of the run; prints the cause, and writes it into status.json, if the ranks did not.
 
-    After a signal that ended the ranks before they could stop, the state is `stopped`. Ranks themselves say that the
-    solution blew up or that they stopped early; they print the traceback of a bug, and only the rank is named here.
+    If a signal ended the ranks before they could stop, the state is `stopped`. Ranks themselves report a blow-up or an
+    early stop, and print the traceback of a bug; this function only names the rank then.
     """
     cause, state, code = ranks.culprit, "failed", INTERNAL
     if ranks.failure:
@@ -234,7 +248,7 @@ def judge(directory, ranks: Ranks) -> int:
     elif not ended(directory) and not cause:
         cause = f"the ranks ended without a word, exit code {ranks.process.returncode}"
     status = finish(directory, state, code, cause)
-    if ranks.killed and status["exit_code"] == INTERNAL:  # another rank may have written that its messages failed
+    if ranks.killed and status["exit_code"] == INTERNAL:  # another rank may have reported failed messages
         status["message"] = cause
         write_status(directory, **status)
     if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
@@ -245,6 +259,6 @@ def judge(directory, ranks: Ranks) -> int:
 
 
 def last_restart(directory) -> str:
-    """How to continue from the newest restart file in the folder, in words; empty if there is none."""
+    """The newest restart file in the folder and the command that continues, in words; empty without one."""
     found = candidates(directory)
     return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""

@@ -1,4 +1,4 @@
-"""The present state of a model, block by block with halos, and what is derived from it."""
+"""The present state of a model, block by block with halos, and its derived quantities."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ..parallel.transport.programs import jitted
 
 
 class Present:
-    """Blocks are made from the state when they are first needed, and kept until the state changes.
+    """The blocks of the state, made at first use and kept until the state changes.
 
     A block is its State and Grid, NumPy arrays in Patches with a halo, and its shape. The model is a Simulation or a
-    member of an ensemble; each method is called by all its processes together.
+    member of an ensemble; all its processes call each method together.
     """
 
     def __init__(self, model: Any) -> None:
@@ -44,7 +44,7 @@ class Present:
         return [(*seen(flow), shape) for flow, (*_, shape) in zip(self.flows(), found, strict=True)]
 
     def flows(self) -> list[Flow]:
-        """The Flow of each block of this process, with the water that comes in through open sides; NumPy arrays."""
+        """The Flow of each block of this process, with transports through open sides; NumPy arrays."""
         if self._flows is None:
             scheme, step = self._model.scheme, np.full((1, 1), self._model.step, np.int32)
             parts = zip(self._closed(), self._given(), strict=True)

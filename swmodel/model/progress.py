@@ -1,7 +1,7 @@
-"""Telling the user how a run goes: a bar on a terminal, a line every ten seconds elsewhere.
+"""Progress of a run: a bar on a terminal, a line every ten seconds elsewhere.
 
-Under mpiexec a rank's stdout is a pipe, where no bar can be drawn; so ranks that `model.launch` has started print each
-event as a line, which the launcher reads and shows.
+Under mpiexec a rank's stdout is a pipe, which cannot show a bar. So ranks from `model.launch` print each event as a
+line, which the launcher reads and shows.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def reporter(quiet: bool = False, stream=None) -> Reporter:
 
 
 def send(message: dict, stream=None):
-    """Write a message to the launcher, a line of text, at once: ranks share the launcher's pipe."""
+    """Write a message to the launcher as one line in one write, as ranks share the pipe."""
     stream = stream or sys.stdout
     stream.write(f"{MARK}{json.dumps(message)}\n")
     stream.flush()
 
 
 def receive(line: str) -> dict | None:
-    """The message in a line from a rank; None if the line is ordinary text."""
+    """The message in a line from a rank; None for ordinary text."""
     try:
         return json.loads(line.removeprefix(MARK)) if line.startswith(MARK) else None
     except ValueError:
@@ -57,9 +57,9 @@ def receive(line: str) -> dict | None:
 
 
 def in_two_lines(event: dict) -> tuple[str, str]:
-    """An event in two lines, as far as known: step, model time, remaining time; speed, CFL number, energy.
+    """An event in two lines: step, model time, remaining time; speed, CFL number, energy.
 
-    An event with `words` is told in these.
+    `words` of an event replace these.
     """
     if "words" in event:
         return f"{event['step']}/{event['steps']}", event["words"]
@@ -77,7 +77,7 @@ def in_two_lines(event: dict) -> tuple[str, str]:
 
 
 class Reporter:
-    """What tells the user of events on rank 0, a context manager; this one shows nothing.
+    """Base of displays of events on rank 0, context managers; this one shows nothing.
 
     An event is a dict: step, steps, model_seconds, cell_updates_per_second, cfl, energy, wall_seconds,
     remaining_seconds, for an ensemble member_steps_per_second; or step, steps and words.
@@ -94,7 +94,7 @@ class Reporter:
 
 
 class Relay(Reporter):
-    """Hands events on to the launcher."""
+    """Forwards events to the launcher."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -104,7 +104,7 @@ class Relay(Reporter):
 
 
 class Heartbeat(Reporter):
-    """Prints the first and the last event, those in words, and of the others one every ten seconds."""
+    """Prints the first and the last event, those with words, and another one every ten seconds."""
 
     def __init__(self, stream, clock=time.monotonic):
         self.stream, self.clock = stream, clock
@@ -140,14 +140,14 @@ class Bar(Reporter):
 
 
 def workers(nproc: int, devices: int) -> str:
-    """How many processes and devices compute, in words."""
+    """The number of processes and devices, in words."""
     if devices == 1:
         return "1 process" if nproc == 1 else f"{nproc} processes"
     return f"{devices} devices" if nproc == 1 else f"{nproc} processes of {devices} devices"
 
 
 def summary(status: dict, directory) -> str:
-    """Which files a run or an ensemble has written, how long it took, how fast it was, and what to type next."""
+    """Files, wall time and speed of a run or an ensemble, and the next command, in words."""
     there = [name for name in (SPECTRA, STATIONS, SECTIONS, HARMONICS) if (Path(directory) / name).is_file()]
     files, target, members = [OUTPUT, DIAGNOSTICS, *there], Path(directory), ""
     speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"

@@ -1,4 +1,4 @@
-"""The step of a model as a pure function, for programs of the user's own in JAX."""
+"""The step of a model as a pure function, for user-defined programs in JAX."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .forcing import Forcing
 
 
 class Memory(NamedTuple):
-    """What passes from step to step, real numbers only: the State, and what the time stepper remembers."""
+    """The variables of a step, real numbers only: the State, and the memory of the time stepper."""
 
     state: State
     memory: tuple[State, ...]
 
 
 class Static(NamedTuple):
-    """What stays the same: Grid, coefficients by name, time step in s. One may differentiate with respect to it."""
+    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives may refer to it."""
 
     grid: Grid
     params: dict[str, Any]
@@ -44,14 +44,13 @@ class Static(NamedTuple):
 class Step:
     """step(carry, static, t) -> the carry one step later: pure, of arrays of JAX.
 
-    t is the number of steps taken before, an integer: model time over `dt`. So `jax.lax.scan` runs over
-    `jnp.arange(n)`. On several devices call it inside `jax.shard_map` over `mesh`, with `specs`: arrays are then those
-    of one block.
+    t is the number of earlier steps, an integer: model time over `dt`. So `jax.lax.scan` runs over `jnp.arange(n)`. On
+    several devices call it inside `jax.shard_map` over `mesh` with `specs`; arrays are then those of one block.
 
     Attributes:
-        setup: what is computed, with the resolved configuration.
-        transport: the one between the blocks.
-        function: the one that computes a step.
+        setup: the Setup, with the resolved configuration.
+        transport: the transport between the blocks.
+        function: the function of one step.
     """
 
     setup: Setup
@@ -76,9 +75,9 @@ class Step:
         return static._replace(params=static.params | vectors)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
-        """`static` with the coefficients that hold from step t on, and the step until which they hold; None: for ever.
+        """`static` with the coefficients from step t on, and the step until which they hold; None: for ever.
 
-        Called by all processes together. InputError: there is no record at that time, or it cannot be read.
+        All processes call it together. InputError: a record is missing, or cannot be read.
         """
         if not self.setup.scheme.varying:
             return static, None
@@ -95,11 +94,11 @@ class Step:
 
     @property
     def mesh(self) -> Mesh | None:
-        """The devices on which the blocks lie, with the axes "y" and "x"; None where there is one block a process."""
+        """The devices of the blocks, with the axes "y" and "x"; None with one block for each process."""
         return getattr(self.transport, "mesh", None)
 
     def specs(self, tree: Any) -> Any:
-        """The PartitionSpecs of arrays, as `jax.shard_map` takes them."""
+        """The PartitionSpecs of arrays, for `jax.shard_map`."""
         return jax.tree.map(lambda array: spec(jnp.ndim(array)), tree)
 
 
@@ -112,16 +111,18 @@ class Functional(NamedTuple):
 
 
 def functional(config: Source, overrides: Overrides = (), fields: Fields = None, terms: Terms = ()) -> Functional:
-    """The model as (carry0, static, step): its start, what stays the same, and the pure function of a step.
+    """The model as (carry0, static, step): its start, its constants, and the pure function of a step.
 
         carry0, static, step = swmodel.functional("double_gyre", {"grid.nx": 64, "grid.ny": 128})
         carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
 
-    It takes `jit`, `grad`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the same
-    programs in the same order as all others; there it does not take `checkpoint` (docs/python.md).
+    It takes `jit`, `grad`, `jvp`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the
+    same programs in the same order as all others; there it does not take `checkpoint`. `step.transport.sum(array)` sums
+    over the domain. Steps are those of the executor `xla`, to rounding (the same bits with
+    `XLA_FLAGS=--xla_cpu_max_isa=AVX`). In float64 `jax_enable_x64` is switched on.
 
     Args:
-        config, overrides, fields, terms: as for a Simulation. Whatever its executor, steps are those of `xla`.
+        config, overrides, fields, terms: as for a Simulation.
 
     Raises:
         UsageError, ConfigError, SetupError: see Simulation.

@@ -1,4 +1,4 @@
-"""Deciding everything that a configuration leaves to the model; the config.toml of a run records it."""
+"""Choose all values that a configuration leaves to the model; the config.toml of a run records them."""
 
 from __future__ import annotations
 
@@ -23,24 +23,29 @@ from ..setup.setup import Setup, setup_of
 
 SECONDS_PER_DAY = 86400.0
 
-#: What `resolve` fills in if the configuration leaves it to the model.
+#: The values that `resolve` may choose.
 DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport")
 
 log = logging.getLogger(__name__)
 
 
 def resolve(config: Config) -> Config:
-    """The configuration with all that it leaves to the model filled in; see `resolved`."""
+    """The configuration with time step, number of steps, layout, executor and transport filled in, as a run has it.
+
+    The time step follows from the CFL number of the initial state.
+
+    ConfigError: the processes do not fit, or the initial state cannot be used.
+    """
     return resolved(setup_of(config)).config
 
 
 def resolved(setup: Setup, extremes=None) -> Setup:
     """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
 
-    Fields that terms add to the state are added to the output fields if these are the case's own. The time step follows
+    Output fields that are defaults of the case include the fields that terms add to the state. The time step follows
     from the CFL number of the initial state; steps = days / dt, rounded, at least one.
 
-    ConfigError: the processes do not fit, or the initial state, of which the time step follows, cannot be used.
+    ConfigError: the processes do not fit, or the initial state for the time step cannot be used.
     """
     config = setup.config
     time, run = config.time, config.run
@@ -66,7 +71,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
 
 
 def transport_for(run) -> str:
-    """The transport of the configuration; else the one for several devices, several processes, or one process."""
+    """The transport of the configuration, or a default from the numbers of devices and processes."""
     if run.transport != "auto":
         return run.transport
     return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
@@ -84,7 +89,7 @@ def layout_of(setup: Setup) -> tuple[int, int]:
 
 
 def fastest_executor(setup: Setup) -> str:
-    """The native step where it can be used, JAX alone elsewhere."""
+    """The native step where it can be used, xla elsewhere."""
     if missing := native_missing():
         if not environment.has_gpu():
             say_slower(f"{missing}; build it: {REMEDY}")
@@ -95,13 +100,13 @@ def fastest_executor(setup: Setup) -> str:
 
 @cache
 def say_slower(reason: str) -> None:
-    """Log, once and on rank 0 only, why a run is going to be slower than it could be."""
+    """Log the reason of a slower executor, once and on rank 0 only."""
     if (environment.world() or environment.World()).rank == 0:
-        log.warning("computing with JAX alone, several times slower than the native step: %s", reason)
+        log.warning("run.executor: uses xla, several times slower than the native step: %s", reason)
 
 
 def for_processes(config: Config, nproc: int) -> Config:
-    """The configuration for this number of processes; a layout for another number is chosen anew."""
+    """The configuration for this number of processes; a layout for another number is replaced."""
     run = config.run
     if run.nproc == nproc:
         return config
@@ -111,7 +116,7 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 
 def initial_dt(setup: Setup, extremes=None) -> float:
-    """The time step that follows from `time.cfl`, a round number, s."""
+    """The time step from `time.cfl`, a round number, s."""
     try:
         extremes = extremes or survey(setup)
     except InputError as error:

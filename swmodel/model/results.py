@@ -1,4 +1,4 @@
-"""What a run writes besides restarts: output.nc and series, each record when it is due."""
+"""The output of a run besides restarts: output.nc and series, each record when it is due."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..setup.positions.crossings import crossings
 from ..setup.positions.gauges import gauges
 from .accumulators import NO_ACCUMULATORS, Accumulators, Extremes, Harmonics, Series
 
-#: The files of a run, in the order in which they are made.
+#: The files of a run, in the order of their creation.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}
 
 #: The files of series at places: the function of the configuration that returns the places, and the key of `every`.
@@ -23,13 +23,13 @@ PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sec
 
 
 class Results:
-    """Base of what writes the records of a model, by `write()`, from its present step on.
+    """Base of writers of the records of a model, by `write()`, from its present step on.
 
     All processes call the methods, which raise FilesError on all.
 
     Attributes:
-        files, schedules: the open files, and when their records are due, by name.
-        accumulators: what is kept of the states after each step.
+        files, schedules: the open files, and the schedules of their records, by name.
+        accumulators: the Accumulators of the files.
         numbers: `cfl` and `energy` of the latest record, for the progress display.
     """
 
@@ -38,7 +38,7 @@ class Results:
         self.accumulators, self.numbers = NO_ACCUMULATORS, {}
 
     def due(self) -> list[str]:
-        """The files whose records are due at the present step; at the first step all are."""
+        """The files whose records are due at the present step; all at the first step."""
         step = self.model.step
         return [name for name, schedule in self.schedules.items() if schedule.due(step) or step == self.first]
 
@@ -108,7 +108,7 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
 
 
 def schedules(config) -> dict[str, Schedule]:
-    """When the records of each file are due, by its name; spectra.nc only if spectra are asked for."""
+    """The schedule of the records of each file, by name; spectra.nc only with `output.spectra`."""
     options, dt, steps = config.output, config.time.dt, config.run.steps
     snapshots = Schedule(dt, steps, options.every_steps, options.every)
     every = options.diagnostics_every_steps
@@ -122,9 +122,9 @@ def schedules(config) -> dict[str, Schedule]:
 
 
 def keepers(model) -> dict:
-    """For each file that a resumed run goes on with, by its name: function of a step, whether its record is kept.
+    """For each file that a resumed run continues, by name: function of a step, whether its record is kept.
 
-    Records before the first step are kept; that of the first step unless it was written only because a run ended.
+    Records before the first step are kept, and that of the first step unless it was only the end of a run.
     """
     first = model.step
     before, over = schedules(model.restart.config), first == model.config.run.steps

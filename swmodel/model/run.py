@@ -29,29 +29,29 @@ from .validate import require_length
 
 log = logging.getLogger(__name__)
 
-#: Wall-clock seconds between two looks at the clock, the state's health and the signals, with a line of progress.
+#: Wall-clock seconds between checks of the clock, the state's health and signals, with a line of progress.
 CHUNK_SECONDS = 0.5
-#: Chunks that are made whatever the wall-clock limit: the first has one step, the second measures the speed.
+#: Chunks that ignore the wall-clock limit: the first has one step, the second measures the speed.
 LEAST_CHUNKS = 2
-#: No functions to call on the way.
+#: No user-defined functions.
 NONE = Calls()
 
 
 class Model:
-    """Base of what the time loop computes, a Simulation or Members of an ensemble; all processes call it together.
+    """Base of models for the time loop, a Simulation or Members of an ensemble; all processes call it together.
 
-    A subclass has `_exchange()`, which takes the coefficients that hold at the present step; `_advance(steps,
-    accumulators)`; `get`, arrays as NumPy arrays of this process; `results` (`results.opened`); and `health`.
+    A subclass has `_exchange()`, which takes the coefficients of the present step, `_advance(steps, accumulators)`,
+    `get`, which returns NumPy arrays of this process, `results` (`results.opened`) and `health`.
 
     Attributes:
-        config: that of the run.
-        transport: the one between the processes.
-        carry: that of the executor, on the devices; an ensemble has an axis of members first.
+        config: the configuration.
+        transport: the transport between the processes.
+        carry: the carry of the executor, on the devices; an ensemble has a leading axis of members.
         state: its fields on this process, NumPy arrays [y, x], those of an ensemble [members, y, x].
-        restart: the `files.restart.read.Loaded` that the model comes from; None: it comes from its initial state.
-        first_step: steps taken before this object was made.
+        restart: the `files.restart.read.Loaded` that the model started from; None: its initial state.
+        first_step: number of steps before the construction of this object.
         dt: time step, s.
-        begun: when the construction began, on the clock time.perf_counter.
+        begun: begin of the construction, by time.perf_counter.
         compile_seconds: time spent on compilation.
     """
 
@@ -76,7 +76,7 @@ class Model:
         return self._loop_seconds
 
     def take_steps(self, steps: int, accumulators: Accumulators = NO_ACCUMULATORS) -> None:
-        """Compute time steps, each of which the accumulators add; the caller looks at the state afterwards."""
+        """Compute time steps, each of which the accumulators add; the caller checks the state afterwards."""
         begin, last = time.perf_counter(), self._step + steps
         while self._step < last:
             if not self._forcing.holds(self._step):
@@ -88,12 +88,12 @@ class Model:
         self._loop_seconds += time.perf_counter() - begin
 
     def noted(self) -> str:
-        """What a restart file notes of records in time (`setup.fields.noted`); called by all processes together."""
+        """The notes of a restart file on records in time (`setup.fields.noted`); all processes call it together."""
         return self._forcing.noted(self._step)
 
 
 def on_first(transport, function):
-    """What function() returns on rank 0, broadcast to all processes; its error is raised on all."""
+    """The result of function() on rank 0, broadcast to all processes, which also raise its error."""
     result = problem = None
     if transport.rank == 0:
         try:
@@ -107,7 +107,7 @@ def on_first(transport, function):
 
 
 def take_and_run(model, directory, progress=None, force: bool = False, calls: Calls = NONE) -> None:
-    """Run a model into a folder that no other run holds, as the command line does; see `Simulation.run`."""
+    """Run a model into a folder that no other run holds; see `Simulation.run`."""
     require_length(model.config)
     if model.step > model.config.run.steps:
         raise UsageError(f"step {model.step} is beyond the {model.config.run.steps} steps of the run")
@@ -118,20 +118,20 @@ def take_and_run(model, directory, progress=None, force: bool = False, calls: Ca
         if not resume or model.step < model.config.run.steps:
             run(model, directory, progress, resume=resume, calls=calls)
         elif model.transport.rank == 0:
-            log.warning("%s: step %d is reached already; more run.steps prolong the run", directory, model.step)
+            log.warning("%s: the run is already at step %d; a larger run.steps extends it", directory, model.step)
 
 
 def take(stack, model, directory: Path, force: bool) -> bool:
-    """Hold the folder until the context `stack` ends; whether the model goes on with the run in it.
+    """Lock the folder until the context `stack` ends; returns whether the model continues the run in it.
 
-    It does if it comes from a restart file of that run and has not been advanced since. After an error the folder is as
-    it was.
+    It does if it started from a restart file of that run and has not been advanced. An error leaves the folder
+    unchanged.
     """
     resume = model.restart is not None and model.step == model.restart.step
     resume = resume and Path(model.restart.path).resolve().parent == (directory / run_folder.RESTARTS).resolve()
     if resume and force:
         raise UsageError(
-            f"{directory} holds the run that this Simulation goes on with; leave out force=True, or give another folder"
+            f"{directory} has the run that this Simulation continues; leave out force=True, or give another folder"
         )
     run_folder.check_vacant(directory, force or resume, python=True)
     stack.enter_context(lock.held(directory))
@@ -150,16 +150,15 @@ def run(
     resume: bool = False,
     calls: Calls = NONE,
 ) -> None:
-    """Run a model from its present step to the end of its configuration; called by all processes together.
+    """Run a model from its present step to the end of its configuration; all processes call it together.
 
-    Leaves in `directory` (made if need be): config.toml, the model's results, restart/ and, written last whatever
-    happens, status.json. Those of an earlier run are replaced: the caller holds the folder (`lock.held`). For errors
-    see `Simulation.run`.
+    Writes into `directory`: config.toml, the model's results, restart/ and at last, also after errors, status.json. It
+    replaces files of an earlier run: the caller has locked the folder (`lock.held`). For errors see `Simulation.run`.
 
     Args:
-        progress: called on rank 0 with a dict after each chunk of steps (see `event`).
-        command_line: recorded in the files' history.
-        resume: the model comes from a restart file of the run in `directory`, and goes on with the files there.
+        progress: function that rank 0 calls with a dict after each chunk of steps (see `event`).
+        command_line: text for the files' history.
+        resume: whether the model started from a restart file of the run in `directory`, and continues its files.
     """
     directory = Path(directory)
     calls.agree(model)
@@ -181,12 +180,12 @@ def run(
     finally:
         if model.transport.rank == 0:
             numbers = status(model, time.perf_counter() - model.begun)
-            numbers["peak_memory_bytes"] = peak or peak_memory()  # of the largest rank; of this one if the run failed
+            numbers["peak_memory_bytes"] = peak or peak_memory()  # the largest rank, or this one if the run failed
             write_status(directory, state=state, exit_code=code, message=message, **numbers)
 
 
 def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
-    """Make the run folder, with config.toml and without files of an earlier run, or of this one behind the step."""
+    """Make the run folder with config.toml, without files of an earlier run, or of this one beyond the step."""
     with file_errors(directory, "written"):
         if resume:
             run_folder.reopen(directory)
@@ -199,7 +198,7 @@ def prepare(directory: Path, step: int, config: Config, resume: bool) -> None:
 def _loop(
     model: Model, config: Config, directory: Path, progress, command_line: str, resume: bool, stop: Stop, calls: Calls
 ) -> str | None:
-    """Run to the end, or until asked to stop, and return the reason; `config` is as the run records it."""
+    """Run to the end or to a stop; returns the reason of a stop. `config` is the recorded configuration."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
     at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
     restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
@@ -214,11 +213,11 @@ def _loop(
             if progress and transport.rank == 0:
                 progress(event(model, results.numbers, time.perf_counter() - begin))
             reason = None
-            if calls and step > first:  # those of the first step have been made
+            if calls and step > first:  # those of the first step were made before
                 before = model.carry
                 reason = calls.make(model)
                 if transport.any(model.carry is not before):
-                    health.begin()  # what a function has set is no blow-up
+                    health.begin()  # a function may set a new state
             reason = reason or (stop.reason(transport) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
@@ -236,9 +235,7 @@ def _loop(
 
 
 def speeds(model: Model) -> dict[str, float]:
-    """Cell updates per second of the time loop so far, without compilation and writing; for an ensemble also members
-    times steps per second.
-    """
+    """Cell updates per second of the time loop, without compilation and output; for ensembles members x steps, too."""
     cells, members = model.config.grid.nx * model.config.grid.ny, model.transport.block.members.size
     steps = model.step - model.first_step
     each = steps * members / model.loop_seconds if model.loop_seconds else 0.0
@@ -246,7 +243,7 @@ def speeds(model: Model) -> dict[str, float]:
 
 
 def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
-    """What a progress display shows: steps, times, speed, and the latest CFL number and energy."""
+    """The contents of a progress display: steps, times, speed, and the latest CFL number and energy."""
     step, steps = model.step, model.config.run.steps
     done = step - model.first_step
     return {
@@ -261,7 +258,7 @@ def event(model: Model, numbers: dict, wall_seconds: float) -> dict:
 
 
 def status(model: Model, wall_seconds: float) -> dict:
-    """What status.json says, apart from how the run ended."""
+    """The contents of status.json, except for the end of the run."""
     run, members = model.config.run, model.transport.block.members.size
     return {
         "steps": model.step,

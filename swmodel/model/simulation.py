@@ -1,4 +1,4 @@
-"""A model that runs: state, time and the steps between, on one process or as one of many."""
+"""A Simulation: state, time and steps of a model, on one process or on many."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from . import change
 from .accumulators import NO_ACCUMULATORS, Accumulators, Mean
 from .arguments import Fields, Overrides, Place, Progress, Terms, as_restarted, configured, steps_for
 from .calls import Calls
-from .dataset import dataset
+from .dataset import dataset, drawn
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
@@ -35,41 +35,41 @@ from .results import Results, opened
 from .run import Model, take_and_run
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from xarray import Dataset
 
-#: Calls of `advance(1)` on one process before it looks at the state, which takes about as long as a step.
+#: Calls of `advance(1)` on one process between checks of the state, each about as long as a step.
 LOOK_EVERY = 50
 
 
 class Simulation(Model):
     """A run of the model. Under mpiexec each process holds one block; alone, the process holds the whole domain.
 
-    What is computed follows from the configuration, so attributes cannot be set; for the state, `state` and `carry`
-    can, and `set` sets its fields. Whatever uses the state raises NumericalError, once, if the solution has blown up.
+    Only the state can be set: by `state`, `carry` and `set`; other attributes are fixed by the configuration. Methods
+    that use the state raise NumericalError, once, if the solution has blown up.
 
     Args:
-        config: a case, as class or object; the name of a case, or of a file with one or with a configuration; or a
-            Config (`swmodel.load`).
-        overrides: {"grid.nx": 128, ...}: what differs from it.
-        restart: a restart file, of the same grid, precision and time stepping, to go on from; None: the initial state.
-        fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays in place of fields that
-            the case or a file has, and of those that terms ask for; the same on all processes, or `local`.
+        config: a case, as class or object, the name of a case or file, or a Config (`swmodel.load`).
+        overrides: {"grid.nx": 128, ...} replaces values of it.
+        restart: a restart file with the same grid, precision and time stepping; None: the initial state.
+        fields: {"eta": ...}: functions of the points, numbers, arrays [ny, nx] or DataArrays. They replace fields of
+            the case or of files, and give those of terms. They are the same on all processes, or `local`.
         terms: functions of (state, grid, t, ...) to {"u": tendency, ...}, in Patches; or Terms.
-        options: of the executor, as `steps_per_sweep` of `executors/native`; no result depends on them.
+        options: options of the executor, as `steps_per_sweep` of `executors/native`; they change no result.
 
     Attributes:
-        setup, config: what is computed; the resolved configuration.
+        setup, config: the Setup and the resolved configuration.
         grid, params: static fields and coefficients on the devices (`domain.Domain`).
-        transport, block: how this process reaches the others, and its part of the grid.
-        carry: state, memory of the stepper and step number; another may be set; the next step donates it.
-        step: steps taken; `first_step` of them before this object was made.
+        transport, block: the connection to other processes, and this process's part of the grid.
+        carry: state, memory of the stepper and step number; may be set. The next step donates it.
+        step: number of steps, `first_step` of them before this object was made.
         dt: time step, s.
-        begun, compile_seconds, loop_seconds: the start, by time.perf_counter; time spent on compilation and on steps.
+        begun, compile_seconds, loop_seconds: start by time.perf_counter, time of compilation, time of steps.
 
     Raises:
-        UsageError: `config` is none of these, or a term cannot be traced.
+        UsageError: `config` has another type, or a term cannot be traced.
         ConfigError: the configuration contradicts itself, or a field or a term cannot be used.
-        SetupError: there are not as many processes or devices as the configuration says, or they have other fields.
+        SetupError: the number of processes or devices is not the configured one, or processes have other fields.
         FilesError: the restart file is damaged or does not fit.
     """
 
@@ -99,7 +99,7 @@ class Simulation(Model):
         else:
             found = read(restart, self.setup, self.transport)
             self.carry = self._executor.resume(found.carry)
-            self.restart = found._replace(carry=None)  # the first step uses it up
+            self.restart = found._replace(carry=None)  # the first step donates it
         self.first_step = self.step
         if not self._forcing.holds(self.step):
             self._exchange()
@@ -111,10 +111,10 @@ class Simulation(Model):
     def __setattr__(self, name: str, value: Any) -> None:
         if self._complete and name not in ("carry", "state") and not name.startswith("_"):
             if not hasattr(self, name):
-                raise UsageError(f"Simulation has no attribute {name} that could be set; `state` and `carry` can be")
+                raise UsageError(f"Simulation.{name}: no such attribute; only `state` and `carry` can be set")
             raise UsageError(
-                f"Simulation.{name} cannot be set: what is computed follows from the configuration; make a Simulation "
-                'of another, as Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
+                f"Simulation.{name} cannot be set, as it follows from the configuration; make another Simulation, as "
+                'Simulation("jet", {"physics.viscosity": 200}); `state` and `carry` can be set'
             )
         super().__setattr__(name, value)
 
@@ -127,19 +127,18 @@ class Simulation(Model):
         terms: Terms = (),
         fields: Fields = None,
     ) -> Simulation:
-        """The simulation in a restart file, or in the newest intact one of a run folder, as the run was configured.
+        """The simulation in a restart file, or in the newest intact one of a run folder, with its configuration.
 
-        Also called `resume`: `Simulation.resume(folder).run(folder)` goes on with a run. The file holds the fields from
-        Python, and a user's own case, which is executed.
+        `resume` is another name: `Simulation.resume(folder).run(folder)` continues a run. The file has the fields from
+        Python, and a user's case, which is executed.
 
         Args:
-            overrides: {"run.days": 20, ...}: what differs from that.
-            case: the class of the case, where it came from Python and has terms or fields that vary in time.
-            terms: those that came from Python.
-            fields: those from Python that vary in time.
+            overrides: {"run.days": 20, ...} replaces values of the configuration.
+            case: the class of a case from Python that has terms or fields that vary in time.
+            terms: the terms from Python.
+            fields: the fields from Python that vary in time.
 
-        FilesError: there is no such file, or none that is intact. ConfigError: the case, a term or a field is not in
-        it.
+        FilesError: no intact restart file exists. ConfigError: the case, a term or a field is missing.
         """
         config, path = as_restarted(source, overrides, case, terms, fields)
         return cls(config, restart=path)
@@ -147,18 +146,18 @@ class Simulation(Model):
     resume = from_restart
 
     def write_restart(self, path: Place) -> None:
-        """Write a restart file; called by all processes together. FilesError: it could not be written."""
+        """Write a restart file; all processes call it together. FilesError: it could not be written."""
         self._look()
         write_restart(path, self, self._calls.recorded(self.config), {})
 
     @property
     def params(self) -> dict:
-        """Coefficients on the devices; of those that vary in time what `ocean.records` says, as it holds now."""
+        """Coefficients on the devices; those that vary in time in the present form of `ocean.records`."""
         return self._params
 
     @property
     def carry(self) -> Carry:
-        """State, memory of the time stepper and step number, as the executor keeps them."""
+        """State, memory of the time stepper and step number, in the form of the executor."""
         self._look()
         return self._carry
 
@@ -171,9 +170,9 @@ class Simulation(Model):
 
     @property
     def state(self) -> State:
-        """Thickness and velocities of this process's block, NumPy arrays [y, x] that cannot be written.
+        """Thickness and velocities of this process's block, read-only NumPy arrays [y, x].
 
-        Another State may be set: its values are finite, and its thickness is above 0 m on water (UsageError).
+        Another State may be set. UsageError: values are not finite, or thickness is not above 0 m on water.
         """
         state = jax.tree.map(lambda field: field.view(), self.get(self.carry.state))
         for field in state:
@@ -185,11 +184,12 @@ class Simulation(Model):
         self.carry = change.carry_with(self, self._executor, change.as_state(self, state))
 
     def set(self, **fields: Field) -> None:
-        """Set initial fields, as eta, u, v, to what may be given as `fields`; called by all processes together.
+        """Set eta, u, v or concentrations of tracers, given as in `fields`; called by all processes together.
 
-        The others stay; where eta changes, so does the thickness on water. The time stepper keeps its memory, except
-        before the first step. ConfigError: there is no such field that changes, or it cannot be used; nothing has
-        changed then. SetupError: it is another one on some process.
+        Where eta changes, so does the thickness on water, h = depth + eta; concentrations stay. The steppers `ab2` and
+        `ab3` keep their old tendencies, except before the first step; the leapfrog's older state changes by as much as
+        the new one. ConfigError: no such field changes in a run, or it cannot be used; nothing has changed then.
+        SetupError: it is another one on some process.
         """
         self.carry = change.carry_with(self, self._executor, change.state_with(self, fields))
 
@@ -206,32 +206,34 @@ class Simulation(Model):
         self._executor.exchange(self._params, self._forcing.of)
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
-        """Have function(model) called after each interval of model time, by all processes together.
+        """Call function(model) after each interval of model time; all processes call it together.
 
         Its times are multiples of the interval since the start of the run, whatever steps are asked for, and not the
-        start itself; where it falls between two steps, the second. What the function sets goes on. A run records names
-        and intervals: a model that goes on with it needs the same functions, in the same order, before its first step.
+        start itself. A time between two steps is that of the second. At a step the model writes records, then calls the
+        functions, then writes the restart file, which so holds what a function has set. A run records names and
+        intervals: a model that continues it needs the same functions, in the same order, before its first step.
 
-        UsageError: the interval is not one as "6 h", a number of seconds or "10 steps", or is shorter than a time step.
+        UsageError: the interval is not of the form "6 h", "10 steps" or seconds, or is shorter than a time step.
         """
         self._calls.add(interval, function, self.dt)
 
     def advance(self, steps: int | None = None, days: float | None = None, until: float | str | None = None) -> None:
-        """Compute time steps, also beyond the end of the configuration; called by all processes together.
+        """Compute time steps, also beyond the end of the configuration; all processes call it together.
 
-        One of three says how many: those of so many `days` from here, rounded, or up to the model time `until`.
-        Functions of `every` are called on the way. The state is looked at in the end; where one process takes steps
-        one by one, after LOOK_EVERY of them and when it is asked for. (Of several processes any may ask by itself.)
+        Give one of the three arguments. Functions of `every` are called on the way. The health of the state is checked
+        at the end; with `advance(1)` on one process, after LOOK_EVERY steps and at every access to the state.
 
         Args:
             steps: a whole number, at least 0.
-            until: "10 days", or seconds, since the start of the run; the first step at which it is reached.
+            days: model days from here, rounded to steps.
+            until: model time since the start of the run, as "10 days" or seconds; ends at the first step that reaches
+                it.
 
         Raises:
-            UsageError: these are no such numbers, the time has passed, or a function of the run is missing.
-            SetupError: the processes have other functions to call.
-            NumericalError: the solution blew up; raised once, so that the state can be examined then.
-            Stopped: a function that was to be called has failed; the model can go on.
+            UsageError: an argument is invalid, the time has passed, or a function of the run is missing.
+            SetupError: the processes have different functions of `every`.
+            NumericalError: the solution blew up; raised once, so that the state can be examined afterwards.
+            Stopped: a function of `every` failed; the model can continue.
         """
         for stop in self._calls.stops(self, self._step + steps_for(self, steps, days, until)):
             some = stop - self._step
@@ -241,39 +243,53 @@ class Simulation(Model):
                 self._look()
 
     def _look(self) -> None:
-        """Raise NumericalError if the steps since the last look have made the state unusable; by all together."""
+        """Raise NumericalError if the state is unusable; all processes call it together."""
         unseen, self._unseen = self._unseen, 0
         if unseen and self.get(unusable(self._carry.state, self.grid.wet, self.scheme.margin, self.transport)):
-            self.health()  # which says where, and raises
+            self.health()  # names the place, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The fields called `names`, of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
+        """The fields `names` of `ocean.table.WRITABLE` or FORCING, NumPy arrays [y, x] of this process.
 
-        All processes give the same names. UsageError: there is no such field, or none in a sea with land.
+        All processes give the same names. UsageError: a field does not exist, or needs a sea without land.
         """
         return self._present.fields(names)
 
     def field(self, name: str) -> np.ndarray:
-        """The field called `name` on this process's block."""
+        """The field `name` on this process's block."""
         return self.fields([name])[name]
 
     def dataset(self, names: str | Iterable[str] | None = None) -> Dataset:
         """The present state as an xarray.Dataset: this process's part of fields, with coordinates, units and CF names.
 
-        All processes give the same names, of fields that a run may write or that stay the same (`depth`, ...); None:
-        those of `output.fields`. Points on land are NaN. UsageError: there is no such field.
+        All processes give the same names, of output fields or constant fields (`depth`, ...); None: `output.fields`.
+        Points on land are NaN. UsageError: a field does not exist.
         """
         return dataset(self, names)
+
+    def plot(self, *fields: str, **how: Any) -> Figure:
+        """Draw maps of the present state, and return the matplotlib Figure, which a notebook shows.
+
+            model.plot("zeta", "eta")
+            model.plot("speed", arrows=True, vmax=1.0).savefig("speed.png")
+
+        Args:
+            fields: names, as for `field`; without any, relative vorticity and sea level, or others if these are zero.
+            how: vmin, vmax, range, arrows and contours of `swmodel.plot`.
+
+        UsageError: there is no such field, or the domain is divided among processes: each has a part only.
+        """
+        return drawn(self, fields, how)
 
     def diagnostics(self) -> dict[str, float]:
         """The numbers of the whole domain: `ocean.diagnostics.quantities` (mass, energy, ...), SI units."""
         return self._present.diagnostics()
 
     def balanced(self) -> dict[str, np.ndarray]:
-        """eta, u and v of this process that potential vorticity alone determines: see `ocean.elliptic`; float64.
+        """eta, u and v that follow from potential vorticity (`ocean.elliptic`), of this process, float64.
 
-        What else there is, is gravity waves, and currents with neither vorticity nor divergence. UsageError: there is
-        land, beta, no rotation or an uneven depth, or there are more blocks than lines.
+        The rest of the state is gravity waves, and currents with neither vorticity nor divergence. UsageError: the run
+        has land, beta, no rotation, a variable depth, or more blocks than lines.
         """
         return self._present.balanced()
 
@@ -282,7 +298,7 @@ class Simulation(Model):
         return self._present.spectra()
 
     def means(self, names: Iterable[str]) -> Mean:
-        """Running means of fields. UsageError: there is no such field, or none in a sea with land."""
+        """Running means of fields. UsageError: a field does not exist, or needs a sea without land."""
         names = known(names, self.scheme)
         if set(names) & set(POTENTIALS):
             require_rectangle("stream function and velocity potential are", self._present.blocks(), self.transport)
@@ -297,22 +313,22 @@ class Simulation(Model):
         return opened(self, directory, command_line, resume)
 
     def run(self, directory: Place, progress: Progress = None, force: bool = False) -> None:
-        """Run from the present step to the configured end, into a run folder; called by all processes together.
+        """Run from the present step to the configured end, into a run folder; all processes call it together.
 
-        A folder that holds something is refused, as by `swmodel run`, also if it was this Simulation that filled it.
-        But a Simulation from a restart file of the folder, not advanced since, goes on with the run there, as `swmodel
-        resume` does: records are added, and those behind the restart file dropped first. Where that run is at its end
-        already, nothing is done. Into another folder its records begin at the present step.
+        Records begin at the present step. But a Simulation from a restart file of the folder, not advanced since,
+        continues the run there: it removes records beyond the restart file and appends new ones. A run that is already
+        at its end does nothing.
 
         Args:
-            directory: the run folder, made if need be.
-            progress: True for a bar; or a function that rank 0 calls after each chunk of steps with a `run.event`.
-            force: replace what is already in the folder; a run that goes on replaces nothing.
+            directory: the run folder, created if missing.
+            progress: True for a bar, or a function that rank 0 calls after each chunk of steps with a `run.event`.
+            force: whether to replace the contents of the folder.
 
         Raises:
-            UsageError: the folder is not empty, the present step beyond the end, or a function of `every` is missing.
-            ConfigError: the run in the folder, which would go on, has another configuration.
-            FilesError: another run is at work in the folder, or a file cannot be written.
+            UsageError: the folder is not empty, the present step is beyond the end, or a function of `every` is
+                missing.
+            ConfigError: the run in the folder has another configuration.
+            FilesError: another run uses the folder, or a file cannot be written.
             NumericalError: the solution blew up.
             Stopped: a signal, the wall-clock limit or a failed function of `every` ended the run, which can be resumed.
         """

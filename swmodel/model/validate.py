@@ -1,4 +1,4 @@
-"""What can be known to be wrong with a run before any process starts, all of it at once. NumPy only."""
+"""Checks of a run before any process starts, which report all problems together. NumPy only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..setup import tidal_analysis
 from ..setup.checks import outside
 from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
-from ..setup.fields import bands
+from ..setup.fields import bands, stored
 from ..setup.fields.field import fields_of, formulas
 from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
@@ -31,36 +31,33 @@ from ..setup.positions import crossings, gauges
 from ..setup.setup import Setup, setup_of
 from .resolve import layout_of, resolved
 
-#: States that a process holds at the least: its own, one that the time stepper remembers, a padded copy, tendencies.
+#: Least number of states in the memory of a process: its state, the time stepper's memory, a padded copy, tendencies.
 STATES = 4
 
-#: Most values of records in time that are read before a run, about two seconds' worth.
+#: Most values of records in time that are read before a run, in about two seconds.
 EXAMINED = 10**8
 
-#: Most steps that a carry can count: its step is an int32.
+#: Most steps of a carry, whose step is an int32.
 MOST_STEPS = 2**31 - 1
 
 
 def check_config(config: Config) -> Config:
-    """The resolved configuration of a run that goes to its end. ConfigError: everything that is wrong at once.
-
-    All commands call it. It leaves the folder for the results and the launcher to them.
-    """
+    """The resolved and checked configuration of a complete run, for all commands. ConfigError: all problems."""
     return check(setup_of(config), to_the_end=True).config
 
 
 def check(setup: Setup, to_the_end: bool) -> Setup:
-    """The resolved Setup, once nothing is found that would make the run fail. ConfigError: all that is wrong.
+    """The resolved and checked Setup. ConfigError: all problems.
 
     Args:
-        to_the_end: whether the run will go to its end unattended: then it has a length, and the values of records in
-            time are read now. A script may take as many steps as it likes, and sees when a record is reached.
+        to_the_end: whether the run goes to its end unattended: then it needs a length, and values of records in time
+            are read now.
     """
     config = setup.config
     problems = [*check_processes(setup), *check_options(config)]
     problems += [*check_length(config), *check_calls(config)] if to_the_end else []
     problems += check_output(setup)
-    obstacles, found = [*check_files(config), *check_memory(setup)], None
+    obstacles, found = [*check_files(setup), *check_memory(setup)], None
     problems += obstacles
     if not obstacles:
         found, wrong = values_of(setup)
@@ -74,7 +71,7 @@ def check(setup: Setup, to_the_end: bool) -> Setup:
 
 
 def check_processes(setup: Setup) -> Iterator[str]:
-    """Whether the processes fit onto the grid, and the executor and the transport serve so many."""
+    """Problems of the number of processes with the grid, the executor and the transport."""
     run = setup.config.run
     try:
         layout_of(setup)
@@ -96,19 +93,19 @@ def check_processes(setup: Setup) -> Iterator[str]:
 
 
 def check_memory(setup: Setup) -> Iterator[str]:
-    """Whether the fields of a process, if all are of one size, fit into the memory of a machine like this one."""
+    """A line if the fields of a process do not fit into the memory of a machine like this one."""
     cells = math.prod(setup.shape) / setup.config.run.nproc
     wanted = cells * STATES * len(setup.scheme.state._fields) * setup.dtype.itemsize / 1e9
     present = total_memory() / 1e9
     if wanted > present:
         yield (
             f"grid.nx, grid.ny: {cells:.3g} cells in a process need at least {wanted:.3g} GB; this machine has "
-            f"{present:.3g} GB; take fewer cells or more processes on more machines"
+            f"{present:.3g} GB; use fewer cells or more processes on more machines"
         )
 
 
 def check_options(config: Config) -> Iterator[str]:
-    """Options that contradict each other, of the equations and of the analysis of tides."""
+    """Options that contradict each other, of the equations and of the harmonic analysis."""
     physics = config.physics
     if config.grid.periodic_y and physics.beta != 0:
         yield "physics.beta: must be 0 m-1 s-1 where grid.periodic_y is true: f would jump where the ring closes"
@@ -116,7 +113,7 @@ def check_options(config: Config) -> Iterator[str]:
     if physics.reduced_gravity and physics.gravity >= full:
         yield (
             f"physics.gravity: must be below physics.full_gravity, {full:g} m s-2, not {physics.gravity:g} m s-2, "
-            "where physics.reduced_gravity is true; false is for water over a sea floor"
+            "where physics.reduced_gravity is true; set it to false for water over a sea floor"
         )
     if not physics.reduced_gravity and full != type(physics).model_fields["full_gravity"].default:
         yield f"physics.full_gravity: {full:g} m s-2 has no effect unless physics.reduced_gravity is true"
@@ -126,7 +123,7 @@ def check_options(config: Config) -> Iterator[str]:
 
 
 def check_length(config: Config) -> Iterator[str]:
-    """Whether the run has a length."""
+    """A line if the run has no valid length."""
     if config.run.steps is None and config.run.days is None:
         yield "run.days: the run has no length; give run.steps or run.days"
     if config.run.steps is not None and config.run.steps > MOST_STEPS:
@@ -134,32 +131,35 @@ def check_length(config: Config) -> Iterator[str]:
 
 
 def check_calls(config: Config) -> Iterator[str]:
-    """Whether no functions were called from Python in the run, which is to be gone on with or repeated without them."""
+    """A line if the recorded run called functions from Python, which are missing now."""
     if calls := config.python.calls:
         yield (
-            f"python.calls: {', '.join(calls)} was called from Python: only there the run can go on as it was, as "
-            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR); python.calls=[] goes on without"
+            f"python.calls: {', '.join(calls)} was called from Python; continue the run there, as "
+            "model = swmodel.Simulation.resume(DIR), model.every(...), model.run(DIR), or without it by python.calls=[]"
         )
 
 
 def check_output(setup: Setup) -> Iterator[str]:
-    """Whether each output field is named once, and is one of the run."""
+    """Output fields that are listed twice, or that the run does not have."""
     output = setup.config.output
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
-            yield f"output.fields: there is no {name} in this run: neither the case nor [input] gives any"
+            yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
     for key in ("fields", "means", "maxima"):
         for name, count in repeated(getattr(output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'
 
 
 def repeated(names: Iterable) -> list[tuple[Any, int]]:
-    """What is in a list more than once, in the order of the list, with how often."""
+    """The repeated items of a list, in its order, with their counts."""
     return [(name, count) for name, count in Counter(names).items() if count > 1]
 
 
-def check_files(config: Config) -> Iterator[str]:
+def check_files(setup: Setup) -> Iterator[str]:
     """Whether each input file holds its field on this grid."""
+    config = setup.config
+    if config.input.state:
+        yield from stored.problems(config, setup.scheme.state._fields)
     for name in fields_of(config):
         if file_of(config, name):
             try:
@@ -169,9 +169,9 @@ def check_files(config: Config) -> Iterator[str]:
 
 
 def check_records(setup: Setup, values: bool) -> Iterator[str]:
-    """Whether the records of coefficients that vary cover the run, and have values on water.
+    """Records of varying coefficients that do not cover the run, or lack values on water.
 
-    Of many only the first and the last one are read before the run; none without `values`.
+    Many records are represented by the first and the last one; without `values` none is read.
     """
     config, (ny, nx) = setup.config, setup.shape
     for name in setup.scheme.varying:
@@ -188,7 +188,7 @@ def check_records(setup: Setup, values: bool) -> Iterator[str]:
 
 
 def check_places(config: Config) -> Iterator[str]:
-    """Whether there is water at the stations and along the sections."""
+    """Stations and sections without water."""
     try:
         yield from gauges.problems(config)
         yield from crossings.problems(config)
@@ -197,7 +197,7 @@ def check_places(config: Config) -> Iterator[str]:
 
 
 def values_of(setup: Setup) -> tuple[Extremes | None, list[str]]:
-    """The extremes of the fields, and what is wrong with these, one line each."""
+    """The extremes of the fields, and their problems, one line each."""
     config = setup.config
     if problems := list(position_problems(config, formulas(config))):
         return None, problems
@@ -210,7 +210,7 @@ def values_of(setup: Setup) -> tuple[Extremes | None, list[str]]:
 
 
 def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:
-    """Whether there can be the spectra and potentials that are asked for: no land, and blocks that share the lines."""
+    """Spectra and potentials that land, a sphere or the number of blocks makes impossible."""
     output = config.output
     wanted = {f"output.{key}": "spectra are" for key in ("spectra", "spectra_every_steps") if getattr(output, key)}
     for key in ("fields", "means"):
@@ -218,25 +218,25 @@ def check_transforms(config: Config, extremes: Extremes) -> Iterator[str]:
     lines = lines_of(config.grid)
     for key, words in wanted.items():
         if on_sphere(config.grid):
-            yield f"{key}: {words} of grids on a plane, and this one is on a sphere; leave it out"
+            yield f"{key}: {words} available on planes only, but this grid is on a sphere; leave it out"
         if extremes.ranges["mask"][0] == 0:
-            yield f"{key}: {words} of seas without land, and this one has some; leave it out"
+            yield f"{key}: {words} available in seas without land only, but this one has some; leave it out"
         if config.run.blocks > lines:
-            yield f"{key}: {config.run.blocks} blocks cannot share {lines} lines to transform; take fewer"
+            yield f"{key}: {config.run.blocks} blocks cannot share {lines} lines of a transform; use fewer"
 
 
 def lines_of(grid) -> int:
-    """The lines of a transform of the grid that blocks share: the fewer of those along x and along y."""
+    """The lines of a transform of the grid that blocks share: the smaller number along x or y."""
     return min(grid.ny, grid.nx // 2 + 1 if grid.periodic_x else grid.nx)
 
 
 def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
-    """Whether the time step is stable, and the number of steps can be counted."""
+    """A line about an unstable time step, or too many steps."""
     time, rate = config.time, rates(config, extremes)
     if time.stepper == "leapfrog" and time.robert_asselin == 0 and rate.friction + rate.drag > 0:
         yield (
             "time.robert_asselin: must be above 0 with leapfrog and friction, drag or a sponge: "
-            "leapfrog without its filter amplifies what they damp"
+            "leapfrog without its filter is unstable with damping"
         )
         return
     largest, process = largest_dt(config, extremes)
@@ -270,6 +270,6 @@ def require_length(config: Config) -> None:
 
 
 def require_derivatives(config: Config) -> None:
-    """Raise UsageError if there are no derivatives of the steps of a configuration."""
+    """Raise UsageError if the executor of a configuration has no derivatives."""
     if config.run.executor == "reference":
-        raise UsageError("executor reference: it has no derivatives; take native or xla")
+        raise UsageError("executor reference: it has no derivatives; choose native or xla")

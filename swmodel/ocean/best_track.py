@@ -23,9 +23,9 @@ from .holland import Storm
 KNOT, NAUTICAL_MILE, HECTOPASCAL = 1852.0 / 3600.0, 1852.0, 100.0
 #: Pressure around a storm if the file has none, Pa.
 OUTER = 101300.0
-#: Columns of a table, and the factors that convert them to SI units; the last two may be left out.
+#: Columns of a table, and the factors that convert them to SI units; the last two are optional.
 COLUMNS = {"time": 1.0, "lon": 1.0, "lat": 1.0, "wind": 1.0, "pressure": 100.0, "radius": 1e3, "outer": 100.0}
-#: The values at a time, and the least and largest that a file may have, beyond all storms on record; unit and its name.
+#: The values at a time, with wide limits for files, and a unit with its name.
 BOUNDS = {
     "longitude": (-360.0, 360.0, 1.0, "degrees"),
     "latitude": (-75.0, 75.0, 1.0, "degrees"),
@@ -34,10 +34,10 @@ BOUNDS = {
     "pressure around": (90000.0, 107000.0, HECTOPASCAL, "hPa"),
     "radius of the largest wind": (1e3, 1e6, 1e3, "km"),
 }
-#: Largest velocity of a storm, m s-1, and the error of a position, m: beyond, it has jumped.
+#: Largest velocity of a storm, m s-1, and error of a position, m, for the check of jumps.
 FASTEST, ERROR = 60.0, 50e3
 EARTH_RADIUS = 6.371e6
-#: Most times of a track: a run records them in its configuration, which may take 64 KiB in files.
+#: Most times of a track: a run records them in its configuration, which has at most 64 KiB in files.
 MOST_TIMES = 400
 
 
@@ -64,9 +64,7 @@ def parsed(lines, path) -> Track:
     """The track in the lines of a file, which messages call `path`."""
     read_line = reader_of(lines[0]) if lines else None
     if read_line is None:
-        raise UsageError(
-            f"{path}: is no track: neither HURDAT2, nor a best track of ATCF, nor a table {','.join(COLUMNS)}"
-        )
+        raise UsageError(f"{path}: is no track of HURDAT2, no best track of ATCF and no table {','.join(COLUMNS)}")
     found: dict[datetime, list] = {}
     for line_number, line in enumerate(lines, 1):
         try:
@@ -79,7 +77,7 @@ def parsed(lines, path) -> Track:
                     raise UsageError(f"{path}:{line_number}: {problem}")
                 found[date] = values
         except (ValueError, IndexError, KeyError) as error:
-            raise UsageError(f"{path}:{line_number}: cannot be read as the others: {error}") from None
+            raise UsageError(f"{path}:{line_number}: cannot be read like the lines before: {error}") from None
     if not 2 <= len(found) <= MOST_TIMES:
         raise UsageError(f"{path}: a track has 2 to {MOST_TIMES} times, and this one has {len(found)}")
     values = np.array([complete(values) for values in found.values()])
@@ -88,7 +86,7 @@ def parsed(lines, path) -> Track:
 
 
 def implausible(date: datetime, values: list[float], last: tuple[datetime, list] | None) -> str:
-    """Why no storm can have these values, NaN where there is none, after the `last` date and values; "": it can."""
+    """Why no storm can have these values, NaN if missing, after the `last` date and values; "": it can."""
     for value, (name, (least, most, unit, units)) in zip(values, BOUNDS.items(), strict=True):
         if not least <= value <= most and not math.isnan(value):
             return f"the {name} is {value / unit:.6g} {units}; must lie from {least / unit:g} to {most / unit:g}"
@@ -102,7 +100,7 @@ def implausible(date: datetime, values: list[float], last: tuple[datetime, list]
         return ""
     seconds = (date - last[0]).total_seconds()
     if seconds <= 0:
-        return f"times must rise, but {date:%Y-%m-%dT%H:%M} is not behind {last[0]:%Y-%m-%dT%H:%M}"
+        return f"times must rise, but {date:%Y-%m-%dT%H:%M} is not after {last[0]:%Y-%m-%dT%H:%M}"
     if (way := distance(lon, lat, *last[1][:2])) > FASTEST * seconds + ERROR:
         return f"the storm moves {way / 1e3:.0f} km in {seconds / 3600:g} h; has a longitude or latitude lost its sign?"
     return ""
@@ -124,10 +122,7 @@ def table(track: Track) -> tuple[str, ...]:
 
 
 def reader_of(line: str):
-    """The reader of a file that begins with this line, or None.
-
-    It is a function of the parts of a line to a date and values in the order of BOUNDS, or to None for other lines.
-    """
+    """The function of a line's parts to a date and values as in BOUNDS, from a file's first line; None: no track."""
     names = [part.strip() for part in line.split(",")]
     if {"time", "lon", "lat", "wind", "pressure"} <= set(names):
         return lambda parts: of_table(names, parts)
@@ -175,16 +170,16 @@ def degrees(text: str, unit: float = 1.0) -> float:
 
 
 def number(text: str, unit: float) -> float:
-    """A number in SI units; NaN if it is missing, which is written as a number not above zero."""
+    """A number in SI units; NaN for a number not above zero, which means missing."""
     value = float(text or "nan")
     return value * unit if value > 0 else math.nan
 
 
 def complete(values: list[float]) -> list[float]:
-    """The values at a time, with usual ones for those that are missing.
+    """The values at a time, with estimates of missing ones.
 
-    A missing central pressure follows from Atkinson and Holliday (1977), wind = 6.7 (1010 - p)^0.644 kt; a missing
-    radius is 46.4 km exp(-0.0155 wind + 0.0169 |latitude|), by Willoughby and others (2006), wind in m s-1.
+    Central pressure: wind = 6.7 (1010 - p)^0.644 kt, Atkinson and Holliday (1977). Radius: 46.4 km
+    exp(-0.0155 wind + 0.0169 |latitude|), wind in m s-1, Willoughby and others (2006).
     """
     lon, lat, wind, pressure, outer, radius = values
     outer = outer if math.isfinite(outer) else OUTER
@@ -196,7 +191,7 @@ def complete(values: list[float]) -> list[float]:
 
 
 def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, scale) -> Storm:
-    """The storm at a time, linear in time between those of a track; just behind the last, it moves on unchanged.
+    """The storm at a time, linear in time between those of a track; just after the last, it moves on unchanged.
 
     Args:
         seconds, values: [times] and [times, 6], as in a Track.

@@ -1,7 +1,7 @@
-"""Constituents of tides: their frequencies, their phases at a date, and their slow changes with the nodes of the Moon.
+"""Constituents of tides: frequencies, phases at a date, and their slow changes with the nodes of the Moon.
 
-A tide of one constituent is f H cos(V + u - G), with H its amplitude and G its phase lag behind Greenwich; V grows
-linearly in time, and f and u are those of the date.
+A tide of one constituent is f H cos(V + u - G), with amplitude H and phase lag G behind Greenwich. V grows linearly in
+time; f and u depend on the date.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10;
 Codiga, D. L. (2011), Unified tidal analysis and prediction using the UTide Matlab functions, URI/GSO 2011-01. The
@@ -22,8 +22,8 @@ import numpy as np
 
 DAY = 86400.0
 
-#: Noon of 31 December 1899, and mean longitudes since, degrees: multiples of 1, the days, and the square and cube of
-#: days/10^4; of the Moon, the Sun, the Moon's perigee, its ascending node (negative), the Sun's perigee.
+#: Noon of 31 December 1899, and polynomials of mean longitudes since then, degrees, in 1, the days, and the square and
+#: cube of days/10^4. Rows: Moon, Sun, the Moon's perigee, its ascending node (negative), the Sun's perigee.
 #: Reference: Explanatory Supplement to the Astronomical Ephemeris (1961), pages 98 and 107.
 EPOCH = datetime(1899, 12, 31, 12)
 LONGITUDES = np.array(
@@ -66,7 +66,7 @@ def date_of(text: str) -> datetime:
 
 
 def constituents(names, start: str, nodal: bool = True) -> list[Constituent]:
-    """The constituents called `names`, at a date; if not `nodal`, with f = 1 and u = 0."""
+    """The constituents `names` at a date; if not `nodal`, with f = 1 and u = 0."""
     longitudes, rates = astronomy(date_of(start))
     found = []
     for name in names:
@@ -87,7 +87,7 @@ def astronomy(date: datetime) -> tuple[np.ndarray, np.ndarray]:
 
 
 def motion_of(name: str, longitudes: np.ndarray, rates: np.ndarray) -> tuple[float, float, float, float]:
-    """V and u, cycles, cycles a day of V, and f; for a compound constituent their sums, and the product of f."""
+    """V and u, cycles, cycles a day of V, and f; for a compound constituent sums, and the product of f."""
     entry = table()[name]
     if "sum" in entry:
         parts = [(times, motion_of(part, longitudes, rates)) for part, times in entry["sum"].items()]

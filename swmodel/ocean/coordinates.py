@@ -34,12 +34,12 @@ class Axis(NamedTuple):
 
     @property
     def edges(self) -> tuple[float, float]:
-        """The positions at which the domain begins and ends."""
+        """The positions of both ends of the domain."""
         low = self.first - 0.5 * self.spacing
         return low, low + self.cells * self.spacing
 
     def within(self, position):
-        """A position; on a full circle moved by whole turns, so that it is at or after the beginning of the domain."""
+        """A position; on a full circle shifted by whole turns to the begin of the domain or after it."""
         if not self.turns:
             return position
         low = self.edges[0]
@@ -49,7 +49,7 @@ class Axis(NamedTuple):
         """The distance of a position in the domain from the first centre, in cells."""
         return (position - self.first) / self.spacing
 
-    def told(self, position: float, digits: int = 10) -> str:
+    def in_words(self, position: float, digits: int = 10) -> str:
         """A position in words."""
         return f"{self.name} = {position:.{digits}g} {self.unit}"
 
@@ -70,15 +70,15 @@ class Axes(NamedTuple):
 class Points:
     """Points of one location in some rows and columns of the grid, float64.
 
-    On a sphere x is the distance along the parallel from the meridian of `grid.origin`, and y the distance along the
-    meridian from its parallel; x, its origin, dx and length_x then depend on the row.
+    On a sphere x is the distance along the parallel from the meridian of `grid.origin`. y is the distance along the
+    meridian from its parallel. Then x, its origin, dx and length_x depend on the row.
 
     Attributes:
         x, y: positions in m, [1, columns] (on a sphere [rows, columns]) and [rows, 1].
-        i, j: column and row numbers in the whole grid, [1, columns] and [rows, 1].
+        i, j: column and row numbers in the grid, [1, columns] and [rows, 1].
         origin: position (x0, y0) of the centre of cell (0, 0), m.
         length_x, length_y, dx, dy: sizes of the domain, and of the cells, m.
-        degrees: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] if the grid has a pole of its own.
+        degrees: longitude [1, columns] and latitude [rows, 1]; both [rows, columns] on a turned grid.
         turn: cosine and sine [rows, columns] of the angle from eastward to the x axis; None: the axis is eastward.
     """
 
@@ -116,12 +116,12 @@ def on_sphere(grid) -> bool:
 
 
 def turned(grid) -> bool:
-    """Whether the grid has a pole of its own, so that its axes are not eastward and northward."""
+    """Whether the grid has its own pole, so that its axes are not eastward and northward."""
     return grid.kind == "latlon" and grid.pole is not None
 
 
 def axes(grid) -> Axes:
-    """The axes of a grid; on a plane the origin of x and y is that of `grid.origin`."""
+    """The axes of a grid; on a plane `grid.origin` sets the origin of x and y."""
     if on_sphere(grid):
         lon, lat = ("rlon", "rlat") if turned(grid) else ("lon", "lat")
         return Axes(
@@ -163,10 +163,10 @@ def places(grid, x, y) -> tuple:
 
 
 def turn_from(grid, pole, location: str, rows, columns) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine, at points of the grid, of the angle from the x axis of another pole to that of the grid.
+    """Cosine and sine, at points of the grid, of the angle from the x axis about another pole to that of the grid.
 
-    A vector with the components (a, b) along the axes about that pole has (c a + s b, -s a + c b) along those of the
-    grid; with the pole None these are eastward and northward.
+    A vector with the components (a, b) about that pole has (c a + s b, -s a + c b) along the axes of the grid. The pole
+    None is the Earth's.
     """
     at = points(grid, location, rows, columns)
     cosine, sine = at.turn or (np.ones((1, 1)), np.zeros((1, 1)))

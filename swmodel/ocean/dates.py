@@ -1,24 +1,24 @@
-"""When a run starts: the date of its step 0, in the calendar of the run."""
+"""The date of step 0, in the calendar of the run."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-#: Where no date is given, times are counted from here.
+#: Origin of times in runs without a date.
 UNDATED = "2000-01-01T00:00:00"
 
-#: A date as it is written in a configuration; cftime passes over what it does not understand in others.
+#: The form of a date in a configuration; cftime ignores unknown parts of other texts.
 DATE = re.compile(r"(\d{1,6}-\d\d?-\d\d?)(?:[T ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?Z?)?", re.ASCII)
 
-#: Calendars, as CF calls them.
+#: Calendars of CF.
 CALENDARS = ("proleptic_gregorian", "standard", "noleap", "all_leap", "360_day", "julian")
-#: Other names of them; from 1582 on, the first two have the same days.
+#: Other names of them. From 1582 on, the first two calendars have the same days.
 SAME = {"gregorian": "standard", "365_day": "noleap", "366_day": "all_leap"}
 
 
 def written(text: str) -> str:
-    """A date as units of time have it, "2020-03-01 06:00:00"; empty if it is none."""
+    """A date in the form of units of time, "2020-03-01 06:00:00"; empty for other texts."""
     match = DATE.fullmatch(text)
     return f"{match[1]} {match[2] or '00:00'}{match[3] or ':00'}" if match else ""
 
@@ -29,7 +29,7 @@ def units_of(time: Any) -> str:
 
 
 def known(text: str, calendar: str) -> bool:
-    """Whether a calendar has a date and a time of day."""
+    """Whether a date and time of day exists in a calendar."""
     import cftime
 
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class DepthTable:
-    """Depths at points in rows and columns, to be interpolated; beyond the edges they are as at the edges."""
+    """Depths at points in rows and columns, for interpolation; constant beyond the edges."""
 
     depths: np.ndarray  # m, 0 on land, float64 [row, column]
     ring: bool = False  # whether the first column follows the last

@@ -1,6 +1,6 @@
-"""Quantities that follow from the state: each is one row here, with the function that computes it.
+"""Quantities that follow from the state: each is a row of the table, with its function.
 
-A run writes, averages and draws each of them. A function names what it needs by its parameters:
+A run can write, average and draw each of them. The parameters of a function name its inputs:
 
     h, u, v          Patches of the padded state, m and m s-1
     grid             Grid of Patches
@@ -20,7 +20,7 @@ from .variable import Variable, table
 
 SEA_LEVEL, PV = "sea_surface_height_above_geoid", "potential_vorticity_of_ocean_layer"
 KINETIC = "specific_kinetic_energy_of_sea_water"
-#: What rows of one kind have in common.
+#: Common attributes of rows of one kind.
 POSITIVE: dict[str, Any] = {"least": 0.0, "above": True, "dimension": (0, 1, 0, 0)}
 ELEVATION: dict[str, Any] = {"dimension": (0, 1, 0, 0), "signed": True}
 VELOCITY: dict[str, Any] = {"control": "field", "dimension": (1, 0, -1, 0), "signed": True, "small": 1e-3}
@@ -76,7 +76,7 @@ def layer_vorticity(h, u, v, grid):
 
 
 def square(a: Patch) -> Patch:
-    """a², rounded: compilers fuse one of two products with their sum, not the same one on each layout."""
+    """a², rounded: otherwise compilers fuse one of two products with their sum, which depends on the layout."""
     return np.maximum(a * a, 0.0)
 
 
@@ -100,8 +100,9 @@ def kinetic_energy(u, v, grid):
 def okubo_weiss(u, v, grid):
     """W = D² + (S² - zeta²)^xy at centres, s-2: negative in eddies, positive in the strain between them.
 
-    D = d_x u - d_y v at centres, S = d_x v + d_y u at corners with the boundary condition of zeta (Okubo 1970; Weiss
-    1991, doi:10.1016/0167-2789(91)90088-Q). With lengths that vary, d_x u is dy/dx times the difference of u/dy.
+    D = d_x u - d_y v at centres, S = d_x v + d_y u at corners with the boundary condition of zeta. Where lengths vary,
+    d_x u is dy/dx times the difference of u/dy. Reference: Okubo (1970); Weiss (1991),
+    doi:10.1016/0167-2789(91)90088-Q.
     """
     u, v, dx, dy, rdx, rdy = grid.open_u * u, grid.open_v * v, grid.dx, grid.dy, grid.rdx, grid.rdy
     stretch_x = folded(dy.centre * rdx.centre, dx_c, rdy.u, u)
@@ -153,5 +154,5 @@ DERIVED = table(
     ),
 )
 
-#: Those that are the solution of Poisson's equation, in seas without land.
+#: The quantities that solve Poisson's equation, in seas without land.
 POTENTIALS = tuple(name for name, row in DERIVED.items() if row.laplacian)

@@ -1,7 +1,7 @@
 """Numbers for the whole domain: mass, energy, potential enstrophy, extremes.
 
-They have the same bits on any layout: each cell's contribution is computed in float64, and sums over cells and
-processes are sums of integers, which do not depend on order (`FixedPoint`).
+They have the same bits on any layout. Contributions of cells are computed in float64; sums over cells and processes are
+sums of integers, which do not depend on the order (`FixedPoint`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .patch import Patch, east, north, south, west
 from .state import State
 from .table import INFLOW, row_of
 
-#: Cells computed at a time: few enough for the cache, and enough to be worth a thread.
+#: Cells in a strip, which fits into the cache and is large enough for a thread.
 STRIP_CELLS = 1 << 17
 
 
@@ -41,7 +41,7 @@ QUANTITIES = {
 
 
 def quantities(scheme, sides) -> dict[str, Quantity]:
-    """The numbers of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
+    """The diagnostics of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
     of = [row_of(row.content) for row in rows_of_contents(scheme.state._fields)]
     units = {row.name: f"m3 {row.units}".removesuffix(" 1") for row in of}
     found = QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
@@ -49,18 +49,17 @@ def quantities(scheme, sides) -> dict[str, Quantity]:
 
 
 def rows_of_contents(names) -> list:
-    """The table's rows of the prognostic fields that are dissolved in the water."""
+    """The table's rows of the prognostic fields that are contents of dissolved substances."""
     return [row_of(name) for name in names if row_of(name).content]
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
     """The `quantities` of the whole domain, without inflows, the same on all processes, which call it together.
 
-    NaN if the state is not finite; potential enstrophy also if thickness is not positive somewhere.
+    NaN if the state is not finite; potential enstrophy also if some thickness is not positive.
 
     Args:
-        blocks: (state, grid, shape) of each block of this process: a State of Patches of NumPy arrays that cover the
-            block and a halo, and a Grid of Patches.
+        blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
 
     Reference: docs/numerics.md, "Diagnostics".
     """
@@ -104,7 +103,7 @@ def on_all_cores(function, strips) -> list:
 
 
 def rows_of(field, first: int, last: int):
-    """Rows first to last of a Patch, or of each in a tuple, numbered anew so that row first + 1 is row 0."""
+    """Rows first to last of a Patch, or of each in a tuple, renumbered so that row first + 1 is row 0."""
     if isinstance(field, tuple):
         return field._make(rows_of(each, first, last) for each in field)
     if field.values.shape[-2] == 1:
@@ -116,7 +115,7 @@ def rows_of(field, first: int, last: int):
 def bounds_of(strips, transport) -> dict[str, float]:
     """Largest sizes over all strips of all processes, SI units; all NaN if one is not finite.
 
-    Of each prognostic field, depth, f, and area, dx, dy and 1/area at any location; `per_length`; and as "min_h" the
+    Those of prognostic fields, depth, f, area, dx, dy and 1/area at any location, and `per_length`. "min_h" is the
     smallest thickness on water.
     """
     found = on_all_cores(bounds_of_strip, strips)
@@ -128,7 +127,7 @@ def bounds_of(strips, transport) -> dict[str, float]:
 
 
 def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
-    """`bounds_of` a strip; the last one is negative, so that all can be maximised."""
+    """`bounds_of` a strip; "min_h" has the opposite sign, so that all are maxima."""
     wet = np.broadcast_to(grid.wet.on(shape), shape) != 0
     fields = {name: field.on(shape) for name, field in state._asdict().items()}
     h = fields["h"] if wet.all() else fields["h"][wet]
@@ -147,7 +146,7 @@ def per_length(grid, shape, wet) -> float:
 
 
 def largest(most: dict[str, float], g: float) -> dict[str, float]:
-    """Upper bounds of a cell's `contributions`, by their names, from those of `bounds_of`."""
+    """Upper bounds of a cell's `contributions`, by name, from `bounds_of`."""
     h, u, v, area = (most[name] for name in ("h", "u", "v", "area"))
     absolute = most["f"] + 4 * (v * most["dy"] + u * most["dx"]) * most["per_area"]
     least = most["min_h"] if most["min_h"] > 0 else math.nan
@@ -162,7 +161,7 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
 
 
 def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tuple[dict[str, float], float]:
-    """Sums of the `contributions` of all cells, which are below `largest`, by name, and the largest speed, m s-1."""
+    """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `largest` bounds them."""
     scales = {name: FixedPoint(bound) for name, bound in largest.items()}
 
     def of_strip(state, grid, shape):
@@ -179,11 +178,11 @@ def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tu
 
 
 def contributions(state: State, grid, g) -> dict[str, Patch]:
-    """What each cell adds to the sums over the domain, by name.
+    """The contributions of each cell to the sums over the domain, by name.
 
-    Its volume, m3; the energy of the cell and of its east and north faces, over density, m5 s-2; a quarter of its
-    corners' area (f + zeta)²/(2 h_q), m s-2; and its content of each dissolved field. Sums and one factor take the
-    place of means: that saves a pass over the fields for each.
+    They are its volume, m3, its content of each dissolved substance, and a quarter of its corners' area
+    (f + zeta)²/(2 h_q), m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Sums
+    with one factor replace means, which saves a pass over the fields for each.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet

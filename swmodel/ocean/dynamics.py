@@ -1,7 +1,7 @@
-"""Tendencies of the vector-invariant shallow-water equations on a C-grid: the core, and the terms added to it.
+"""Tendencies of the vector-invariant shallow-water equations on a C-grid: the core, and the further terms.
 
-U, V are the transports through faces, K the kinetic energy per mass, P the Bernoulli function, q the potential
-vorticity, as in Sadourny (1975). docs/numerics.md has the discrete equations with their boundary conditions.
+The symbols are those of Sadourny (1975): transports U, V through faces, kinetic energy per mass K, Bernoulli function
+P, potential vorticity q. docs/numerics.md has the discrete equations with their boundary conditions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .vorticity_flux import VORTICITY_FLUXES
 
 
 def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
-    """du/dt = + q V - d_x P and dv/dt = - q U - d_y P, linear in q at corners and P at centres, m s-2."""
+    """du/dt = + q V - d_x P, dv/dt = - q U - d_y P, m s-2; linear in q at corners and P at centres."""
     grid = flow.grid
     QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow.U, flow.V)
     return {
@@ -37,7 +37,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
         padded: State of Patches that cover the block and its halo.
         now: the time of the state.
         grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
-        params: coefficients by name, Patches like those of the Grid; for those that vary see `records`.
+        params: coefficients by name, Patches like those of the Grid; `records` describes varying ones.
         scheme: the Scheme, with the terms.
         forward: the thickness that the pressure follows from, in place of that of the state, as a Patch.
 

@@ -12,11 +12,11 @@ def element(array: str, *index: str) -> str:
 
 
 def array_of(name: str) -> str:
-    """The array of an element; any other name is its own."""
+    """The array of an element; any other name itself."""
     return name.partition("[")[0]
 
 
 def index_of(name: str) -> tuple[str, ...]:
-    """Where an element is in its array, as ("M2", "cosine"); empty for what is no element."""
+    """The index of an element in its array, as ("M2", "cosine"); empty for other names."""
     index = name.partition("[")[2].removesuffix("]")
     return tuple(index.split(",")) if index else ()

@@ -1,12 +1,12 @@
 """Poisson's and Helmholtz's equations on a rectangle without land, by Fourier transforms; the balanced part of a flow.
 
-The Laplacian is that of the C-grid, (difference of differences) / dx² in x and likewise in y, so the discrete equation
-holds to round-off: a wave of wavenumber k is multiplied by - (2/dx sin(k dx/2))², not by - k². At walls, a field whose
-points lie beside them has no normal gradient; a field whose points lie on them is zero.
+The Laplacian is that of the C-grid, a difference of differences over dx² and dy², which multiplies a wave of wavenumber
+k by - (2/dx sin(k dx/2))². So the discrete equation holds to round-off. A field with points beside a wall has no normal
+gradient there; a field with points on the wall is zero there.
 
 Potential vorticity determines the balanced part of a flow on an f plane of uniform depth. In linear theory its
 disturbance, q' = (zeta - f eta_q / H) / H with eta_q the mean of eta around a corner, does not change. Gravity waves
-have no q' and leave; what remains is in geostrophic balance,
+have no q' and leave; the rest is in geostrophic balance,
 
     (laplacian - f²/(g H) M) psi = H q',    u = - d psi/dy,  v = d psi/dx,  eta = f/g (mean of psi around the cell),
 
@@ -34,10 +34,10 @@ from .state import State
 
 
 class Equation(NamedTuple):
-    """(laplacian - b M) x = y, to be solved for x; M takes the mean over the four points half a cell away, twice.
+    """(laplacian - b M) x = y for x; M takes the mean over the four points half a cell away, twice.
 
-    If b = 0 and x is not zero on a wall, there is no solution unless the mean of y is zero: the mean is left out of
-    y, and the mean of x is zero.
+    If b = 0 and no wall requires x = 0, a solution needs a y with zero mean. Then the mean of y is removed, and that of
+    x is zero.
     """
 
     location: str  # of the fields on the C-grid
@@ -45,7 +45,7 @@ class Equation(NamedTuple):
     b: float = 0.0  # not negative, m-2
 
     def solved(self, y, transport):
-        """In a jitted program: x from y on a block, with any leading axes. Linear."""
+        """x from y on a block, with any leading axes, inside a jitted program; linear."""
         fourier = Fourier.of(transport, self.location, (self.grid.periodic_y, self.grid.periodic_x))
         sizes = self.grid.dy, self.grid.dx
         halves = [0.5 * k * size for k, size in zip(fourier.wavenumbers(*sizes), sizes, strict=True)]
@@ -55,7 +55,7 @@ class Equation(NamedTuple):
         if self.b:
             mean_y, mean_x = (np.cos(half) ** 2 for half in halves)
             mean = jnp.asarray(self.b * mean_y[:, None], dtype) * fourier.part(mean_x[None].astype(dtype))
-            # Written so that no compiler fuses the product with the difference: the same bits on any layout.
+            # The barrier keeps compilers from fusing the product with the difference: the same bits on any layout.
             factor = factor - jax.lax.optimization_barrier(mean)
         none = factor == 0
         inverse = jnp.where(none, 0, 1 / jnp.where(none, 1, factor))
@@ -88,14 +88,14 @@ def inverse(grid, blocks, transport):
 
 
 def require_rectangle(what: str, blocks, transport) -> None:
-    """Raise a UsageError, which begins with `what`, if there is land or a sphere; called by all processes together.
+    """Raise a UsageError, which begins with `what`, if there is land or a sphere; all processes call it together.
 
     `blocks` are (State, Grid of Patches, shape) of each block of this process.
     """
     if any(grid.area.centre.values.shape != (1, 1) for _, grid, _ in blocks):
-        raise UsageError(f"{what} of grids whose cells are all of one size, and this one is on a sphere")
+        raise UsageError(f"{what} available on planes only, but this grid is on a sphere")
     if transport.any(any(np.any(grid.wet.on(shape) == 0) for _, grid, shape in blocks)):
-        raise UsageError(f"{what} of seas without land, and this one has some")
+        raise UsageError(f"{what} available in seas without land only, but this one has some")
 
 
 class Layer(NamedTuple):
@@ -113,7 +113,7 @@ def layer_of(blocks, physics, transport) -> Layer:
     ends = [min(float(np.min(d)) for d in depths), -max(float(np.max(d)) for d in depths)]
     least, most = transport.reduce(np.array(ends), "min")
     if least != -most or physics.beta != 0 or physics.f0 == 0:
-        raise UsageError("balanced flows are of an f plane of even depth: physics.f0, no physics.beta, one depth")
+        raise UsageError("balanced flows need an f plane of uniform depth: physics.f0, no physics.beta, one depth")
     return Layer(physics.f0, physics.gravity, float(least))
 
 
@@ -139,7 +139,7 @@ def make_balanced(equation: Equation, layer: Layer, transport):
 def balanced(blocks, config, transport) -> list[dict[str, np.ndarray]]:
     """eta (m), u and v (m s-1) on each of the transport's blocks, from the potential vorticity of a state.
 
-    Called by all processes together. Potential vorticity on walls does not count.
+    All processes call it together. Potential vorticity on walls does not count.
 
     Args:
         blocks: (State with a halo, Grid, shape), in Patches, of each block of this process.

@@ -1,6 +1,6 @@
-"""What is seen of a run: quantities of the state, tracers and forcing on blocks; what flows through open sides.
+"""Quantities of the state, tracers and forcing on blocks, and the inflow through open sides.
 
-There is no current of the state at the faces of open sides: it follows from the sea level inside (`terms.open_sides`).
+The state has no current at the faces of open sides: it follows from the sea level inside (`terms.open_sides`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
 def derive(names, blocks, physics, face_thickness: str, invert) -> list[dict]:
-    """The quantities, or the tracers, called `names` on each block, arrays of its shape.
+    """The quantities or tracers `names` on each block, arrays of its shape.
 
     Args:
         blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
-        face_thickness: the name of the choice of FACE_THICKNESS.
-        invert: function of a location and the sources on each block to the fields whose Laplacian these are.
+        face_thickness: a name in FACE_THICKNESS.
+        invert: function of a location and the sources on each block that solves Poisson's equation.
     """
     found, shared = [{} for _ in blocks], {"physics": physics, "face_thickness": FACE_THICKNESS[face_thickness]}
     for name in names:
@@ -51,14 +51,14 @@ def derived(scheme) -> list[str]:
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:
-    """The fields of FORCING called `names` after a number of steps, as used in the equations, on a block."""
+    """The fields `names` of FORCING after a number of steps, as in the equations, on a block."""
     dtype = params["density"].values.dtype
     now = present(params, Instant(np.full((1, 1), step, np.int32)), scheme.varying, dtype)
     return {name: np.broadcast_to(now[name].on(shape), shape) for name in names}
 
 
 def known(names, scheme, more=()) -> list[str]:
-    """The list of names, which may be a single name, if they are fields of a run with this Scheme, or among `more`."""
+    """The list of one name or several. UsageError: one is no field of this Scheme, and not in `more`."""
     names = [names] if isinstance(names, str) else [str(name) for name in names]
     there = [*derived(scheme), *more]
     if unknown := [name for name in names if name not in there]:
@@ -73,7 +73,7 @@ def flow_through(state: State, grid: Grid, params: dict, scheme, step) -> Flow:
 
 
 def seen(flow: Flow) -> tuple[State, Grid]:
-    """State and Grid of a Flow, with the current at the faces of open sides, which count as open."""
+    """State and Grid of a Flow, in which faces of open sides are open and have a current."""
     grid = flow.grid
     opened = grid._replace(open_u=grid.open_u + grid.side_u, open_v=grid.open_v + grid.side_v)
     return flow.state._replace(u=flow.u, v=flow.v), opened
@@ -82,8 +82,8 @@ def seen(flow: Flow) -> tuple[State, Grid]:
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
     """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
 
-    These are the transports of the mass equation: with the weights of the time stepper, the volume of the water changes
-    by the time step times the inflow. Called by all processes together, with the Flow of each of their blocks.
+    These are the transports of the mass equation: with the weights of the time stepper, time step times inflow is the
+    change of volume. All processes call it together, with the Flow of each of their blocks.
     """
     found = {side: [through(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides}
     most = [np.abs(faces).max(initial=0.0) for of_side in found.values() for faces in of_side]

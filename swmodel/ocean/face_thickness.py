@@ -1,7 +1,7 @@
-"""The thickness of the layer on the faces of the cells, and which of these faces are open.
+"""The thickness of the layer on the faces of the cells, and the mask of open faces.
 
-Each function of FACE_THICKNESS takes h at centres, m, and returns the thickness on u and on v faces. Transports, and
-stresses that act on the water of a face, use it.
+Each function of FACE_THICKNESS takes h at centres, m, and returns the thickness on u and on v faces, for transports and
+stresses.
 """
 
 from __future__ import annotations
@@ -21,8 +21,5 @@ FACE_THICKNESS = {"centred": centred}
 
 
 def open_faces(state: Any, grid: Any) -> tuple[Patch, Patch]:
-    """1 on the u and on the v faces through which water may flow in this padded State, else 0.
-
-    These are the faces between two wet cells. A scheme of wetting and drying closes those of cells that fell dry here.
-    """
+    """1 on the u and v faces between two wet cells, else 0. A scheme of wetting and drying would close more."""
     return grid.open_u, grid.open_v

@@ -1,4 +1,4 @@
-"""What the terms of the equations share: the state, its values on faces, and transports through these."""
+"""The state as the terms of the equations use it: with values on faces, and transports through these."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .table import row_of
 
 
 class Flow:
-    """A state as the terms of the equations see it, in Patches.
+    """A state as the terms of the equations use it, in Patches.
 
     Attributes:
-        state: the padded State of all prognostic fields; those besides h, u and v are attributes, too.
-        contents: names of the prognostic fields that are dissolved in the water: contents of the water column.
+        state: the padded State; its fields besides h, u and v are attributes, too.
+        contents: names of the prognostic fields that are contents of dissolved substances.
         grid: the Grid.
         h: thickness at centres, m; h_u, h_v that on faces.
         open_u, open_v: 1 on open faces, else 0.
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
-        has_open_sides: whether there are open sides, through which water flows.
+        has_open_sides: whether the domain has open sides.
     """
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
@@ -78,7 +78,7 @@ class Flow:
 
 
 def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
-    """The Flow of a state at an Instant, with the water that comes in through open sides."""
+    """The Flow of a state at an Instant, with the transports through open sides."""
     flow = Flow(padded, grid, scheme)
     for term in scheme.with_sides:
         flow.set_boundary_flux(*term.boundary_flux(flow, params, now))

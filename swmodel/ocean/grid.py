@@ -1,4 +1,4 @@
-"""The static fields of a block: lengths and areas, Coriolis parameter, depth, masks with boundary conditions."""
+"""The static fields of a block: lengths, areas, Coriolis parameter, depth, masks with boundary conditions."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ class Places(NamedTuple):
 class Grid(NamedTuple):
     """Static fields on a block with `Scheme.margin` rows of neighbours, [y, x]; an axis of length one broadcasts."""
 
-    dx: Places  # m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
-    dy: Places  # m, the same in y
-    area: Places  # m2, of the cell around a point
-    rdx: Places  # 1/dx, m-1 (multiplying is faster than dividing)
-    rdy: Places  # 1/dy, m-1
-    rarea: Places  # 1/area, m-2
-    f: Any  # s-1, corners
-    depth: Any  # m, centres
-    wet: Any  # centres: 1 water, 0 land and beyond walls
-    open_u: Any  # east faces: 1 between two wet cells, else 0
-    open_v: Any  # north faces
-    slip: Any  # corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
-    share: Any  # corners: 4 / (number of wet cells around), 0 if there is none
-    dry: Any  # corners: 1 where no cell is wet, else 0
-    side_u: Any  # east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
-    side_v: Any  # north faces
+    dx: Places  #: m, distance in x between the neighbours of a point: length of a north face, of a cell, ...
+    dy: Places  #: m, the same in y
+    area: Places  #: m2, of the cell around a point
+    rdx: Places  #: 1/dx, m-1 (multiplying is faster than dividing)
+    rdy: Places  #: 1/dy, m-1
+    rarea: Places  #: 1/area, m-2
+    f: Any  #: s-1, corners
+    depth: Any  #: m, centres
+    wet: Any  #: centres: 1 water, 0 land and beyond walls
+    open_u: Any  #: east faces: 1 between two wet cells, else 0
+    open_v: Any  #: north faces
+    slip: Any  #: corners: 1 interior; boundary 0 (free slip) or 2 (no slip)
+    share: Any  #: corners: 4 / (number of wet cells around), 0 if there is none
+    dry: Any  #: corners: 1 where no cell is wet, else 0
+    side_u: Any  #: east faces: 1 between a wet cell and outside water, else 0; [1, 1] where no side is open
+    side_v: Any  #: north faces
 
 
 def metrics(dx: Any, dx_edge: Any, dy: Any, area: Any, area_edge: Any) -> dict[str, Places]:
-    """Lengths and areas of a grid in whose rows all cells have one size, by their names in a Grid.
+    """Lengths and areas of a grid with cells of one size in each row, by their names in a Grid.
 
-    The area of a face in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss,
-    whatever the areas of the cells.
+    The area of a face in the kinetic energy is dx dy, so that pressure and transports exchange energy without loss.
 
     Args:
         dx, dx_edge: distances in x along the middle of the rows, and along their northern edges, m.
@@ -68,8 +67,8 @@ def plane(dx: float, dy: float) -> dict[str, Places]:
 def sphere(radius: float, dlon: float, dlat: float, latitude: np.ndarray) -> dict[str, Places]:
     """The metrics of rows of cells dlon by dlat on a sphere, [y, 1]: dx = R cos(lat) dlon, dy = R dlat, exact areas.
 
-    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole have no water, and
-    get some positive size.
+    Angles are in radians; `latitude` is that of the middle of the rows, [y, 1]. Rows beyond a pole, which have no
+    water, get a positive size.
     """
     edge, half = latitude + 0.5 * dlat, np.sin(0.5 * dlat)
     dx, dx_edge = (radius * dlon * np.maximum(np.cos(at), NO_WIDTH) for at in (latitude, edge))

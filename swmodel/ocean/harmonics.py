@@ -1,7 +1,7 @@
 """Harmonic constants of a series by least squares: x(t) = mean + sum of f H cos(2 pi t / period + V + u - G).
 
-The basis functions are 1, and f cos and f sin for each constituent; only sums of their products with the series are
-kept. H is the amplitude, G the phase lag behind Greenwich.
+The basis functions are 1, and f cos and f sin for each constituent; memory holds only sums of their products with the
+series. H is the amplitude, G the phase lag behind Greenwich.
 
 Reference: Foreman, M. G. G. (1977), Manual for tidal heights analysis and prediction, Pac. Mar. Sci. Rep. 77-10.
 """
@@ -13,14 +13,14 @@ import numpy as np
 from .constituents import Constituent
 from .instant import WORD, turns_of
 
-#: Most steps whose basis functions are held at a time.
+#: Most steps whose basis functions are in memory at a time.
 CHUNK = 2**16
 
 
 def basis(constituents: list[Constituent], dt: float, steps) -> np.ndarray:
     """The basis functions after the given numbers of steps, [2 constituents + 1, steps] float64.
 
-    Phases are counted in integers, so that no bit is lost, however many steps are taken.
+    Phases are counted in integers, without loss of precision after many steps.
     """
     steps = np.asarray(steps, np.uint64)
     found = [np.ones(steps.shape)]
@@ -45,7 +45,7 @@ def normal_matrix(constituents: list[Constituent], dt: float, steps: range) -> n
 def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
     """The mean, and amplitude H and phase lag G in degrees, within [0, 360), of each constituent.
 
-    `matrix` is the normal matrix, `sums` those of the basis functions times the series, [basis functions, ...].
+    `matrix` is the normal matrix, `sums` the sums of basis functions times the series, [basis functions, ...].
     """
     flat = np.linalg.solve(matrix, sums.reshape(len(matrix), -1).astype(np.float64))
     mean, *parts = flat.reshape(sums.shape)
@@ -56,7 +56,7 @@ def constants(matrix: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, list[tu
 def too_close(constituents: list[Constituent], seconds: float) -> list[tuple[str, str, float]]:
     """Pairs of constituents that a series of this length cannot separate, and the length that they need, s.
 
-    Rayleigh's criterion: their frequencies differ by less than one cycle in the series. The mean counts as one.
+    Rayleigh's criterion: their frequencies differ by less than one cycle in the series. The mean counts, too.
     """
     known = [("the mean", 0.0), *((each.name, each.frequency) for each in constituents)]
     found = []

@@ -5,9 +5,8 @@
     B = rho_a e V_m² / dp, within 1 and 2.5
 
 V is the gradient wind. The wind at 10 m is REDUCTION times V, turned inward by the angle of Bretschneider (1972), plus
-V / V_m times the storm's own velocity. V_m is the largest wind of the track, at 10 m and over a minute, less the
-storm's own velocity, divided by REDUCTION. Drag coefficients are for winds over ten minutes, TEN_MINUTES times those
-over one.
+V / V_m times the storm's velocity. V_m is the track's largest wind at 10 m over a minute, less the storm's velocity,
+divided by REDUCTION. Drag coefficients are for ten-minute winds, TEN_MINUTES times those over one minute.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, M. and others (1996), J. Wind
 Eng. Ind. Aerodyn. 63, 1-32.
@@ -24,7 +23,7 @@ REDUCTION, TEN_MINUTES = 0.9, 0.88
 #: Smallest and largest B; smallest gradient wind for which B is computed, m s-1.
 SHAPES = 1.0, 2.5
 AIR_DENSITY = 1.15
-#: Smallest distance from the centre at which a wind is computed, as a fraction of R.
+#: Smallest distance from the centre in the wind formula, as a fraction of R.
 NEAREST = 1e-3
 
 
@@ -34,10 +33,10 @@ class Storm(NamedTuple):
     x: Any  # position of its centre, in the unit of the track: m, or degrees east
     y: Any  # and north
     wind: Any  # largest wind over a minute at 10 m, m s-1
-    pressure: Any  # in its centre, Pa
+    pressure: Any  # pressure in its centre, Pa
     outer: Any  # pressure around it, Pa
-    radius: Any  # of the largest wind, m
-    u: Any = 0.0  # its own velocity, m s-1
+    radius: Any  # radius of the largest wind, m
+    u: Any = 0.0  # velocity of the storm, m s-1
     v: Any = 0.0
 
     @property
@@ -75,7 +74,7 @@ def gradient_wind(storm: Storm, r, f):
 def wind(storm: Storm, east, north, f):
     """u10 and v10 over ten minutes at places these distances east and north of the centre, m, m s-1.
 
-    They are turned inward by 10 degrees up to R, by 25 from 1.2 R on; the sign of f, s-1, is the sense of rotation.
+    They are turned inward by 10 degrees up to R, by 25 from 1.2 R on; the sign of f, s-1, sets the sense of rotation.
     """
     r = np.hypot(east, north)
     speed, sense = gradient_wind(storm, r, f), np.where(f < 0, -1.0, 1.0)

@@ -34,9 +34,9 @@ def turns_of(dt: float, period: float) -> PhaseIncrement:
 
 
 def angle(turns: PhaseIncrement, now: Instant, dtype):
-    """2 pi times the part of the period that has passed at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
+    """2 pi times the elapsed fraction of the period at an Instant, in [0, 2 pi) except for rounding, in `dtype`.
 
-    step (high + low / 2^32) is taken modulo one turn in integers, so that no bit is lost, however many steps are taken.
+    step (high + low / 2^32) is reduced modulo one turn in integers, without loss of precision after many steps.
     """
     step, turns = now.step.astype(np.uint32), PhaseIncrement(*(word.astype(np.uint32) for word in turns))
     high = step * turns.high + high_word(step, turns.low)

@@ -9,11 +9,11 @@ from .patch import Patch, east, north
 
 
 def masks(wet: Patch, slip: str, outside: tuple[Patch, Patch] | None = None) -> dict[str, np.ndarray]:
-    """The fields of a Grid that follow from the mask of water, by name; faces and corners reach a cell less far.
+    """The fields of a Grid that follow from the mask of water, by name; faces and corners cover one cell less.
 
     Args:
         wet: at centres 1 on water; 0 on land, on water outside open sides and beyond walls.
-        slip: "free" or "no". Water outside open sides slips freely either way.
+        slip: "free" or "no". Water outside open sides always slips freely.
         outside: 1 on the water outside open sides in x, and in y; None: no side is open.
     """
     wet_cells = 4 * water_around(wet)["corner"].values

@@ -1,8 +1,8 @@
 """White noise on the cells of the grid, the same on any layout.
 
-The number of a cell is a function of (seed, name, member, row, column) only. Each row of the whole grid has a stream of
-its own from a counter-based generator: seed, name and member choose the key, the row chooses the counter. A process
-computes the rows of its block, each up to the block's last column; any layout has the same bits.
+The number of a cell is a function of (seed, name, member, row, column) only. Each row of the grid has its own stream of
+a counter-based generator: seed, name and member determine the key, the row determines the counter. A process computes
+the rows of its block, each up to the block's last column.
 
 Reference: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2, 3 (the Philox generator).
 """
@@ -32,5 +32,5 @@ def _key(seed: int, name: str, member: int) -> np.ndarray:
 
 
 def _stream(key: np.ndarray, row: int) -> np.random.Generator:
-    """The generator of a row; the counters of two rows are 2^192 numbers apart, more than a row uses."""
+    """The generator of a row; the counters of two rows are 2^192 numbers apart."""
     return np.random.Generator(np.random.Philox(key=key, counter=(0, 0, 0, row)))

@@ -3,9 +3,9 @@
 Reference: Okada, Y. (1985), Surface deformation due to shear and tensile faults in a half-space, Bull. Seismol. Soc.
 Am. 75, 1135-1154, equations 25 to 30, with its symbols xi, eta, q, R and I1 to I5.
 
-Equations 28 of I1 to I5 divide small differences by cos(dip) and its square. Here they are rewritten without that, and
-hold for every dip; equations 29 are those of a vertical fault. What depends on xi and q alone is left out: it cancels
-between the corners.
+Equations 28 of I1 to I5 divide small differences by cos(dip) and its square. They are rewritten here without these
+divisions, and hold for every dip, as do equations 29 for a vertical fault. Functions of xi and q only are omitted, as
+they cancel between the corners.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.polynomial.polynomial import polyval
 #: mu / (lambda + mu) of a Poisson solid, lambda = mu.
 MEDIUM = 0.5
 
-#: Below this a power series is more exact than the function: its coefficients for (ln(1 + z) - z) / z² in z, and for
-#: (arctan t - t) / t³ in t².
+#: Arguments below this use a power series, which is more accurate: coefficients for (ln(1 + z) - z) / z² in z, and
+#: for (arctan t - t) / t³ in t².
 SMALL = 0.1
 LOGARITHM = [(-1) ** (n + 1) / (n + 2) for n in range(16)]
 ARCTANGENT = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
@@ -28,7 +28,7 @@ ARCTANGENT = [(-1) ** (n + 1) / (2 * n + 3) for n in range(9)]
 class Fault(NamedTuple):
     """A rectangle below the surface; x is along its strike, y to the left, from above the start of its deep edge."""
 
-    depth: float  # of the deep edge, m
+    depth: float  # depth of the deep edge, m
     dip: float  # angle with the surface, down to the right of the strike, radians
     length: float  # along the strike, m
     width: float  # up the dip, m
@@ -54,7 +54,7 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     R = np.sqrt(xi**2 + eta**2 + q**2)
     y, d = eta * cosine + q * sine, eta * sine - q * cosine
-    # Where R + eta or R + xi vanishes, so do the terms that it divides.
+    # Where R + eta or R + xi vanishes, the terms divided by it vanish, too.
     per_eta, per_xi = (reciprocal(added(R, each, rest)) for each, rest in ((eta, xi**2 + q**2), (xi, eta**2 + q**2)))
     angle = np.arctan2(xi * eta * np.sign(q), np.abs(q) * R) * (q != 0)
     I1, I2, I3, I4, I5 = integrals(fault, xi, eta, q)
@@ -84,7 +84,7 @@ def at_corner(fault: Fault, xi, eta, q) -> np.ndarray:
 def integrals(fault: Fault, xi, eta, q) -> tuple:
     """I1 to I5 of equations 28 and 29, except for functions of xi and q.
 
-    For a negative dip those of the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
+    A negative dip uses the positive one at -eta: ln(R + eta) and -ln(R - eta) differ by ln(xi² + q²).
     """
     sine, cosine = np.sin(fault.dip), np.cos(fault.dip)
     sign, sine = np.copysign(1.0, sine), abs(sine)

@@ -1,12 +1,12 @@
-"""Means, differences and derivatives on the C-grid, each named by where it lands.
+"""Means, differences and derivatives on the C-grid, each named after the location of its result.
 
     dx_f, mx_f    difference and mean in x that land on the east side: centre -> u face, v face -> corner
     dx_c, mx_c    the same, landing on the west side: u face -> centre, corner -> v face
     dy_f, my_f    north side: centre -> v face, u face -> corner
     dy_c, my_c    south side: v face -> centre, corner -> u face
 
-They act on Patches. Derivatives are written with the lengths and areas of the Grid, as integrals over faces and along
-edges: what leaves a cell enters its neighbour, on a plane and on a sphere.
+They act on Patches. Derivatives are integrals over faces and along edges, with the lengths and areas of the Grid. So
+fluxes out of a cell enter its neighbour, on a plane and on a sphere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import numpy as np
 
 from .grid import Grid
 from .patch import Patch
+
+__all__ = ["mx_f", "mx_c", "my_f", "my_c", "dx_f", "dx_c", "dy_f", "dy_c", "slope_x", "slope_y", "curl", "divergence",
+           "diffusion_u", "diffusion_v", "at_corners", "where", "root", "cell_by_cell"]  # fmt: skip
 
 #: A field, or a number that is the same everywhere.
 Factor: TypeAlias = Patch | float
@@ -54,9 +57,9 @@ def _ends(x: Any, axis: int) -> tuple[Any, Any]:
 def _primitives() -> tuple[Any, Any]:
     """Mean and difference as linear maps of JAX, which is imported only for its arrays.
 
-    JAX itself transposes each of the two slices: it writes and adds two arrays with frames of zeros. Here the transpose
-    is the same operation on one framed array: a step's reverse derivative takes 7.3 ms instead of 11.3, beside 2.2 ms
-    for the step (900 x 450 cells, float32, two cores).
+    JAX itself would transpose both slices, and write and add two arrays with frames of zeros. Here the transpose is the
+    same operation on one framed array: a step's reverse derivative takes 7.3 ms instead of 11.3, the step itself 2.2 ms
+    (900 x 450 cells, float32, two cores).
     """
     import jax
 
@@ -98,10 +101,10 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
     """A function, such as a neural network, applied to the values around each cell; computed by JAX.
 
     Args:
-        function: function of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. The values are
-            those of one input after the other, in rows from the south, each from the west.
+        function: function of a vector [inputs (2 reach + 1)²], in jax.numpy, to a vector [outputs]. The vector has one
+            input after the other, each in rows from the south, from west to east.
         inputs: Patches at one location of the C-grid.
-        reach: cells that the function sees on each side.
+        reach: number of cells on each side in the vector.
 
     Returns:
         `outputs` Patches at the location of the inputs.
@@ -114,9 +117,9 @@ def cell_by_cell(function: Callable[[Any], Any], inputs: Sequence[Patch], reach:
 
     sides = range(-reach, reach + 1)
     around = [a.moved(-row, -column) for a in inputs for row in sides for column in sides]
-    whole = sum(around[1:], start=around[0])  # covers the cells that all of them cover
+    whole = sum(around[1:], start=around[0])  # on their common cells
     last = tuple(first + length for first, length in zip(whole.start, whole.values.shape[-2:], strict=True))
-    here = np if isinstance(whole.values, np.ndarray) else jnp  # XLA compiles each operation on arrays of its own
+    here = np if isinstance(whole.values, np.ndarray) else jnp  # XLA would compile each operation
     columns = [here.broadcast_to(a.cut(whole.start, last).values, whole.values.shape).reshape(-1) for a in around]
     found = here.asarray(jax.vmap(function, in_axes=1, out_axes=-1)(here.stack(columns)))
     if found.ndim != 2:
@@ -152,9 +155,9 @@ def curl(u: Patch, v: Patch, grid: Grid) -> Patch:
 def folded(factor: Patch, operation: partial[Patch], weight: Patch, a: Patch) -> Patch:
     """factor operation(weight a), with a mean or a difference.
 
-    It takes one multiplication if the weight is the same for the neighbours: a number, or in x a number in each row.
-    On a plane XLA would repeat each multiplication for every neighbour and every fusion that contains the field: 7 %
-    more operations in a step of the jet.
+    A weight that is the same for the neighbours, a number or in x a number in each row, needs one multiplication. On a
+    plane XLA would repeat the others for every neighbour and every fusion with the field: 7 % more operations in a
+    step of the jet.
     """
     rows, columns = weight.values.shape[-2:]
     if columns == 1 and (rows == 1 or operation.keywords["axis"] == 1):

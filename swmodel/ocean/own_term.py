@@ -1,11 +1,11 @@
-"""Terms of the user's own: a function of the state, the grid and the time becomes a Term.
+"""User-defined terms: a function of the state, the grid and the time becomes a Term.
 
     def grow(state, grid, t, roughness):
         return {"u": -1e-6 * state.u}
 
-`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s, and further parameters are coefficients by
-their names; all consist of Patches, in SI units. The function returns tendencies of prognostic fields, in units of the
-field per second, which are added on water and open faces.
+`state` is a Flow, `grid` a Grid, `t` the time since the start of the run, s. Further parameters are coefficients by
+name. All consist of Patches, in SI units. The function returns tendencies of prognostic fields, in units of the field
+per second, which count on water and open faces.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from .table import COEFFICIENTS, GIVEN, VARIABLES
 from .terms import TERMS, Term
 from .variable import Variable
 
-#: The forms of a term of the user's own (docs/python.md).
+#: The forms of a user-defined term (docs/python.md).
 OwnTerm: TypeAlias = Callable[..., Mapping[str, Patch | float]] | Term | Parametric
 
-#: The first parameters of every function of a term, whatever their names; those that follow are coefficients.
+#: The first parameters of every function of a term, under any names; coefficients follow.
 FIXED = ("state", "grid", "t")
 #: Numbers in the params of every run.
 NUMBERS = ("gravity", "density")
 #: The number in the params from which `t` follows.
 TIME_STEP = Variable("own_time_step", "", "s", "", "time step")
 
-#: The attributes that a Term of the user's own may have; the others need the configuration or files.
+#: The attributes that a user-defined Term may have; others need the configuration or files.
 ALLOWED = ("name", "tendency", "coefficients", "rate", "process")
 
 
 def own_term(given: OwnTerm) -> Term:
-    """A new Term of a function of (state, grid, t, *coefficients); a Term is returned as it is.
+    """A new Term of a function of (state, grid, t, *coefficients); a Term itself.
 
     Raises:
-        UsageError: it is none of these, or has parameters or attributes that such a term cannot have.
+        UsageError: the argument is neither, or has parameters or attributes that a user-defined term cannot have.
     """
     if isinstance(given, Term):
         return checked_term(given)
@@ -64,13 +64,11 @@ def term_of_case(case, method) -> Term:
 
 
 def term_of(given, form: Form | None = None) -> Term:
-    """The Term of a function, with parameters of a form or without."""
+    """The Term of a function, with or without parameters of a Form."""
     names = coefficients_of(given, (*FIXED, "parameters") if form else FIXED)
     place, name = place_of(given), name_of(given)
     if form and name in (*VARIABLES, *NUMBERS, *names):
-        raise UsageError(
-            f"terms: {place}: {name} is the name of a field, and this term has parameters; give it another one"
-        )
+        raise UsageError(f"terms: {place}: {name} is the name of a field; a term with parameters needs another name")
 
     def tendency(flow, params, now):
         dt = params[TIME_STEP.name]
@@ -97,7 +95,7 @@ def term_of(given, form: Form | None = None) -> Term:
 
 @contextlib.contextmanager
 def computed_at_once(values):
-    """A context in which JAX, if used, computes with NumPy arrays in their precision, also while it records."""
+    """A context in which JAX, if used, computes NumPy arrays at once and in their precision, also during tracing."""
     jax = sys.modules.get("jax")
     if not jax or not isinstance(values, np.ndarray):
         yield
@@ -130,31 +128,31 @@ def coefficients_of(function, fixed: tuple[str, ...]) -> list[str]:
     if len(parameters) < len(fixed) or wrong:
         raise UsageError(
             f"terms: {place_of(function)}: {name_of(function)} has the parameters {inspect.signature(function)}; "
-            f"needs {form}, and names of coefficients behind them"
+            f"needs {form}, followed by names of coefficients"
         )
     return [each.name for each in parameters[len(fixed) :] if each.default is each.empty]
 
 
 def row_of(name: str) -> Variable:
-    """The table's row of a coefficient; for one of the user's own a new row, at centres."""
+    """The table's row of a coefficient; a new row at centres for a user-defined one."""
     if name in GIVEN and name not in COEFFICIENTS:
         raise UsageError(f"terms: {name} is no coefficient; it is in the state or in the grid")
     return COEFFICIENTS.get(name) or Variable(name, "centre", "", "", name)
 
 
 def checked_term(term: Term) -> Term:
-    """The Term, if it has only attributes that a term of the user's own may have."""
+    """The Term. UsageError: it has attributes that a user-defined term cannot have."""
     plain = Term("", term.tendency)
     more = [name for name in vars(plain) if name not in ALLOWED and getattr(term, name) != getattr(plain, name)]
     if more:
-        raise UsageError(f"terms: {term.name} has {', '.join(more)}; one of your own has {', '.join(ALLOWED)} alone")
+        raise UsageError(f"terms: {term.name} has {', '.join(more)}; yours may only have {', '.join(ALLOWED)}")
     if term.name in TERMS:
         raise UsageError(f"terms: {term.name} is a term of swmodel; give yours another name")
     return term
 
 
 def checked_rates(found, flow, place: str) -> dict[str, Patch]:
-    """The tendencies that the function of a term has returned, as Patches on the block; messages begin with `place`."""
+    """The tendencies from the function of a term, as Patches on the block; messages begin with `place`."""
     if not isinstance(found, dict):
         raise UsageError(
             f'{place} returns a {type(found).__name__}; must be a dict of tendencies, as {{"u": -1e-6 * state.u}}'
@@ -163,22 +161,22 @@ def checked_rates(found, flow, place: str) -> dict[str, Patch]:
     for name, rate in found.items():
         if name not in flow.state._fields:
             there = ", ".join(flow.state._fields)
-            raise UsageError(f'{place} returns a tendency of "{name}"; there are those of {there}')
+            raise UsageError(f'{place} returns a tendency of "{name}"; prognostic fields are {there}')
         if isinstance(rate, int | float | np.number) and not isinstance(rate, bool):
             rate = Patch(np.full((1, 1), rate, like.values.dtype), like.start)
         if not isinstance(rate, Patch) or not lies_on(rate, like):
             values = rate.values if isinstance(rate, Patch) else rate
             kind, shape = getattr(values, "dtype", f"a {type(rate).__name__}"), tuple(getattr(values, "shape", ()))
             raise UsageError(
-                f"{place} returns {kind} where the run is in {like.values.dtype}, of shape {shape} for {name}; must be "
-                "a number, or a Patch on the block (a Python number, or .astype, keeps the precision)"
+                f"{place} returns {kind} of shape {shape} for {name}; must be a number, or a Patch on the block in "
+                f"{like.values.dtype} (a Python number, or .astype, keeps the precision)"
             )
         rates[name] = rate
     return rates
 
 
 def lies_on(rate: Patch, like: Patch) -> bool:
-    """Whether a Patch has the precision of another, and covers none but its cells and one more on each side."""
+    """Whether a Patch has the precision of another, and covers its cells and at most one more on each side."""
     shape = rate.values.shape
     return (
         rate.values.dtype == like.values.dtype

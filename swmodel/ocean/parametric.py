@@ -1,6 +1,6 @@
-"""Terms with parameters to differentiate with respect to: a pytree of arrays, such as a neural network.
+"""Terms with a pytree of parameters, such as a neural network, for derivatives with respect to these.
 
-In programs the parameters of a term are one vector, the same in all blocks.
+Compiled programs have the parameters of a term as one vector, the same in all blocks.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Parametric:
-    """A term of the user's own with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
+    """A user-defined term with parameters: function(state, grid, t, parameters, coefficients...) to tendencies.
 
-    The name of the function is that of the control. The arrays of floating-point numbers of the pytree are the
-    parameters, in the precision of the run; its other leaves do not change.
+    The control has the name of the function. The floating-point arrays of the pytree are the parameters, in the
+    precision of the run; its other leaves do not change.
     """
 
     function: Callable[..., Any]
@@ -29,12 +29,12 @@ class Parametric:
 
 @dataclass(frozen=True)
 class Form:
-    """How parameters lie in a vector: leaf after leaf. Terms of equal Forms have the same programs."""
+    """The order of parameters in a vector: leaf after leaf. Terms of equal Forms share programs."""
 
     tree: Any  # structure of the pytree
-    shapes: tuple[tuple[int, ...] | None, ...]  # of its leaves; None for leaves that are no parameters
+    shapes: tuple[tuple[int, ...] | None, ...]  # shapes of its leaves; None for leaves that are no parameters
     kept: tuple[Any, ...]  # the leaves that are no parameters; None for parameters
-    places: tuple[str, ...]  # of the leaves in the tree, in words
+    places: tuple[str, ...]  # places of the leaves in the tree, in words
 
     @property
     def size(self) -> int:
@@ -42,23 +42,23 @@ class Form:
         return sum(math.prod(shape) for shape in self.shapes if shape is not None)
 
     def vector(self, tree: Any, xp: Any, dtype: Any) -> Any:
-        """The vector of a pytree of this form, in which leaves that are no parameters may be None.
+        """The vector of a pytree of this form; leaves that are no parameters may be None.
 
-        `xp` is numpy, or jax.numpy if derivatives are taken through it.
+        `xp` is numpy, or jax.numpy for derivatives.
         """
         import jax
 
         found = [leaf for leaf in jax.tree.leaves(tree) if is_parameter(leaf)]
         wanted = [(place, shape) for place, shape in zip(self.places, self.shapes, strict=True) if shape is not None]
         if len(found) != len(wanted):
-            raise UsageError(f"{len(found)} arrays of parameters where there are {len(wanted)}")
+            raise UsageError(f"{len(found)} arrays of parameters instead of {len(wanted)}")
         for leaf, (place, shape) in zip(found, wanted, strict=True):
             if tuple(leaf.shape) != shape:
-                raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}, which must be {shape}")
+                raise UsageError(f"parameters{place} has shape {tuple(leaf.shape)}; must be {shape}")
         return xp.concatenate([xp.asarray(leaf).astype(dtype).reshape(-1) for leaf in found])
 
     def pytree(self, vector: Any, derivative: bool = False) -> Any:
-        """The pytree with the parameters of a vector; for a `derivative`, None in place of other leaves."""
+        """The pytree with the parameters of a vector; a `derivative` has None in place of other leaves."""
         leaves, first = [], 0
         for shape, kept in zip(self.shapes, self.kept, strict=True):
             size = 0 if shape is None else math.prod(shape)
@@ -74,12 +74,12 @@ def is_parameter(leaf: Any) -> bool:
 
 
 def form_of(parameters: Any) -> Form:
-    """The Form of a pytree, which needs parameters, all finite."""
+    """The Form of a pytree. UsageError: it has no parameters, or some are not finite."""
     import jax
 
     pairs, tree = jax.tree_util.tree_flatten_with_path(parameters)
     if not any(is_parameter(leaf) for _, leaf in pairs):
-        raise UsageError("its parameters are no pytree with arrays of floating point numbers, as np.ones(3) is one")
+        raise UsageError("its parameters must be a pytree with arrays of floating-point numbers, as np.ones(3)")
     places = tuple(jax.tree_util.keystr(path) for path, _ in pairs)
     for place, (_, leaf) in zip(places, pairs, strict=True):
         if is_parameter(leaf) and not np.isfinite(np.asarray(leaf)).all():

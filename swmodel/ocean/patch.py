@@ -1,8 +1,8 @@
-"""An array that knows which cells of its block it covers.
+"""An array with the range of cells of its block that it covers.
 
-Fields that cover different cells combine without any index in the dynamics: the result covers the cells that all have.
-What the halo cannot provide is never computed, and asking for it is an error. NumPy's functions of numbers act on
-Patches of any arrays: `np.sqrt(u**2)` of a Patch of JAX is computed by JAX.
+Fields that cover different cells combine without indices in the dynamics: the result covers their common cells. Cells
+beyond the halo are never computed, and reading them is an error. NumPy's functions act on Patches of any arrays: JAX
+computes `np.sqrt(u**2)` of a Patch of JAX.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NoReturn, TypeAlias, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-#: What a Patch may be combined with: another Patch, a number, an array of one number.
+#: The other operand of a Patch: another Patch, a number, an array of one number.
 Operand: TypeAlias = Union["Patch", ArrayLike]
 
 
 class BeyondHalo(IndexError):
-    """Cells are asked of a Patch that does not cover them."""
+    """A Patch does not cover the requested cells."""
 
 
 def forward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]:
@@ -37,7 +37,7 @@ def backward(operation: Callable[..., Any]) -> Callable[[Patch, Operand], Patch]
 class Patch:
     """Values [..., y, x] on the cells from `start` = (row, column) on, counted from the block's first cell.
 
-    An axis of length one holds the same value for every cell, whatever its start.
+    An axis of length one has the same value for every cell, at any start.
     """
 
     values: Any
@@ -63,7 +63,7 @@ class Patch:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a branch on the values of a field; take np.where(condition, a, b)")
+        raise TypeError("a field cannot decide a branch; use np.where(condition, a, b)")
 
     def __neg__(self) -> Patch:
         return self.map(operator.neg)
@@ -74,25 +74,25 @@ class Patch:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Patch:
         """A function of NumPy, cell by cell; a NumPy number times a Patch is a Patch."""
         if method != "__call__" or options:
-            raise TypeError(f"np.{ufunc.__name__} of a Patch takes Patches and numbers alone")
+            raise TypeError(f"np.{ufunc.__name__} of a Patch takes only Patches and numbers")
         operation = OPERATORS.get(ufunc.__name__) or named(ufunc.__name__)
         return combine(operation, *inputs)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, options: dict) -> Patch:
         """np.where(condition, a, b), cell by cell."""
         if function.__name__ != "where" or options or len(args) != 3:
-            raise TypeError(f"np.{function.__name__} is no function of Patches")
+            raise TypeError(f"np.{function.__name__} is not available for Patches")
         return combine(named("where"), *args)
 
     def map(self, function: Callable[[Any], Any]) -> Patch:
-        """The patch with `function` applied to its values, which must leave their rows and columns."""
+        """The patch with `function` applied to its values; the function must keep rows and columns."""
         found = function(self.values)
         if (shape := found.shape[-2:]) != self.values.shape[-2:]:
-            raise TypeError(f"map: values of shape {tuple(shape)} of those of shape {tuple(self.values.shape[-2:])}")
+            raise TypeError(f"map: the function turns shape {tuple(self.values.shape[-2:])} into {tuple(shape)}")
         return Patch(found, self.start)
 
     def on(self, shape: tuple[int, int]) -> Any:
-        """The values on a block of `shape` = (rows, columns), its halo dropped; BeyondHalo if it was too narrow."""
+        """The values on a block of `shape` = (rows, columns), without its halo. BeyondHalo: it was too narrow."""
         return self.cut((0, 0), shape).values
 
     def cut(self, first: tuple[int, int], last: tuple[int, int]) -> Patch:
@@ -107,7 +107,7 @@ class Patch:
             if length == 1:
                 lower, upper = 0, 1
             if lower < 0 or upper > length:
-                raise BeyondHalo(f"cells {first} to {last} asked of a patch of {values.shape[-2:]} from {self.start}")
+                raise BeyondHalo(f"cells {first} to {last} are beyond a patch of {values.shape[-2:]} from {self.start}")
             if (lower, upper) != (0, length):
                 values = values[..., lower:upper, :] if axis == 0 else values[..., lower:upper]
         return Patch(values, first)
@@ -139,7 +139,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def named(name: str) -> Callable[..., Any]:
-    """The function of that name for the arrays that it gets: of NumPy, of JAX, or of the native step."""
+    """The function of that name for its arrays: of NumPy, of JAX, or of the native step."""
 
     def function(*arrays: Any) -> Any:
         array = next(array for array in arrays if hasattr(array, "__array_namespace__"))
@@ -149,11 +149,11 @@ def named(name: str) -> Callable[..., Any]:
 
 
 def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
-    """`operation` on the cells that all Patches among the operands cover; others are numbers, or arrays of one."""
+    """`operation` on the common cells of the Patches among the operands; others are numbers, or arrays of one."""
     patches = [each for each in operands if isinstance(each, Patch)]
     for each in operands:
         if not isinstance(each, Patch) and max(getattr(each, "shape", ()), default=1) > 1:
-            raise TypeError(f"an array of shape {each.shape} beside a Patch: it does not say which cells it is of")
+            raise TypeError(f"an array of shape {each.shape} cannot be combined with a Patch, as its cells are unknown")
     (top, bottom), (left, right) = (common(patches, axis) for axis in (0, 1))
     first, last = (top, left), (bottom, right)
     values = [each.cut(first, last).values if isinstance(each, Patch) else each for each in operands]
@@ -162,7 +162,7 @@ def combine(operation: Callable[..., Any], *operands: Any) -> Patch:
 
 
 def common(patches: list[Patch], axis: int) -> tuple[int, int]:
-    """The cells [first, last) along an axis that all Patches cover, without those of length one, which cover any."""
+    """The common cells [first, last) of the Patches along an axis; those of length one cover all cells."""
     spans = [(each.start[axis], each.start[axis] + each.values.shape[axis - 2]) for each in patches]
     long = [span for span in spans if span[1] - span[0] > 1] or spans[:1]
     return max(first for first, _ in long), min(last for _, last in long)

@@ -1,13 +1,13 @@
 """Random flows without divergence, with a given spectrum, in balance with their sea level; for seas without land.
 
-The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls they are odd about both walls,
-as if the sea lay beside its mirror image, in a ring of twice as many cells. Each ring of wavenumbers has exactly the
-energy of the spectrum. Waves are numbered by how often they fit into the domain, so a finer grid has the same eddies;
-they are added in the same order at every point, so any block has the same bits.
+The streamfunction is a sum of plane waves of random amplitudes. Along an axis with walls they are odd about both walls:
+the sea and its mirror image form a ring of twice as many cells. Each ring of wavenumbers has exactly the energy of the
+spectrum. Waves are numbered by how often they fit into the domain, so a finer grid has the same eddies. The sum has the
+same order at every point, so any block has the same bits.
 
 All operators are those of the C-grid: a difference of neighbours over dx multiplies a wave by (e^(i theta) - 1) / dx,
-where theta is its phase difference from one cell to the next. Products of waves are formed on a grid that is just fine
-enough for them, whatever the model's grid.
+with its phase difference theta between neighbours. Products of waves are computed on a grid that is just fine enough
+for them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 Y, X = 0, 1
 #: Sides on which means and differences land: like operators.mx_f, and like operators.mx_c.
 F, C = 1, -1
-#: Rows summed at a time: few enough for the cache.
+#: Rows summed at a time, which fit into the cache.
 STRIP = 16
 
 
 class Ring(NamedTuple):
-    """The ring of the waves along one axis: with walls twice the domain."""
+    """The ring of the waves along one axis: twice the domain if it has walls."""
 
     cells: int
     size: float  # size of a cell, m
@@ -36,7 +36,7 @@ class Ring(NamedTuple):
 class Waves(NamedTuple):
     """A real field on the C-grid: the sum of a e^(i (theta_y j + theta_x i)), theta = 2 pi number / cells of the ring.
 
-    Row and column numbers j, i are those of the point's cell, wherever in the cell the point lies.
+    j, i are the row and column of the point's cell at any location.
     """
 
     a: np.ndarray  # [waves in y, waves in x], complex
@@ -71,7 +71,7 @@ class Waves(NamedTuple):
         return self._replace(a=self.a * factor)
 
     def product(self, other: Waves) -> Waves:
-        """The product of two fields at the same points; waves too short for the grid become longer ones."""
+        """The product of two fields at the same points; waves too short for the grid are aliased to longer ones."""
         most = [max(np.abs(n).max() for n in pair) for pair in zip(self.numbers, other.numbers, strict=True)]
         points = [min(ring.cells, 4 * int(n) + 1) for ring, n in zip(self.rings, most, strict=True)]
         values = self.on(points) * other.on(points)
@@ -85,7 +85,7 @@ class Waves(NamedTuple):
         return np.fft.ifft2(a, norm="forward").real
 
     def at(self, rows, columns) -> np.ndarray:
-        """The values [rows, columns], float64; the waves are added in the same order at every point, first in x."""
+        """The values [rows, columns], float64; the sum has the same order at every point, first in x."""
         (n, m), (ring_y, ring_x) = self.numbers, self.rings
         nyquist = 2 * np.abs(n) == ring_y.cells
         half = (n >= 0) | nyquist  # the others are their complex conjugates
@@ -113,7 +113,7 @@ class Spectrum:
     """
 
     peak: float  # the wavenumber K0 of the main eddies
-    slope: float = 0.0  # of E ~ K^slope beyond K0; 0: a narrow ring
+    slope: float = 0.0  # exponent of E ~ K^slope beyond K0; 0: a narrow ring
 
     @property
     def most(self) -> int:
@@ -132,7 +132,7 @@ class RandomFlow:
     grid: object  # section [grid] of the configuration
     spectrum: Spectrum  # of the kinetic energy
     speed: float  # root-mean-square speed, m s-1
-    seed: int  # of the random numbers
+    seed: int  # seed of the random numbers
 
     @cached_property
     def streamfunction(self) -> Waves:
@@ -176,15 +176,12 @@ class RandomFlow:
         return self.streamfunction.slope(X, C)
 
     def geostrophic(self, f: float, gravity: float) -> Waves:
-        """eta at centres whose slopes balance the Coriolis force exactly on the C-grid, m.
-
-        It is made of means of psi over the corners of a cell, and is zero on walls.
-        """
+        """eta at centres in exact geostrophic balance on the C-grid, m: a mean of psi over corners, zero on walls."""
         return self.streamfunction.mean(X, C).mean(Y, C).times(f / gravity)
 
     @cached_property
     def curvature(self) -> Waves:
-        """What the nonlinear balance with the advection of momentum adds to g eta, m2 s-2.
+        """The contribution to g eta of the balance with the advection of momentum, m2 s-2.
 
         g div grad eta = div(flux of zeta) - div grad K, from the divergence of the tendencies of u and v with the
         vorticity flux `energy`, in water of uniform thickness. Even about walls.
@@ -204,12 +201,12 @@ class RandomFlow:
 
 @lru_cache(maxsize=4)
 def kept(flow: RandomFlow) -> RandomFlow:
-    """The flow itself, or an equal one whose waves are computed already."""
+    """The flow itself, or an equal one whose waves are already computed."""
     return flow
 
 
 def circle(cells: int, turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of 2 pi turns/cells for integers, from a table of the whole circle: the same bits for any choice."""
+    """cos and sin of 2 pi turns/cells for integers, from one table: the same bits for any selection."""
     angles = np.arange(cells) * (2 * np.pi / cells)
     turns = turns % cells
     return np.cos(angles)[turns], np.sin(angles)[turns]

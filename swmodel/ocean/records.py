@@ -1,10 +1,10 @@
-"""Coefficients that vary in time, given by records and linear in time between these.
+"""Coefficients that vary in time: records, and linear interpolation between them.
 
     c(t) = c + c_before + w (c_after - c_before),   w = min(1, (n + s - a) / (b - a))
 
 at stage s of step n, with the records before and after at the times a and b, counted in steps. A step uses the records
-between which it begins; if its last stages go beyond the second record, they use its value. c is a change at all times,
-with respect to which derivatives are taken; otherwise it is left out.
+around its begin; stages beyond the second record use its value. c is a change at all times, present only for
+derivatives with respect to it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ WORD = 2**32
 
 
 class Span(NamedTuple):
-    """The times of two successive records, in steps since the start of the run; in general no whole numbers."""
+    """The times of two successive records, in steps since the start of the run; may be fractional."""
 
     before: float
     after: float
 
 
 class Names(NamedTuple):
-    """The names in the params of what makes a coefficient: two fields and three numbers."""
+    """The names of a coefficient's two fields and three numbers in the params."""
 
     before: str
     after: str
@@ -57,7 +57,7 @@ def numbers_of(name: str, span: Span) -> dict[str, np.ndarray]:
 
 
 def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
-    """w at an Instant from back, early and rate, [1, 1] of `dtype`; no bit is lost, however many steps are taken."""
+    """w at an Instant from back, early and rate, [1, 1] of `dtype`, without loss of precision after many steps."""
     back, early, rate = numbers
     since = (now.step.astype(np.uint32) + back.astype(np.uint32)).astype(dtype)
     passed = (since + (early + now.stage if now.stage else early)) * rate
@@ -65,7 +65,7 @@ def weight(numbers: tuple[Any, Any, Any], now: Instant, dtype):
 
 
 def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtype) -> dict[str, Patch]:
-    """The params, Patches by name, with the values at an Instant of the coefficients that vary; dtype of the fields."""
+    """The params, Patches by name, with the varying coefficients at an Instant, in the dtype of the fields."""
     found = dict(params)
     for name in varying:
         before, after, *numbers = (params[part] for part in names_of(name))

@@ -1,8 +1,8 @@
-"""Longitudes and latitudes about another north pole than the Earth's, for grids whose poles should lie on land.
+"""Longitudes and latitudes about another north pole than the Earth's, for grids with both poles on land.
 
-Positions about the pole are those of CF's grid mapping rotated_latitude_longitude: the meridian 0 runs from the pole of
-the grid over the north pole of the Earth. So the point (0, 0) has the longitude of the pole + 180 degrees, and the
-latitude 90 degrees minus that of the pole. All angles are in degrees; arrays broadcast against each other.
+They follow CF's grid mapping rotated_latitude_longitude: the meridian 0 runs from the pole of the grid over the north
+pole of the Earth. So the point (0, 0) has the longitude of the pole + 180 degrees, and 90 degrees minus its latitude.
+All angles are in degrees; arrays broadcast against each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which terms of the equations a run computes, and how far they reach."""
+"""The terms of the equations that a run computes, and their reach."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .table import FORCING, INITIAL, VARIABLES
 from .terms import TERMS, Term
 from .timestep import Forward
 
-#: Cells in each direction of the block on which the reach is tried: more than the differences of any term take away.
+#: Size of the block for the search of the reach, in cells: larger than the loss by the differences of any term.
 CELLS = 64
 #: Most rows of neighbours that a scheme may need.
 WIDEST = 16
@@ -26,12 +26,12 @@ WIDEST = 16
 
 @dataclass(frozen=True)
 class Scheme:
-    """The terms to compute, chosen when a step is built: what is switched off costs nothing."""
+    """The terms to compute, a constant of compiled steps: inactive terms cost nothing."""
 
     vorticity_flux: str = "energy"  # one of VORTICITY_FLUXES
-    terms: tuple[str, ...] = ()  # names of those that are switched on, in the order of TERMS
-    own: tuple[Term, ...] = ()  # those of the user, added after all others
-    varying: tuple[str, ...] = ()  # names of the coefficients given by records in time
+    terms: tuple[str, ...] = ()  # names of active terms, in the order of TERMS
+    own: tuple[Term, ...] = ()  # user-defined terms, added after all others
+    varying: tuple[str, ...] = ()  # names of the coefficients with records in time
     face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
     forward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
@@ -48,7 +48,7 @@ class Scheme:
 
     @property
     def with_sides(self) -> tuple[Term, ...]:
-        """The terms that let water in through open sides."""
+        """The terms with a flux through open sides."""
         return tuple(term for term in self.acting if term.boundary_flux)
 
     @property
@@ -58,7 +58,7 @@ class Scheme:
 
     @property
     def initial(self) -> tuple[str, ...]:
-        """The names of its initial fields: those of the equations, and the concentrations of the tracers."""
+        """The names of its initial fields, with the concentrations of the tracers."""
         return (*INITIAL, *(term.name for term in self.tracers))
 
     def with_terms(self, names) -> Scheme:
@@ -83,13 +83,13 @@ class Scheme:
         return self.margin_of(1)
 
     def margin_of(self, steps: int) -> int:
-        """The same for so many steps without a halo exchange: a row more, for faces and corners of the last cells."""
+        """The margin for this many steps without a halo exchange: one more row, for faces and corners."""
         return self.width * steps + 1
 
 
 @lru_cache(maxsize=128)
 def width_of(scheme: Scheme) -> int:
-    """`Scheme.width`, found by asking for the tendency on ever wider halos."""
+    """`Scheme.width`: the narrowest halo on which the tendency can be computed."""
     for width in range(1, WIDEST + 1):
         try:
             with np.errstate(all="ignore"):

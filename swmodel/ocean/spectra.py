@@ -1,13 +1,12 @@
-"""Spectra of a sea without land: the mean of a field's square, by the wavenumbers of its waves.
+"""Spectra of a sea without land: the mean of a field's square, by wavenumber.
 
-Along an axis fields are periodic; or between walls they are series of cosines (points beside the walls) or of sines
-(points on the walls). A wave of wavenumbers (k, l) belongs to the ring whose wavenumber among 0, K1, 2 K1, ... is
-nearest to sqrt(k² + l²), the larger one if two are equally near; K1 is the larger of the smallest wavenumbers along x
-and y. By Parseval's theorem the sum over rings, corners of the wavenumber plane included, is the mean over the domain;
-so are the sums over k and over l.
+Fields are periodic along an axis, or between walls series of cosines (points beside the walls) or sines (points on the
+walls). Rings have the wavenumbers 0, K1, 2 K1, ..., where K1 is the larger of the smallest wavenumbers along x and y.
+A wave (k, l) belongs to the ring nearest to sqrt(k² + l²), the larger one of two equally near. By Parseval's theorem
+the sum over all rings is the mean over the domain, and so are the sums over k and over l.
 
-Everything is computed in double precision, whatever the precision of the run. Transforms are of whole lines and sums
-are of integers, so a spectrum has the same bits on any layout.
+All computations are in double precision. Transforms are of whole lines and sums are of integers, so a spectrum has the
+same bits on any layout.
 
 Reference: docs/numerics.md, "Spectra".
 """
@@ -28,7 +27,7 @@ from .squares import ALONG, Scale, axes_of, ring_of, squares_of
 
 
 class Waves(NamedTuple):
-    """The waves of a block: the bin of each along each of ALONG, and its weight in the mean of a square."""
+    """The waves of a block: the bin of each wave for each of ALONG, and its weight in the mean of a square."""
 
     bins: dict[str, np.ndarray]
     weights: np.ndarray
@@ -67,7 +66,7 @@ class Sea(NamedTuple):
             return fourier.pieces(program(self.transport.make(of_block.__getitem__)))
 
     def sums(self, location: str, fields: list[np.ndarray]) -> dict[str, np.ndarray]:
-        """By ALONG the mean square of the first of the fields, and its changes by the others: [fields, count]."""
+        """{ALONG: mean square of the first field, and its changes by the others, [fields, count]}."""
         found, waves = [], self.waves(location)
         for A, each in zip(self.coefficients(location, fields), waves, strict=True):
             power = each.weights * (A[0].conj() * A).real
@@ -85,19 +84,17 @@ def make_forward(fourier: Fourier, transport):
 
 
 def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[str, np.ndarray]:
-    """The spectra of a state, and how they change; called by all processes together.
+    """The spectra of a state, and their changes; all processes call it together.
 
     Args:
-        blocks: (state, grid, shape) of each block of this process: a State of Patches of NumPy arrays that cover the
-            block and a halo, and a Grid of Patches.
-        names: those of the quantities, of `squares.SQUARES`; None: all.
-        rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes are computed.
+        blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
+        names: quantities of `squares.SQUARES`; None: all.
+        rates: {part of the tendency: State of Patches, its d/dt} of each block; None: no changes.
 
     Returns:
-        {name: array}, the same on every process. The density of a quantity is its name + along, for each of ALONG,
-        in units of the quantity times m; its change by a part is its name + "_by_" + part + along, the same per
-        second. Its name + "_flux" is the flux by the current through the upper edge of each ring to larger
-        wavenumbers, in units of the quantity per second.
+        {name: array}, the same on every process. name + along, for each of ALONG, is the density of a quantity, in its
+        units times m. name + "_by_" + part + along is the change of that by a part, per second. name + "_flux" is the
+        flux by the current across the upper edge of each ring to larger wavenumbers, in its units per second.
     """
     require_rectangle("spectra are", blocks, sea.transport)
     depths = [np.broadcast_to(grid.depth.on(shape), shape).astype(np.float64) for _, grid, shape in blocks]
@@ -120,7 +117,7 @@ def measure(blocks, gravity: float, sea: Sea, names=None, rates=None) -> dict[st
 
 
 def together(rates: dict, square) -> dict:
-    """The rates by parts; if the quantity needs it, continuity is added to the part that carries the quantity."""
+    """The rates by part; with continuity added to the part that carries the quantity, if it needs that."""
     if not (rates and square.with_continuity):
         return rates
     both = zip(rates["continuity"], rates[square.carried], strict=True)
@@ -146,11 +143,11 @@ TOGETHER = 1 << 19
 def sums_in_bins(numbers, bins, count: int, transport) -> np.ndarray:
     """Sums in fixed point [sums, count], one for each bin; NaN if one of its numbers is not finite.
 
-    They have the same bits on any layout, and are the same on every process, which call this together.
+    They have the same bits on any layout and process; all processes call it together.
 
     Args:
         numbers: arrays [sums, ...] of each block of this process.
-        bins: arrays [...] of each block: the number of each number's bin, below `count`.
+        bins: arrays [...] of each block: the bin of each number, below `count`.
     """
     flat = [values.reshape(len(values), -1) for values in numbers]
     places = [where.ravel() for where in bins]

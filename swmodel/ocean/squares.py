@@ -1,14 +1,14 @@
-"""The quantities that have spectra: means of squares of fields, and how these fields change in time.
+"""The quantities with spectra: means of squares of fields, and the changes of these fields in time.
 
 The squares of these fields add up to each quantity; H is the mean resting depth:
 
     kinetic_energy    sqrt(h^x / 2H) u on east faces, sqrt(h^y / 2H) v on north faces
     potential_energy  sqrt(g / 2H) eta at centres
-    enstrophy         zeta / sqrt(2) at the corners within the sea, not on walls
+    enstrophy         zeta / sqrt(2) at corners, except on walls
     dye_variance      c of the tracer dye at centres: the square of its mean is the part of wavenumber zero
 
-So kinetic and potential energy are those of the layer, per mass of the layer at rest, and their sum is the `energy`
-of diagnostics.nc. With u in place of sqrt(h^x) u this would hold only for uniform thickness.
+So kinetic and potential energy are per mass of the layer at rest, and their sum is the `energy` of diagnostics.nc. With
+u in place of sqrt(h^x) u this would hold only for uniform thickness.
 
 Reference: docs/numerics.md, "Spectra".
 """
@@ -40,12 +40,12 @@ class Square(NamedTuple):
     """A quantity that is the mean of the squares of fields.
 
     Attributes:
-        units: units of its density by wavenumber, of the change of that, and of the flux across wavenumbers.
+        units: units of its density by wavenumber, of the change of the density, and of the flux across wavenumbers.
         fields: function of (State, Grid, Scale), in Patches with zero velocity on closed faces, to {location: field}.
         changes: function of (State, rates, Grid, Scale) to d/dt of the fields; `rates` is d/dt of the State.
-        carried: the part of `dynamics.budget` by which the current moves it between wavenumbers; "": there is none.
-        with_continuity: whether continuity has to be added to this part.
-        sources: the fields from which it is computed, by their names in `table.WRITABLE`.
+        carried: the part of `dynamics.budget` by which the current moves it between wavenumbers; "": none.
+        with_continuity: whether this part includes continuity.
+        sources: names in `table.WRITABLE` of the fields that it needs.
     """
 
     long_name: str
@@ -101,7 +101,7 @@ SQUARES = {
 
 
 def variance(tracer: str) -> Square:
-    """That of a tracer's concentration, c = C/h."""
+    """The Square of a tracer's concentration, c = C/h."""
 
     def concentration(state, grid, scale):
         return {"centre": concentration_of(tracer, state)}
@@ -131,7 +131,7 @@ def squares_of(names) -> dict[str, Square]:
     return SQUARES | {name + VARIANCE: variance(name) for name in tracers}
 
 
-#: The axes, as endings of the names of quantities and dimensions: the size of the wavenumber, its part in x, and in y.
+#: The axes, as endings of names: the size of the wavenumber, its component in x, and in y.
 ALONG = {"": "", "_x": " in x", "_y": " in y"}
 
 
@@ -149,19 +149,15 @@ class Axis(NamedTuple):
 
 
 def ring_of(ratio):
-    """The number of the ring nearest to a wavenumber divided by the spacing of rings; of two equally near, the larger.
-
-    Rounding does not decide between two that are equally near.
-    """
+    """The ring nearest to a wavenumber over the spacing of rings; the larger of two equally near, despite rounding."""
     return np.floor(ratio + (0.5 + 1e-9)).astype(np.intp)
 
 
 def axes_of(grid) -> dict[str, Axis]:
     """The axes of the spectra of a sea, by ALONG.
 
-    In x and y they are the wavenumbers of the waves: multiples of 2 pi / length on a ring, of pi / length between
-    walls. The rings around zero are as wide as the larger of these steps; the last ones lie in the corners of the
-    plane.
+    In x and y they are multiples of 2 pi / length on a ring, of pi / length between walls. The width of the rings
+    around zero is the larger of these steps; the last rings lie in the corners of the plane.
 
     Args:
         grid: section [grid] of the configuration.

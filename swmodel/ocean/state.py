@@ -1,4 +1,4 @@
-"""The prognostic state, and what a run carries from step to step."""
+"""The prognostic state, and the Carry of a run from step to step."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ class State(NamedTuple):
     A run with further prognostic fields has a State with further fields (`state_type`), after these three.
     """
 
-    h: Any
-    u: Any
-    v: Any
+    h: Any  #: m, centres
+    u: Any  #: m s-1, east faces
+    v: Any  #: m s-1, north faces
 
 
 @cache
 def state_type(names: tuple[str, ...]) -> Any:
-    """The State of the prognostic fields called `names`: a NamedTuple, which JAX takes as a pytree."""
+    """The State of the prognostic fields `names`: a NamedTuple, which is a pytree for JAX."""
     return State if names == State._fields else NamedTuple("State", [(name, Any) for name in names])
 
 
 class Carry(NamedTuple):
     """State, the memory of the time stepper (a tuple of States) and the number of steps taken (int32)."""
 
-    state: State
-    memory: tuple[State, ...]
-    step: Any
+    state: State  #: the present one
+    memory: tuple[State, ...]  #: older states or tendencies, as the stepper needs them
+    step: Any  #: number of steps taken

@@ -23,13 +23,13 @@ COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficien
 #: All variables by name, without those of tracers.
 VARIABLES = table(*EQUATIONS) | COEFFICIENTS
 
-#: The entries that differ with reduced gravity: the layer lies over a deep one at rest, and not on a sea floor.
+#: The entries that differ with reduced gravity, where the layer lies over a deep one at rest.
 REDUCED = table(
     VARIABLES["eta"]._replace(standard_name="", long_name="downward displacement of the interface"),
     VARIABLES["depth"]._replace(standard_name="", long_name="resting thickness of the layer"),
 )
 
-#: The components of vectors that are controls; their errors have one standard deviation.
+#: The vectors among the controls; errors of both components have one standard deviation.
 PAIRS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
 
 #: Standard names if x is eastward and y northward, as on a sphere.
@@ -42,10 +42,10 @@ EASTWARD = {
     "y_wind": "northward_wind",
 }
 
-#: The ending of the names of a field's mean over the steps since a record; the name of their number.
+#: The ending of the name of a field's mean over the steps since a record; the name of the number of these steps.
 MEAN, MEAN_STEPS = "_mean", "mean_steps"
 
-#: The ending of the names of a field's sums with the basis functions of a harmonic analysis; the number follows.
+#: The ending of the names of a field's sums with the basis functions of a harmonic analysis; a number follows.
 HARMONIC = "_harmonic"
 
 #: The initial fields of a run, without those of tracers.
@@ -60,29 +60,28 @@ WRITABLE = tuple(DERIVED)
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))
 
-#: Endings of names: a field's largest value over a run, the time of that, and the first time of a sea level.
+#: Endings of names: a field's largest value over a run, its time, and the first time of a sea level.
 MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
 
 #: The beginning of the names of the series of inflow through a side.
 INFLOW = "inflow_"
 
-#: The variables with respect to which one may differentiate, besides the initial fields of tracers: on these no
-#: quantity and no observation depends.
+#: The variables that derivatives may refer to; tracers are left out, as no quantity and no observation depends on them.
 CONTROLS = {name: row for name, row in VARIABLES.items() if row.control}
 
 
 def row_of(name: str) -> Variable:
-    """The row of a field of a run: that of the table; a name that the table does not have is a tracer."""
+    """The row of a field of a run; names that the table lacks are tracers."""
     return VARIABLES[name] if name in VARIABLES else tracer.row_of(name)
 
 
 def location_of(name: str) -> str:
-    """The location of a field; tracers and coefficients of the user's own are at centres."""
+    """The location of a field; tracers and user-defined coefficients are at centres."""
     return VARIABLES[name].location if name in VARIABLES else "centre"
 
 
 def on_grid(row: Variable, grid) -> Variable:
-    """The entry of a variable on a grid: with names for eastward and northward if x and y are so directed."""
+    """The entry of a variable on a grid: with names for eastward and northward if these are the axes."""
     return row if not on_sphere(grid) or turned(grid) else eastward(row)
 
 
@@ -101,7 +100,7 @@ def entry_of(name: str, physics) -> Variable:
 
 
 def maxima_of(options) -> dict[str, Variable]:
-    """The rows of the largest values and first times for which `config.output` asks, by name."""
+    """The rows of the largest values and first times of `config.output`, by name."""
     found: dict[str, Variable] = {}
     for name in options.maxima:
         row = row_of(name)

@@ -1,8 +1,8 @@
 """Time steppers: their coefficients as data, and the four algorithms that use them.
 
 A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
-Multistep methods weight the newest tendency and those in memory; Runge-Kutta methods combine stages; the leapfrog jumps
-over the present state and filters it; the forward-backward method takes the pressure from the new thickness. `weights`
+Multistep methods weight the newest tendency and those in memory. Runge-Kutta methods combine stages. The leapfrog jumps
+over the present state and filters it. The forward-backward method takes the pressure from the new thickness. `weights`
 are the numbers of one step; `combine` is its arithmetic, for any type of numbers and fields.
 """
 
@@ -22,11 +22,11 @@ class Multistep(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many weights it has, and how many States it remembers."""
+        """The number of weights, and of States in memory."""
         return len(self.table[0]), len(self.table) - 1
 
     def remember(self, state: State) -> tuple[State, ...]:
-        """The tendencies before the first step: zero, as they have no weight then."""
+        """The tendencies before the first step: zero, as they have no weight."""
         return (type(state)._make(x.__array_namespace__().zeros_like(x) for x in state),) * (len(self.table) - 1)
 
     def weights(self, step, dt) -> list:
@@ -96,7 +96,7 @@ class Leapfrog(NamedTuple):
         return (state,)
 
     def weights(self, step, dt) -> list:
-        """The time jumped over, s, and the strength of the filter."""
+        """The length of the jump, s, and the strength of the filter."""
         xp, first = dt.__array_namespace__(), step == 0
         return [xp.where(first, dt, 2 * dt), xp.where(first, 0, xp.asarray(self.filter, dtype=dt.dtype))]
 
@@ -127,7 +127,7 @@ class ForwardBackward(NamedTuple):
     x* lies at n + 1/2, as do all forces. Row n of `table` = (a1, a2, b0, b1, b2) serves step n, the last row all later
     steps. Written in differences, a state at rest does not change by a bit. The memory is x_{n-1} and x_{n-2}.
 
-    Reference: Shchepetkin and McWilliams (2005), Ocean Modelling 9, 347-404, equations 2.46 to 2.49.
+    Reference: Shchepetkin and McWilliams (2005).
     """
 
     table: tuple[tuple[float, float, float, float, float], ...]
@@ -184,7 +184,7 @@ def weigh(weights, terms):
 def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Method:
     """The time stepper called ab2, ab3, rk3, rk4, leapfrog or gfb (docs/numerics.md).
 
-    `ab2_epsilon` moves the weights of ab2, which damps its computational mode; the other is the leapfrog's filter.
+    `ab2_epsilon` shifts the weights of ab2, which damps its computational mode.
     """
     methods: dict[str, Method] = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),

@@ -1,4 +1,4 @@
-"""A row of the table of fields and coefficients: name, place on the C-grid, units, CF names, properties."""
+"""A row of the table of fields and coefficients: name, location on the C-grid, units, CF names, properties."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Variable(NamedTuple):
         least: smallest value on water; None: any.
         above: whether the value must be above `least`, and not equal to it.
         most: largest value on water; None: any.
-        control: the kind of a derivative with respect to it: a "field", a "number"; "": there is none.
+        control: the kind of a derivative with respect to it: a "field", a "number", or "" for none.
         dimension: exponents of horizontal length, thickness, time and density in the equations.
-        content: the name of the concentration, if this is its content of the water column; "": it is not.
+        content: the name of the concentration, if this is its content of the water column; else "".
         signed: whether it takes both signs about a meaningful zero, as a velocity does.
-        downward: whether it is positive downward: a file may have it with the opposite sign.
+        downward: whether it is positive downward; files may have the opposite sign.
         small: a small change of it, in its units.
-        varies: whether it may be given by records in time (`ocean.records`).
-        derived: the function that computes it from the state; its parameters say from what (`ocean.derived`).
-        laplacian: whether `derived` is its Laplacian in the whole sea, and not the quantity itself.
+        varies: whether it may have records in time (`ocean.records`).
+        derived: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
+        laplacian: whether `derived` is its Laplacian, not the quantity itself.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Variable(NamedTuple):
         return tuple(name for name in needed if name in ("h", "u", "v"))
 
     def evaluate(self, **known: Any) -> Any:
-        """`derived` of what it needs among the known arguments."""
+        """`derived` of its inputs among the known arguments."""
         assert self.derived is not None
         return self.derived(**{name: known[name] for name in signature(self.derived).parameters})
 

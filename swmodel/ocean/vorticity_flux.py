@@ -1,7 +1,7 @@
 """The flux of potential vorticity, (q V) on u faces and (q U) on v faces, in three discretisations.
 
-Each function takes q at corners and the transports U, V through their faces (m3 s-1), and returns QV on u faces and QU
-on v faces (m2 s-2), which enter as du/dt = + QV / dx and dv/dt = - QU / dy.
+Each function takes q at corners and the transports U, V through their faces (m3 s-1). It returns QV on u faces and QU
+on v faces (m2 s-2), for du/dt = + QV / dx and dv/dt = - QU / dy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Blocks of the grid, and the only door to other processes.
+"""Blocks of the grid, and all communication with other processes.
 
-decomposition  how the grid is cut into blocks
-transport/     how blocks exchange messages: serial, mpi, sharded
+decomposition  blocks of the grid
+transport/     messages between blocks: serial, mpi, sharded
 environment    the environment of this process, and its place among others
 spawn, stop, watchdog, streams, interrupt   starting, stopping and watching processes
 """

@@ -1,4 +1,4 @@
-"""Ending all processes of a run from one of them."""
+"""End all processes of a run from one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST_WORDS = 0.5
 
 
 def abort(code: int):
-    """End all ranks, as far as their launcher can be told to, and this one with `code`."""
+    """End all ranks, as far as their launcher supports it, and this one with `code`."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -23,4 +23,12 @@ def abort(code: int):
     elif "mpi4py.MPI" in sys.modules:
         time.sleep(LAST_WORDS)
         sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(code)
+    else:
+        abort_mpich(code)
     os._exit(code)
+
+
+def abort_mpich(code: int):
+    """Have MPICH's mpiexec end all ranks: before MPI_Init it would wait for the others, which wait for this one."""
+    with contextlib.suppress(KeyError, OSError):
+        os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())

@@ -1,8 +1,8 @@
-"""Which rank owns which rows and columns, and which members of an ensemble: integers only.
+"""The rows, columns and members of an ensemble that each rank owns: integers only.
 
 The blocks of a layout form a ring in y and a ring in x. Rank r has the block in row r // px and column r % px, counted
-from the south-west. Blocks differ by at most one row or column. Of an ensemble, the first py px ranks have the first
-members, the next ones the next.
+from the south-west. Blocks differ by at most one row or column. The first py px ranks have the first members of an
+ensemble, and so on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 class LayoutError(ValueError):
-    """The processes cannot be arranged on the grid; the message names numbers that can."""
+    """The processes cannot be arranged on the grid; the message names possible numbers."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Block:
     layout: tuple[int, int]  # blocks of the grid in y and x
     y: Span  # rows of the block
     x: Span
-    members: Span = ALONE  # of an ensemble, those that the rank has
+    members: Span = ALONE  # members of an ensemble on the rank
     shares: int = 1  # parts into which the members are divided
 
     @property
@@ -72,7 +72,7 @@ class Block:
         return tuple(self.neighbour(axis, number - self.place[axis]) for number in range(self.layout[axis]))
 
     def rows(self, first: int, last: int, member: int = 0) -> tuple[int, int]:
-        """The block's part [start, stop) of rows [first, last) of a member; empty, start = stop, if it has none."""
+        """The block's part [start, stop) of rows [first, last) of a member; start = stop for none."""
         lower, upper = max(first, self.y.start), min(last, self.y.stop)
         return (lower, upper) if member in self.members and lower < upper else (first, first)
 
@@ -82,7 +82,7 @@ class Block:
 
 
 def split(size: int, parts: int) -> list[Span]:
-    """`size` cells in `parts` ranges whose lengths differ by at most one, the longer ones first."""
+    """`size` cells in `parts` ranges with lengths that differ by at most one, the longer ones first."""
     short, longer = divmod(size, parts)
     starts = [i * short + min(i, longer) for i in range(parts + 1)]
     return [Span(starts[i], starts[i + 1], size) for i in range(parts)]
@@ -110,14 +110,14 @@ def choose_layout(nproc: int, ny: int, nx: int, width: int = 1, owners: str = "p
     pairs = [(py, nproc // py) for py in range(1, min(tallest, nproc) + 1) if nproc % py == 0 and nproc // py <= widest]
     if not pairs:
         raise LayoutError(
-            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of "
-            f"at least {width} x {width}; the largest number that does is {tallest * widest}"
+            f"{nproc} {owners} are too many for a grid of {ny} x {nx} cells, or do not divide it into blocks of at "
+            f"least {width} x {width}; the largest possible number is {tallest * widest}"
         )
     return min(pairs, key=lambda pair: ((pair[0] > 1) * pair[0] * nx + (pair[1] > 1) * pair[1] * ny, pair[1]))
 
 
 def parse_layout(text: str, nproc: int, ny: int, nx: int, width: int = 1, owners: str = "processes") -> tuple[int, int]:
-    """The layout written as "PYxPX", or the best one for an empty text; `owners`: of blocks, in messages."""
+    """The layout of a text "PYxPX", or the best one for an empty text; `owners`: owners of blocks in messages."""
     if not text:
         return choose_layout(nproc, ny, nx, width, owners)
     py, px = (int(part) for part in text.split("x"))

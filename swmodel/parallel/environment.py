@@ -1,7 +1,7 @@
-"""The environment that a process needs before JAX and MPI are imported, its place among others, and the machine.
+"""The environment of a process before the import of JAX and MPI, its place among others, and the machine.
 
 With one process per core XLA should have one thread; one process alone should have all cores. NPROC and the binding by
-mpiexec or srun set the number of threads; the flags for threads in XLA_FLAGS no longer do (jax 0.10.2).
+mpiexec or srun set the number of threads; flags for threads in XLA_FLAGS have no effect (jax 0.10.2).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib.util
 import os
 import re
 import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -19,10 +20,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import SetupError
+
 #: Variables that `spawn` sets: rank and size.
 RANK, SIZE = "SWMODEL_RANK", "SWMODEL_SIZE"
-#: Variables that spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun set: rank and size among
-#: all processes, and among those of the machine.
+#: Variables from spawn, mpiexec (MPICH, Intel MPI, PMI), MVAPICH, mpirun (Open MPI) and srun: rank and size among all
+#: processes, and among those of the machine.
 LAUNCHERS = (
     (RANK, SIZE, RANK, SIZE),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
@@ -31,21 +34,21 @@ LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 )
 
-#: Set in the environment of ranks that `model.launch` starts: it then reads what they print.
+#: Set in the environment of ranks from `model.launch`, which reads their output.
 LAUNCHED = "SWMODEL_LAUNCHER"
-#: When the program began, s since 1970; the launcher sets it for its ranks.
+#: The start of the program, s since 1970; the launcher sets it for its ranks.
 STARTED = "SWMODEL_STARTED"
 _IMPORTED = time.time()
 
-#: MPICH waits for messages in a busy loop; with more ranks than cores these let the others run.
+#: Settings for more ranks than cores, as MPICH waits for messages in a busy loop.
 OVERSUBSCRIBED = {
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "true",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
-#: What Open MPI's mpiexec, 4 and 5, needs to start ranks as MPICH's does: as root too, as in containers; not bound to
-#: cores; even more than its count of cores, which leaves out hardware threads.
+#: Settings for Open MPI's mpiexec, 4 and 5, to start ranks like MPICH's: as root in containers, and without binding to
+#: cores. Ranks may exceed its count of cores, which ignores hardware threads.
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -59,7 +62,7 @@ OPEN_MPI = {
 
 
 class World(NamedTuple):
-    """A process's place among those that mpiexec, srun or `spawn` started; `local`: among those of its machine."""
+    """A process's place among those of mpiexec, srun or `spawn`; `local`: among those of its machine."""
 
     rank: int = 0
     size: int = 1
@@ -68,25 +71,39 @@ class World(NamedTuple):
 
 
 def world(environ: Mapping[str, str] = os.environ) -> World | None:
-    """The place of this process among others, from variables of their launcher; None for a process alone."""
-    rows = [row for row in LAUNCHERS if row[0] in environ and int(environ.get(row[1], 1)) > 1]
+    """The place of this process among others, from variables of their launcher; None for a process alone.
+
+    SetupError: one of these variables is no number.
+    """
+
+    def number(name: str, default: int) -> int:
+        digits = re.match(r"\d+", environ.get(name, str(default)))  # Slurm writes 4(x2)
+        if digits is None:
+            raise SetupError(f"{name}={environ[name]}: must be a number; the launcher of processes sets it")
+        return int(digits[0])
+
+    rows = [row for row in LAUNCHERS if row[0] in environ and number(row[1], 1) > 1]
     if not rows:
         return None
-    rank, size = (int(environ[name]) for name in rows[0][:2])
-    same = [row for row in rows if int(environ[row[1]]) == size and row[3] in environ]  # srun tells both ways
+    rank, size = (number(name, 0) for name in rows[0][:2])
+    same = [row for row in rows if number(row[1], 1) == size and row[3] in environ]  # srun tells both ways
     local_rank, local_size = same[0][2:] if same else rows[0][2:]
-    local = re.match(r"\d+", environ.get(local_size, str(size)))  # Slurm writes 4(x2)
-    return World(rank, size, int(local[0]), int(environ.get(local_rank, 0)))
+    return World(rank, size, number(local_size, size), number(local_rank, 0))
 
 
 def started() -> float:
-    """When the program began, s since 1970: the launcher that started this process, or this process itself."""
+    """The start of the launcher of this process, or of this process, s since 1970."""
     return float(os.environ.get(STARTED, _IMPORTED))
 
 
+def core_numbers() -> set[int]:
+    """The numbers of the cores that this process may run on."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many cores this process may run on."""
+    return len(core_numbers())
 
 
 def share_of_cores(place: World | None = None) -> int:
@@ -96,10 +113,10 @@ def share_of_cores(place: World | None = None) -> int:
 
 
 def prepare(reproducible: bool = False, place: World | None = None, devices: int = 1):
-    """Set the environment of this process; call it before JAX or mpi4py is imported. The user's settings stay.
+    """Set the environment of this process before the import of JAX or mpi4py, except settings of the user.
 
-    `reproducible` keeps XLA to instructions (AVX) with which every layout gives the same bits. Processors are split
-    into `devices` where there is no GPU.
+    `reproducible` restricts XLA to instructions (AVX) with the same bits on every layout. Without a GPU, CPUs are split
+    into `devices`.
     """
     if devices > 1:
         os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(devices))
@@ -116,21 +133,32 @@ def prepare(reproducible: bool = False, place: World | None = None, devices: int
 
 
 def add(variables: Mapping[str, str], environ):
-    """Add variables to an environment; the user's settings stay."""
+    """Add variables to an environment, except those that the user has set."""
     for name, value in variables.items():
         environ.setdefault(name, value)
 
 
 def drop_foreign_settings():
-    """Undo settings for other programs that could end this one: a notebook's backend of matplotlib, -W error."""
+    """Remove settings for other programs that could end this one: a notebook's backend of matplotlib, -W error."""
     os.environ["MPLBACKEND"] = "agg"
     if any(option.startswith("error") for option in sys.warnoptions):
         warnings.simplefilter("default")
 
 
+def check_xla_flags():
+    """Make sure, in another process and in 0.2 s, that XLA accepts the user's XLA_FLAGS; else it would end this one."""
+    if not (flags := os.environ.get("XLA_FLAGS")):
+        return
+    ask = [sys.executable, "-P", "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
+    done = subprocess.run(ask, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    said = re.findall(r"^F\d{4} .*?\] (.*)", done.stderr, re.MULTILINE)
+    if done.returncode and said:
+        raise SetupError(f"XLA does not take XLA_FLAGS={flags}: {said[0]}")
+
+
 @functools.cache
 def version_of(package: str) -> str | None:
-    """Version of an installed package; None where there is none."""
+    """Version of an installed package, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -145,13 +173,13 @@ def linux_memory(file: str, name: str) -> int | None:
 
 
 def peak_memory() -> int:
-    """The most memory that this process has held at a time, bytes."""
+    """Peak memory of this process, bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return linux_memory("self/status", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def resident_memory() -> int:
-    """Memory that this process holds now, bytes; if the system does not tell, the most it has held."""
+    """Present memory of this process, bytes; the peak memory if unknown."""
     return linux_memory("self/status", "VmRSS") or peak_memory()
 
 
@@ -161,7 +189,7 @@ def total_memory() -> int:
 
 
 def free_memory() -> int:
-    """Free memory of this machine, bytes; if the system does not tell, all its memory."""
+    """Free memory of this machine, bytes; its total memory if unknown."""
     return linux_memory("meminfo", "MemAvailable") or total_memory()
 
 
@@ -173,7 +201,7 @@ def has_gpu() -> bool:
 
 
 def mpi_libraries() -> list[str]:
-    """The MPI libraries that this process has loaded; empty if the system does not tell."""
+    """The MPI libraries that this process has loaded; empty if unknown."""
     maps = Path("/proc/self/maps")
     paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()} if maps.exists() else set()
     return sorted(path for path in paths if Path(path).name.startswith("libmpi") and ".so" in Path(path).name)

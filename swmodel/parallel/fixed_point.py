@@ -1,4 +1,4 @@
-"""Sums over cells and processes that have the same bits in any order, on any layout."""
+"""Sums over cells and processes with the same bits in any order, on any layout."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class FixedPoint:
-    """Sums that do not depend on order: numbers become integers in units of 2^-66 of a power of two above `bound`.
+    """Sums in integers: numbers become multiples of 2^-66 of a power of two above `bound`.
 
-    Each number is split into two pieces of BITS bits, rounded in the same manner on every process; the pieces are added
-    without rounding. Numbers larger than 2^-12 of the bound are exact; a smaller one loses at most 2^-65 of the bound,
-    or 2^-1027 with a bound below 2^-962. A sum too large for a float is infinite. No number is larger in size than the
-    bound, apart from rounding, which is the same on all processes.
+    Each number is split into two pieces of BITS bits, with the same rounding on every process; sums of pieces are
+    exact. Numbers larger than 2^-12 of the bound are exact. Smaller ones lose at most 2^-65 of the bound, or 2^-1027
+    with a bound below 2^-962. A sum too large for a float is infinite. No number may exceed the bound in size, apart
+    from rounding.
     """
 
     BITS = 33
@@ -24,7 +24,7 @@ class FixedPoint:
         self.exponent = max(math.frexp(bound)[1] + 1, self.LEAST_EXPONENT) if self.valid and bound else 0
 
     def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
-        """The sums of the numbers' high and low pieces; those of several calls and processes may be added.
+        """The sums of the numbers' high and low pieces, which can be added over calls and processes.
 
         At most 2^19 numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
         """

@@ -1,6 +1,6 @@
-"""Ctrl-C without a traceback: while modules are imported it ends the program at once, a command gets KeyboardInterrupt.
+"""Ctrl-C without a traceback: it ends the program during imports, and raises KeyboardInterrupt in a command.
 
-A run has handlers of its own (`stop`).
+A run has its own handlers (`stop`).
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ MESSAGE = "Stopped by the user."
 
 
 def end_at_once(number, frame):
-    """Handle SIGINT: end this process, and say so."""
-    with contextlib.suppress(OSError):  # nobody listens
+    """Handle SIGINT: print MESSAGE and end this process."""
+    with contextlib.suppress(OSError):  # stderr is closed
         os.write(2, f"{MESSAGE}\n".encode())
     os._exit(STOPPED)
 
 
 def install():
-    """End this process on SIGINT from now on, unless its parent made it ignore SIGINT."""
+    """End this process on SIGINT, unless its parent made it ignore SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, end_at_once)
 
 
 @contextlib.contextmanager
 def as_exception():
-    """A context in which SIGINT raises KeyboardInterrupt, if it ends the process at once outside."""
+    """A context in which SIGINT raises KeyboardInterrupt, if `install` was called."""
     if signal.getsignal(signal.SIGINT) is not end_at_once:
         yield
         return
@@ -37,4 +37,4 @@ def as_exception():
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # keeps the exit code

@@ -1,4 +1,4 @@
-"""Linear maps of one array as primitives of JAX, with the rules that its transformations need."""
+"""Linear maps of one array as primitives of JAX, with the rules for its transformations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jax.interpreters import ad, batching, mlir, xla
 
 
 def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
-    """The primitive of a linear map, which is its own derivative, of arrays [..., y, x] with any leading axes.
+    """The primitive of a linear map of arrays [..., y, x] with any leading axes.
 
-    `compute` is a function of the array and the primitive's parameters, with these JAX effects; `transpose` is the
-    transposed map, a function of a cotangent of the result and the parameters.
+    `compute` is a function of the array and the primitive's parameters, with JAX `effects`. `transpose` is a function
+    of a cotangent of the result and the parameters.
     """
     primitive = Primitive(name)
 
@@ -27,7 +27,7 @@ def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
         return out, primitive.bind(ad.instantiate_zeros(tangents[0]), **parameters)
 
     def transposed(cotangent, array, **parameters):
-        # Zeros are mapped too: other processes wait for a message, whether or not its contents matter here.
+        # Zeros are mapped, too, as other processes wait for the message.
         return [transpose(ad.instantiate_zeros(cotangent), **parameters)]
 
     def batch(arrays, axes, **parameters):

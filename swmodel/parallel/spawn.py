@@ -1,9 +1,9 @@
-"""Starting the ranks of a run on this machine without MPI: `python -m swmodel.parallel.spawn N COMMAND...`.
+"""Start the ranks of a run on this machine without MPI: `python -m swmodel.parallel.spawn N COMMAND...`.
 
-It replaces mpiexec for the sharded transport: each process finds its rank, the number of ranks and the address of the
-first in its environment. When one dies, all others are killed; when one exits with an error, the others have GRACE
-seconds to do the same; when one calls `fail`, all end at once. SIGINT and SIGTERM are handed on; a second one ends all.
-The processes end with this one, and this one ends with its parent.
+It replaces mpiexec for the sharded transport. The environment of each process has its rank, the number of ranks and the
+address of the first one. If a process dies, it kills all others. After an exit with an error the others have GRACE
+seconds to end; after `fail` all end at once. It forwards SIGINT and SIGTERM; a second signal ends all. The processes
+end with this one, and this one ends with its parent.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .environment import RANK, SIZE
 
 #: The address of this machine, for its own processes.
 LOCAL = "127.0.0.1"
-#: Variable of the environment: the process that started this one.
+#: Variable of the environment: the id of the parent process.
 SPAWN = "SWMODEL_SPAWN"
-#: The signal by which a process asks to have all ended, and those that are handed on.
+#: The signal of `fail`, and the signals that are forwarded.
 FAILED, STOPS = signal.SIGUSR1, (signal.SIGINT, signal.SIGTERM)
-#: Time that processes have to end by themselves after one has ended with an error, and between two looks, s.
+#: Time for other processes to end after an error of one, and interval of checks, s.
 GRACE, LOOK = 10.0, 0.05
-#: The line on stderr that says which process ended first, and how.
+#: The line on stderr about the first process that ended.
 ENDED = "swmodel.parallel.spawn: rank {rank} ended: {how}"
-#: Linux: the signal that a process gets when its parent ends (prctl).
+#: Linux: the option of prctl for a signal at the end of the parent.
 PR_SET_PDEATHSIG = 1
 
 
@@ -38,7 +38,7 @@ def main(size: int, command: list[str]) -> int:
     for number in (*STOPS, FAILED):
         signal.signal(number, lambda number, frame: heard.append(number))
     place = {"JAX_COORDINATOR_ADDRESS": f"{LOCAL}:{free_port()}", SPAWN: str(os.getpid()), SIZE: str(size)}
-    # JAX's runtime would go through a proxy to this machine, too.
+    # JAX's runtime would use a proxy even for this machine.
     direct = ",".join(filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), LOCAL)))
     try:
         for rank in range(size):
@@ -52,13 +52,14 @@ def main(size: int, command: list[str]) -> int:
 
 
 def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> int:
-    """Wait until all have ended, or have to be killed; returns the exit code of the first that failed, or 0.
+    """Wait until all have ended, and kill them if necessary; returns the exit code of the first that failed, or 0.
 
-    `heard` are the signals that this process gets, `parent` is the process that started it.
+    `heard` has the signals to this process, `parent` is its parent.
     """
     first, deadline, stopping = None, 0.0, False
     while True:
-        time.sleep(LOOK)
+        signals = [heard.pop(0) for _ in range(len(heard))]
+        time.sleep(LOOK)  # a process that has sent FAILED ends meanwhile, with its exit code
         alive = [process for process in ranks.values() if process.poll() is None]
         codes = {rank: process.returncode for rank, process in ranks.items() if process.returncode}
         if codes and first is None:
@@ -70,7 +71,6 @@ def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> i
             return abs(code)
         if not alive:
             return codes.get(first, 0)
-        signals = [heard.pop(0) for _ in range(len(heard))]
         if FAILED in signals or (signals and stopping) or os.getppid() != parent:
             return codes.get(first, signal.SIGKILL)
         for number in signals:
@@ -80,13 +80,13 @@ def wait(ranks: dict[int, subprocess.Popen], heard: list[int], parent: int) -> i
 
 
 def end_with_parent():
-    """Have this process killed when its parent ends; works on Linux only."""
+    """Let Linux kill this process when its parent ends; no effect elsewhere."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def fail():
-    """In a process that failed: have its parent end the others, if that started them all."""
+    """Ask `spawn`, if it started this failed process, to end all others."""
     if os.environ.get(SPAWN) == str(os.getppid()):
         os.kill(os.getppid(), FAILED)
 

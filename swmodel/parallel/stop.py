@@ -1,7 +1,7 @@
-"""Stopping early: signals and the wall-clock limit become one answer that all ranks agree on between chunks of steps.
+"""Early stops by signals and the wall-clock limit, on which all ranks agree between chunks of steps.
 
-If a rank stopped by itself, the others would wait for it. So a signal only sets a flag, and `Stop.reason`, which all
-ranks call together, says whether the flag of any rank is set.
+If a rank stopped alone, the others would wait for it. So a signal only sets a flag, and `Stop.reason`, which all ranks
+call together, combines the flags.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ from .environment import started
 
 log = logging.getLogger(__name__)
 
-#: The signals that ask a run to stop. If ranks got different ones, the larger number counts; LATE: the limit is near.
+#: The signals that stop a run; the larger number counts if ranks got different ones. LATE: the limit is near.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LATE = 1
-#: Signals within so many seconds are one request: a terminal sends SIGINT to mpiexec and to the ranks,
-#: and mpiexec hands on its own.
+#: Signals within this time are one request, s: a terminal sends SIGINT to mpiexec and to the ranks, and mpiexec
+#: forwards its own.
 SAME_REQUEST = 1.0
-#: Time kept free before the wall-clock limit, to write a restart (until one has been timed), close the files and exit:
-#: as a fraction of the limit, and at most, s.
+#: Reserve before the wall-clock limit to write a restart, before one was timed, and to exit: as a fraction of the
+#: limit, and at most, s.
 RESTART, MOST_RESTART = 0.05, 30.0
 LEAVE, MOST_LEAVE = 0.1, 10.0
-#: Time, s, that a task which keeps nothing has to stop by itself.
+#: Time for a task that saves nothing to stop, s.
 SOON = 1.0
-#: The limit recommended to the user is this much longer than the time that the job has just needed for its steps.
+#: The recommended limit is this factor times the time of the job's steps so far.
 MARGIN = 1.5
 
 
 class Stop:
     """A context that collects requests to stop; a second signal ends the process at once.
 
-    An inner Stop takes over the requests of the outer one. Outside the main thread, where Python delivers no signals,
-    only the wall-clock limit counts, s from the start of the program. `least` chunks of steps are computed even if the
-    limit is too short for them, so that each job of a chain makes progress. The writer of restarts sets `reserve`, the
-    seconds that writing one takes.
+    An inner Stop inherits the requests of the outer one. Outside the main thread, where Python delivers no signals,
+    only the wall-clock limit counts, s from the start of the program. At least `least` chunks of steps are computed, so
+    that each job of a chain makes progress. The writer of restarts sets `reserve`, the seconds for one.
     """
 
     def __init__(self, walltime_seconds: float | None = None, least: int = 0):
@@ -68,7 +67,7 @@ class Stop:
             signal.signal(number, handler)
 
     def reason(self, transport) -> str | None:
-        """Why to stop, as words after "stopped by"; None: go on. Called by all ranks, the same on all."""
+        """The reason to stop, as words after "stopped by", or None; all ranks call it together."""
         late = transport.rank == 0 and self._late()
         number = int(transport.reduce(np.asarray(self.received or late * LATE, np.int64), "max"))
         if number == LATE:
@@ -78,14 +77,14 @@ class Stop:
     def _receive(self, number, frame):
         now = time.monotonic()
         if self.received and now - self._first > SAME_REQUEST:
-            with contextlib.suppress(OSError):  # nobody listens
+            with contextlib.suppress(OSError):  # stderr is closed
                 os.write(2, f"ended at once by a second {signal.Signals(number).name}\n".encode())
             os._exit(STOPPED)
         if not self.received:
             self.received, self._first = number, now
 
     def _late(self) -> bool:
-        """Whether a chunk as long as the longest so far and a restart might exceed the limit. On rank 0."""
+        """Whether the longest chunk so far and a restart might exceed the limit, on rank 0."""
         if self.walltime is None:
             return False
         now = time.time()
@@ -106,40 +105,40 @@ class Stop:
 
 @contextlib.contextmanager
 def ends_soon(stop: Stop, end: Callable[[int], None]) -> Iterator[None]:
-    """A context in which a thread calls `end` with a signal, SOON seconds after it, if the context has not ended.
+    """A context in which a thread calls `end` with a signal, SOON seconds after it, unless the context ends before.
 
-    Python calls handlers of signals between two lines of the main thread; compilation and steps may take far longer.
-    `stop` has the signal that came before, if one has; then `end` is called at once.
+    Python calls handlers of signals between two lines of the main thread; compilation and steps may take far longer. If
+    `stop` already has a signal, the thread calls `end` at once.
     """
     if stop.received:
         end(stop.received)
-    (heard, said), over = os.pipe(), threading.Event()
-    os.set_blocking(said, False)
+    (reader, writer), over = os.pipe(), threading.Event()
+    os.set_blocking(writer, False)
 
     def wait():
-        number = os.read(heard, 1)[0]
+        number = os.read(reader, 1)[0]
         if number and not over.wait(SOON):
             end(number)
 
-    before = signal.set_wakeup_fd(said)
+    before = signal.set_wakeup_fd(writer)
     threading.Thread(target=wait, daemon=True).start()
     try:
         yield
     finally:
         over.set()
         signal.set_wakeup_fd(before)
-        os.write(said, bytes([0]))
+        os.write(writer, bytes([0]))
 
 
 def stopped(reason: str, simulation, go_on: str) -> Stopped:
-    """The exception that ends a run early, with the message to the user; `go_on` says how to continue the run."""
+    """The exception that ends a run early, with its message; `go_on` is the way to continue."""
     return Stopped(
         f"stopped by {reason} at step {simulation.step} (day {simulation.time / 86400:.3f}); continue with {go_on}"
     )
 
 
 def duration(seconds: float) -> str:
-    """A length of time, in the largest unit in which it is at least 1."""
+    """A length of time, in the largest unit that makes it at least 1."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:g} {unit}"

@@ -1,38 +1,41 @@
-"""Standard output and error of the program: never the cause of a run's end.
+"""Standard output and error of the program, which never end a run.
 
-The reader of a run's output may leave (`swmodel run ... | head -1`), the disk of its log may be full, all three streams
-may be closed. Output that cannot be written then is dropped. Where standard output is the result, as of `swmodel init`,
-this is an error instead, unless the reader has left.
+The reader of a run's output may close it (`swmodel run ... | head -1`), the disk of its log may be full, streams may be
+closed. The program drops output that cannot be written. Where standard output is the result, as of `swmodel init`, this
+is an error, unless standard output was closed.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import select
 import signal
 import sys
 
 from ..errors import FilesError
 
-#: The exit code of a program whose reader has left: as shells report an end by SIGPIPE.
+#: The exit code of a program whose standard output was closed: that of SIGPIPE in shells.
 UNREAD_CODE = 128 + signal.SIGPIPE
 
 
 class Unread(FilesError):
-    """The reader of standard output has left."""
+    """Standard output was closed."""
 
 
 class Standard(io.FileIO):
-    """Standard output or error; output that cannot be written is dropped, after an error if it is `needed`."""
+    """Standard output or error, which drops output that cannot be written, after an error if it is `needed`."""
 
     def __init__(self, descriptor: int, needed: bool):
         super().__init__(descriptor, "w", closefd=False)
         self.needed = needed
 
     def write(self, data) -> int:
-        """Write bytes; returns how many."""
+        """Write bytes; returns their number."""
         try:
-            return super().write(data)
+            while (written := super().write(data)) is None:  # another process has made the descriptor non-blocking
+                select.select((), (self,), ())
+            return written
         except OSError as error:
             needed, self.needed = self.needed, False
             if needed:
@@ -42,9 +45,9 @@ class Standard(io.FileIO):
 
 
 def prepare():
-    """Make this process's streams Standard ones, for any text, on open descriptors; call it first of all.
+    """Make this process's streams Standard ones, for any text, on open descriptors, before anything else.
 
-    A file that is opened while one of the three is closed would get its number, and the program's output.
+    A file that is opened while one of the three is closed would get its number and the program's output.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
@@ -64,14 +67,14 @@ def text_stream(standard: Standard, like) -> io.TextIOWrapper:
 
 
 def ignore_broken_stdout():
-    """From now on drop what cannot be written on standard output: it only shows progress."""
+    """Drop output that cannot be written on standard output, which only shows progress."""
     standard = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(standard, Standard):
         standard.needed = False
 
 
 def move_stdout():
-    """Have Python alone write on standard output: what C libraries print there is dropped from now on."""
+    """Let only Python write on standard output; output of C libraries is dropped."""
     sys.stdout.flush()
     sys.stdout = text_stream(Standard(os.dup(1), needed=False), sys.stdout)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,10 +1,9 @@
-"""The watchdog finds a rank that is stuck: after too long without a step each rank says where it is, or is frozen.
+"""The watchdog ends a run in which a rank is stuck or frozen.
 
-MPI would wait for ever for a rank that is frozen or waits for something else. A thread beside each rank's time loop
-watches the step number. If it has not changed for the set time, the thread writes the stacks of all threads into the
-folder `stuck` of the run folder; a rank without a file there some seconds later is frozen. The first rank that answers
-tells the user and records the failure, and each rank ends itself; then mpiexec or `spawn` kills the frozen ones. Ranks
-use files instead of messages, since MPI itself may be stuck.
+MPI would wait for ever for such a rank. A thread in each rank watches the step number. If that does not change for the
+set time, the thread writes the stacks of all threads into the folder `stuck` of the run folder. A rank without a file
+there some seconds later is frozen. The first other rank reports and records the failure, and each rank ends itself;
+then mpiexec or `spawn` kills the frozen ones. Ranks use files instead of messages, as MPI itself may be stuck.
 """
 
 from __future__ import annotations
@@ -25,18 +24,17 @@ from .abort import abort
 
 FOLDER = "stuck"
 PACKAGE = Path(__file__).parents[1]
-#: Least time that a run has for its first step, s: before, it imports, compiles, and verifies the files with which it
-#: goes on.
+#: Least time for the first step, s, which includes imports, compilation, and verification of files.
 START = 600.0
-#: Most ranks that a message describes one by one.
+#: Most ranks in a message.
 SHOWN = 8
 
 
 @contextlib.contextmanager
 def limited_start():
-    """A context that ends this process, with the stacks of its threads, if it lasts longer than START.
+    """A context that ends this process, with the stacks of its threads, after START.
 
-    It is for calls that block all of Python: MPI_Init waits for ever for a process that ended before calling it.
+    It is for calls that block Python: MPI_Init waits for ever for a process that ended before calling it.
     """
     faulthandler.dump_traceback_later(START, exit=True, file=sys.__stderr__)
     try:
@@ -47,9 +45,9 @@ def limited_start():
 
 @contextlib.contextmanager
 def limited_wait(limit: float, words: str, rank: int):
-    """A context that ends all processes, with a line on stderr, if it lasts longer than a limit, s; 0: never.
+    """A context that ends all processes, with a line on stderr, after a limit, s; 0: never.
 
-    Later ranks wait a little, so that the first that waits is the one that speaks.
+    Higher ranks wait a little longer, so that only the first waiting one prints.
     """
 
     def end():
@@ -67,9 +65,9 @@ def limited_wait(limit: float, words: str, rank: int):
 
 
 class Watchdog:
-    """Watches this rank while it is entered as a context; `report`, called on one rank, takes the message to the user.
+    """A context that watches this rank; `report` receives the message for the user, on one rank.
 
-    The run folder is the same for all ranks. After `limit` seconds without a step the run ends; 0: never.
+    All ranks have the same run folder. After `limit` seconds without a step the run ends; 0: never.
     """
 
     def __init__(self, rank: int, size: int, directory, limit: float, report: Callable):
@@ -89,13 +87,13 @@ class Watchdog:
         return self
 
     def __exit__(self, *error):
-        """Wait for the thread: arrays of JAX that it holds last cannot be freed while Python itself is ending."""
+        """Wait for the thread, which may hold arrays of JAX that cannot be freed at the end of Python."""
         self._end.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def watch(self, progress: Callable):
-        """From now on take the number that `progress()` returns for the rank's progress."""
+        """Use the number from `progress()` as the rank's progress."""
         self.progress = progress
 
     def _watch(self):
@@ -111,7 +109,7 @@ class Watchdog:
                 self._answer(seen, waited)
 
     def _answer(self, step, waited: float):
-        """Write this rank's stacks; some seconds later end the run, unless it has ended meanwhile."""
+        """Write this rank's stacks; some seconds later end the run, unless it has already ended."""
         with contextlib.suppress(OSError):
             self.folder.mkdir(exist_ok=True)
             with (self.folder / f"rank-{self.rank}.txt").open("w") as file:
@@ -133,7 +131,7 @@ class Watchdog:
 
 
 def innermost_function(thread: int) -> str:
-    """Where a thread is: its innermost function within the package, or its innermost at all."""
+    """The innermost function of a thread, within the package if possible."""
     frame = innermost = sys._current_frames()[thread]
     while frame is not None and not Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
         frame = frame.f_back

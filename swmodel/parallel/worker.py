@@ -1,4 +1,4 @@
-"""A thread that works beside the time loop, one call after the other."""
+"""A thread beside the time loop, which executes one call after the other."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import threading
 from concurrent.futures import Future
 from queue import SimpleQueue
 
-#: Held by a thread while it uses netCDF4, which crashes where two threads use it at once, even for different files.
+#: Lock for netCDF4, which crashes if two threads use it at once, even for different files.
 NETCDF = threading.RLock()
 
 
 class Worker:
-    """A thread, started by the first call. It is a daemon, so that the program can end even while a call hangs."""
+    """A daemon thread, started by the first call, so that the program can end even while a call hangs."""
 
     def __init__(self, name: str):
         self.name = name
         self._calls, self._thread = SimpleQueue(), None
 
     def submit(self, function, *arguments) -> Future:
-        """Have `function(*arguments)` called, after what was submitted before."""
+        """Queue a call of `function(*arguments)`."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
             self._thread.start()
@@ -33,4 +33,4 @@ class Worker:
                 future.set_result(function(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-            del future, function, arguments  # arrays, and what an error holds
+            del future, function, arguments  # free arrays, and references of an error

@@ -2,7 +2,8 @@
 
 from .animation import animate
 from .dataset import PlotError
-from .maps import plot, plot_grid, plot_maxima
+from .maps import plot, plot_grid
+from .maxima import plot_maxima
 from .overlays import Over
 from .page import view
 from .series import plot_diagnostics, plot_sections, plot_stations

@@ -7,9 +7,10 @@ from dataclasses import replace
 import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from . import style
-from .panels import draw_image, wrapped, write_caption
+from .panels import STEPS, draw_image, wrapped, write_caption
 from .record import Map, read_map
 from .titles import case_of
 
@@ -38,7 +39,7 @@ def picture(data: netCDF4.Dataset) -> Figure:
     rows = maps(data)
     curves = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
     heights = [MAP * min(TALLEST, max(FLATTEST, row.aspect)) + ROOM for row in rows[:1]] + [BELOW + ROOM]
-    figure = Figure(figsize=(WIDTH * max(3, len(rows)), sum(heights)), layout="constrained")
+    figure = style.Picture(figsize=(WIDTH * max(3, len(rows)), sum(heights)), layout="constrained")
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if rows:
         draw_maps(parts[0], rows, data)
@@ -81,6 +82,7 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
         panel.set_box_aspect(min(TALLEST, max(FLATTEST, row.aspect)))
         panel.set_title(row.name, fontsize=8.5)
         panel.set_xlabel(f"{across} ({unit})")
+        panel.xaxis.set_major_locator(MaxNLocator(3, steps=STEPS))
     axes[0].set_ylabel(f"{up} ({unit})")
     x, y, quantity = (np.asarray(data[f"observation_{key}"][:]) for key in ("x", "y", "quantity"))
     for chosen, marks in ((quantity == 0, {"marker": ".", "s": 1.5}), (quantity > 0, {"marker": "^", "s": 14})):

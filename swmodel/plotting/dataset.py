@@ -151,8 +151,8 @@ def find_member(data: netCDF4.Dataset, member: int | None) -> int:
         return 0
     numbers = data["member"][:].tolist() if "member" in data.variables else []
     if member not in numbers:
-        those = ", ".join(map(str, numbers)) or "none"
-        raise PlotError(f"no fields of member {member} in {data.filepath()}; it has those of {those}")
+        has = f"it has those of {', '.join(map(str, numbers))}" if numbers else "it is no ensemble"
+        raise PlotError(f"no fields of member {member} in {data.filepath()}; {has}")
     return numbers.index(member)
 
 

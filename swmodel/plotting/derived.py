@@ -19,10 +19,13 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
-from .record import Map, map_of, open_sides, read_map
+from .known import ERROR, answer, answers
+from .record import Map, eastward, map_of, open_sides, read_map
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
+#: The fields that a file has of the grid itself, without which none can be computed.
+GRID = ("mask", "depth", "f")
 #: SGRID's names of the locations, and the dimensions of fields there.
 LOCATIONS = {"centre": ("face", ("y_c", "x_c")), "u": ("edge1", ("y_c", "x_f"))}
 LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))}
@@ -30,7 +33,7 @@ LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))
 
 def is_run(data: netCDF4.Dataset) -> bool:
     """Whether a file has the grid and the configuration with which fields can be computed."""
-    return {"mask", "depth", "f"} <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
+    return set(GRID) <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
 
 
 def held_in(data: netCDF4.Dataset) -> set[str]:
@@ -52,6 +55,8 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
 
 def require(data: netCDF4.Dataset, name: str) -> None:
     """Make sure that there is a field."""
+    if name.endswith(ERROR):
+        return require(data, name.removesuffix(ERROR))
     computed = derivable(data)
     if name in field_names(data) or name in computed:
         return
@@ -91,6 +96,8 @@ def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[st
 def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
     """One record of a field; relative vorticity over the Coriolis parameter, unless that is near zero."""
     field = read(data, name, record, member)
+    if field.slim and is_run(data) and name in answers(data, place_of(data, name)[0], record):
+        field = replace(field, known=known(data, name, record).values)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
         return field
     f = read_map(data, "f", record).values
@@ -105,38 +112,57 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     require(data, name)
     if name in field_names(data):
         return read_map(data, name, record, member)
+    if name.endswith(ERROR):
+        field = read(data, base := name.removesuffix(ERROR), record, member)
+        error = field.values - known(data, base, record).values
+        return replace(field, name=name, long_name=f"error of {field.long_name}", values=error)
     from ..ocean.elliptic import inverse
     from ..ocean.evaluation import derive
     from ..ocean.patch import Patch
     from ..parallel.transport import connect
 
     config = configuration(data)
-    physics, grid = known(Physics, config["physics"]), grid_of(config)
+    physics, grid = known_options(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
     (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert)
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 
+def place_of(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
+    """The location of a field, a key of LOCATIONS, and what that is in SGRID with its dimensions."""
+    if name in field_names(data):
+        here = getattr(data[name], "location", "face")
+        return next((key, place) for key, place in LOCATIONS.items() if place[0] == here)
+    here = entry_of(name, known_options(Physics, configuration(data)["physics"])).location
+    return here, LOCATIONS[here]
+
+
+def known(data: netCDF4.Dataset, name: str, record: int) -> Map:
+    """The known answer of a field: see `known.answer`."""
+    location, place = place_of(data, name)
+    return map_of(data, name, name, "1", answer(data, name, location, record), *place)
+
+
 def grid_of(config: dict) -> GridOptions:
     """The grid of a configuration {section: {key: value}}."""
-    return known(GridOptions, config["grid"]).sized()
+    return known_options(GridOptions, config["grid"]).sized()
 
 
-def known(options: type, given: dict):
+def known_options(options: type, given: dict):
     """A section of the configuration, without keys of a later version and without tracers."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return options(**{name: values[name] for name in values.keys() & options.model_fields.keys() - {"tracers"}})
 
 
 def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:
-    """The current in x and y at centres, m s-1: the means of u and of v on both sides of each cell."""
+    """The current in x and y of pictures at centres, m s-1: the means of u and v on both sides of each cell."""
     from ..ocean.operators import mx_c, my_c
 
     require(data, "speed")
     state, grid = padded(data, record, member)
     means = mx_c(grid.open_u * state.u), my_c(grid.open_v * state.v)
-    return tuple(mapped(data, mean, VARIABLES["speed"], member) for mean in means)
+    return eastward(data, *(mapped(data, mean, VARIABLES["speed"], member) for mean in means))
 
 
 def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:

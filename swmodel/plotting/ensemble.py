@@ -29,7 +29,7 @@ def picture(data, record: int = -1, time: float | None = None, scale: Scale = OF
     times, record = seconds(data), find_record(data, record, time)
     maps = [read_map(data, field + suffix, record) for suffix in ("_mean", "_spread")]
     height = WIDTH * min(HIGH, max(LOW, maps[0].aspect)) + 1.1
-    figure = Figure(figsize=(2 * (WIDTH + 1.1), height + BELOW), layout="constrained")
+    figure = style.Picture(figsize=(2 * (WIDTH + 1.1), height + BELOW), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[height, BELOW])
     looks = style.looks(data, maps, [record], None, scale)
     for axes, panel, look in zip(above.subplots(1, 2, sharey=True), maps, looks, strict=True):

@@ -7,9 +7,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import CalledProcessError
 
+import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from ..errors import FilesError, file_errors
+from . import style
 from .dataset import PlotError
 
 
@@ -37,7 +39,8 @@ def save(figure: Figure, output) -> Path:
     output = Path(output) if Path(output).suffix else Path(f"{output}.png")
     with written(output) as temporary:
         try:
-            figure.savefig(temporary)
+            with mpl.rc_context(style.RC):
+                figure.savefig(temporary)
         except ValueError as error:
             raise PlotError(f"cannot write {output}: {error}") from None
     return output

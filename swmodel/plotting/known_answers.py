@@ -21,7 +21,7 @@ def picture(found: dict) -> Figure:
     """
     rows = [row for name in found for row in [(name, None), *((name, answer) for answer in found[name])]]
     with mpl.rc_context(style.RC):
-        figure = Figure(figsize=(WIDTH, ROW * len(rows) + 0.9), layout="constrained")
+        figure = style.Picture(figsize=(WIDTH, ROW * len(rows) + 0.9), layout="constrained")
         axes = figure.subplots()
         for place, (_, answer) in enumerate(rows):
             if answer is None:

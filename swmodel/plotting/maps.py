@@ -1,4 +1,4 @@
-"""Maps of a run, one panel for each field; of derivatives, of tides, of largest values; and of a grid."""
+"""Maps of a run, one panel for each field; of derivatives and of tides; and of a grid."""
 
 from __future__ import annotations
 
@@ -13,26 +13,34 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
-from ..ocean.table import ARRIVAL, MAXIMUM
 from . import assimilation, ensemble, spectrum, style
-from .dataset import PlotError, configuration, data_file, field_names, find_field, find_record, open_data, seconds
+from .dataset import (
+    PlotError,
+    data_file,
+    find_field,
+    find_record,
+    open_data,
+    seconds,
+    stored,
+)
 from .derived import changes, chosen, shown
 from .files import default_output, save
 from .overlays import NOTHING, Over, draw_layers
 from .panels import draw
-from .record import Map, along_axes, read_map
-from .series import DRAWN
+from .record import Map, along_axes, read_map, true_places
 from .style import OF_RECORD, Scale
-from .titles import case_of, time_unit, titles
+from .titles import case_of, titles
 
 log = logging.getLogger(__name__)
 
+#: The files of a run folder that `plot` draws: the first of them.
+DRAWABLE = (OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
 #: The colour of marks on cells of a grid that were closed.
 MARK = "#d7301f"
 #: Names in a file of harmonic constants, and degrees between lines of equal phase.
 AMPLITUDE, PHASE, AXIS, EVERY = "_amplitude", "_phase", "constituent", 30
-#: Seconds between isochrones: the first of these that gives at most so many lines.
-STEPS, MOST = (60.0, 300.0, 600.0, 1800.0, 3600.0, 2 * 3600.0, 6 * 3600.0, 12 * 3600.0, 86400.0, 5 * 86400.0), 16
+#: The part of the largest amplitude below which there are no lines of equal phase: they crowd there.
+FAINT = 0.003
 
 
 def plot(
@@ -59,25 +67,29 @@ def plot(
         scale: the values at the ends of the colours.
         over: arrows of the current and lines of equal value, over each map.
     """
-    file = data_file(path, OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
-    target = output or default_output(file, fields, member=member)
+    file = data_file(path, *DRAWABLE)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        whole, plain = fields is None and member is None, not over.fields and scale == OF_RECORD
-        if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
-            if not (whole and plain):
-                raise PlotError(f"the picture of {file} has no fields, members, colours or arrows to choose")
-            if "wavenumber" in data.dimensions:
-                return save(spectrum.picture(data, record, time), target)
-            return save(assimilation.picture(data), output or file.with_name(assimilation.PICTURE))
-        if whole and "realization" in data.dimensions:
-            if over.fields:
-                raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
-            return save(ensemble.picture(data, record, time, scale), target)
-        if hasattr(data, "quantity") and member is None:
-            return save(derivatives(data, fields and chosen(data, fields), scale, over), target)
-        if AXIS in data.dimensions and member is None:
-            return save(constants(data, fields and chosen(data, fields), scale, over), target)
-        return save(picture(data, chosen(data, fields), record, time, member, scale, over), target)
+        summary = fields is None and "iteration" in data.dimensions
+        target = file.with_name(assimilation.PICTURE) if summary else default_output(file, fields, member=member)
+        return save(figure_of(data, fields, record, time, member, scale, over), output or target)
+
+
+def figure_of(data: netCDF4.Dataset, fields, record, time, member, scale: Scale, over: Over) -> Figure:
+    """The figure that `plot` writes."""
+    whole, plain = fields is None and member is None, not over.fields and scale == OF_RECORD
+    if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
+        if not (whole and plain):
+            raise PlotError(f"the picture of {data.filepath()} has no fields, members, colours or arrows to choose")
+        return spectrum.picture(data, record, time) if "wavenumber" in data.dimensions else assimilation.picture(data)
+    if whole and "realization" in data.dimensions:
+        if over.fields:
+            raise PlotError("arrows and contours are drawn over fields of a member: name one, or name fields")
+        return ensemble.picture(data, record, time, scale)
+    if hasattr(data, "quantity") and member is None:
+        return derivatives(data, fields and chosen(data, fields), scale, over)
+    if AXIS in data.dimensions and member is None:
+        return constants(data, fields and chosen(data, fields), scale, over)
+    return picture(data, chosen(data, fields), record, time, member, scale, over)
 
 
 def draw_results(file) -> None:
@@ -131,7 +143,8 @@ def derivatives(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, ove
     value, units = f"{float(data.quantity_value):.4g}", style.units_of(data.quantity_units)
     caption = f"{case_of(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
     figure = panels_of(data, maps, [caption], scale=scale, over=over)
-    x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) / maps[0].unit[0] for axis in "xy")
+    x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
+    x, y = (each / maps[0].unit[0] for each in along_axes(maps[0], *true_places(data, x, y)))
     line = {"color": style.INK, "linewidth": 1.2, "path_effects": style.EDGE, "scalex": False, "scaley": False}
     station = {"marker": "o", "markersize": 5, "fillstyle": "none"} if len(x) == 1 else {}
     for axes in figure.axes:
@@ -155,9 +168,10 @@ def constants(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over:
         caption.append(f"lines: phase lag behind Greenwich, every {EVERY}°; thick: 0°")
     figure = panels_of(data, [each for each, _ in pairs], caption, scale=scale)
     maps = [axes for axes in figure.axes if axes.images]
-    for axes, (_, phase) in zip(maps, pairs, strict=False):
+    for axes, (amplitude, phase) in zip(maps, pairs, strict=False):
         if phase:
-            draw_phase(axes, phase)
+            weak = amplitude.values < FAINT * style.spans(amplitude.values)[1, 1]
+            draw_phase(axes, replace(phase, values=np.ma.masked_where(weak, phase.values)))
     return figure
 
 
@@ -186,67 +200,9 @@ def plot_grid(file) -> Path:
     """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        depth, closed = read_map(data, "depth"), read_map(data, "closed")
-        rows, columns = np.nonzero(np.ma.filled(closed.values, 0))
+        depth, (rows, columns) = read_map(data, "depth"), np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0))
+        places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
         marks = f"; {rows.size} cells that became land in red" if rows.size else ""
         figure = panels_of(data, [depth], [f"{file.name}{marks}"])
-        figure.axes[0].scatter(closed.x[columns], closed.y[rows], s=5, marker="s", color=MARK, linewidths=0)
+        figure.axes[0].scatter(*places, s=5, marker="s", color=MARK, linewidths=0)
         return save(figure, file.with_suffix(".png"))
-
-
-def plot_maxima(path, output=None, record: int = -1, time: float | None = None, scale: Scale = OF_RECORD) -> Path:
-    """Draw the largest values of a run up to a record, with isochrones of the arrival, if there are any.
-
-    Args:
-        path: run folder, or its output.nc.
-        output: picture to write (PNG, PDF or SVG by its name); None: output-maxima.png beside the data.
-        record, time, scale: as for `plot`.
-    """
-    file = data_file(path)
-    with open_data(file) as data, mpl.rc_context(style.RC):
-        figure = largest(data, find_record(data, record, time), scale)
-        return save(figure, output or default_output(file, "maxima"))
-
-
-def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD) -> Figure:
-    """The figure of `plot_maxima`; unless ends are given, the colours of a largest value end with it."""
-    names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
-    arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL)]
-    if not names + arrivals:
-        raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
-    maps, caption = [read_map(data, name, record) for name in names or arrivals], [titles(data)(record)]
-    tops = [float(each.values.max()) if names and each.values.count() else 0.0 for each in maps]
-    scales = [replace(scale, high=top) if scale.ends == (None, None) and top > 0 else scale for top in tops]
-    looks = [style.looks(data, [each], [record], None, one)[0] for each, one in zip(maps, scales, strict=True)]
-    arrival = read_map(data, arrivals[0], record) if names and arrivals else None
-    if arrival:
-        levels, (size, unit), step = isochrones(arrival)
-        apart = f"{step:g} {unit}" if step > 1 else unit.removesuffix("s")
-        caption.append(f"lines: {arrival.long_name}, every {apart}")
-    figure, _ = draw(maps, looks, caption)
-    for axes in (each for each in figure.axes if each.images):
-        if arrival and levels.size:
-            lines = axes.contour(*arrival.places, arrival.values / size, levels, colors=style.INK, linewidths=0.6)
-            axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=6.5, inline_spacing=2)
-        mark_stations(axes, data, maps[0])
-    return figure
-
-
-def isochrones(arrival: Map) -> tuple[np.ndarray, tuple[float, str], float]:
-    """Round times up to the latest arrival, in a unit of time; the unit, s and its name; and the step between them."""
-    latest = float(arrival.values.max()) if arrival.values.count() else 0.0
-    step = next((each for each in STEPS if latest / each <= MOST), STEPS[-1])
-    unit = time_unit(step)
-    return np.arange(step, latest, step) / unit[0], unit, step / unit[0]
-
-
-def mark_stations(axes, data: netCDF4.Dataset, panel: Map) -> None:
-    """A mark and the name of each gauge of the run on a map, of many at the first ones."""
-    scale, _ = panel.unit
-    for station in configuration(data).get("output", {}).get("stations", [])[:DRAWN]:
-        x, y = along_axes(panel, *(station[key] for key in (("lon", "lat") if "lon" in station else ("x", "y"))))
-        if x > panel.domain[1]:
-            continue
-        axes.plot(x / scale, y / scale, marker="o", ms=3.5, mfc="white", mec=style.INK, mew=0.8)
-        look = {"fontsize": 6.5, "path_effects": style.EDGE}
-        axes.annotate(station["name"], (x / scale, y / scale), (4, 3), textcoords="offset points", **look)

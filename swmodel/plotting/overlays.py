@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import netCDF4
 import numpy as np
@@ -12,14 +12,19 @@ from matplotlib.ticker import MaxNLocator
 
 from . import style
 from .dataset import PlotError
-from .derived import current, shown
+from .derived import current, read, shown
 from .panels import CAPTION, LINE, STEPS
+from .record import Map, eastward
 
-#: Number of arrows along the longer side of a map; length of the arrow of a strong current, in distances between
-#: arrows.
-ARROWS, LENGTH = 28, 1.1
+#: Number of arrows along the longer side of a map, and least along the shorter one; length of the arrow of a strong
+#: current, in distances between arrows.
+ARROWS, FEWEST, LENGTH = 24, 6, 1.3
+#: The part of a strong current, or wind, below which there is no arrow; and how much larger than usual that may be.
+LEAST, UNUSUAL = 0.12, 4.0
 #: Most lines of equal value.
-LINES = 15
+LINES = 10
+#: What arrows stand for: the words of their key, their colour, and the components if it is not the current.
+CURRENT, WIND = ("current", style.INK, ()), ("wind", style.WIND, ("u10", "v10"))
 
 #: A line for the caption; and a function of maps that draws over them and returns one that shows a record.
 Layer = tuple[str, Callable[[Sequence], Callable[[int], None]]]
@@ -31,23 +36,27 @@ class Over:
 
     Attributes:
         arrows: the current, from u and v.
+        wind: the wind at 10 m, from u10 and v10.
         contours: name of the field whose lines of equal value are drawn.
     """
 
     arrows: bool = False
     contours: str | None = None
+    wind: bool = False
 
     @property
     def fields(self) -> list[str]:
         """The fields that are drawn."""
-        return ([self.contours] if self.contours else []) + ["speed"] * self.arrows
+        return [self.contours] * bool(self.contours) + ["speed"] * self.arrows + [*WIND[2]] * self.wind
 
     def layers(self, data: netCDF4.Dataset, member: int | None, records: Sequence[int]) -> list[Layer]:
         """What is drawn; `records` set the values of lines and the length of arrows."""
-        looks = [style.look(shown(data, name, each, member) for each in records) for name in self.fields]
-        kinds = [lines_of] * bool(self.contours) + [arrows_of] * self.arrows
-        each = zip(kinds, self.fields, looks, strict=True)
-        return [kind(data, name, member, look) for kind, name, look in each]
+        found = []
+        if self.contours:
+            look = style.look(shown(data, self.contours, each, member) for each in records)
+            found.append(lines_of(data, self.contours, member, look))
+        kinds = [CURRENT] * self.arrows + [WIND] * self.wind
+        return found + [arrows_of(data, kind, member, records, at) for at, kind in enumerate(reversed(kinds))][::-1]
 
 
 NOTHING = Over()
@@ -68,42 +77,61 @@ def draw_layers(layers: Sequence[Layer], figure: Figure, record: int) -> Callabl
     return update
 
 
-def arrows_of(data: netCDF4.Dataset, name: str, member: int | None, speed: style.Look) -> Layer:
-    """Arrows of the current at the centres of every n-th row and column; their key is in the last line of the caption.
+def vectors(data: netCDF4.Dataset, kind: tuple, record: int, member: int | None) -> tuple[Map, Map, Map]:
+    """The components along x and y of CURRENT or WIND, and its size, at centres."""
+    names = kind[2]
+    x, y = (read(data, name, record, member) for name in names) if names else current(data, record, member)
+    x, y = eastward(data, x, y) if names else (x, y)
+    return x, y, replace(x, name="speed", values=np.ma.hypot(x.values, y.values))
 
-    The upper end of the look of the speed has the longest arrows.
+
+def arrows_of(data: netCDF4.Dataset, kind: tuple, member: int | None, records: Sequence[int], line: int) -> Layer:
+    """Arrows at the centres of every n-th row and column, none where there is less than LEAST of a strong one.
+
+    Args:
+        kind: CURRENT or WIND.
+        records: those with the strongest one, which has the longest arrows.
+        line: lines of the caption below that with their key.
     """
+    strong = max(strongest(vectors(data, kind, each, member)[2].values) for each in records)
 
     def draw(maps: Sequence) -> Callable[[int], None]:
-        field = shown(data, name, 0, member)
+        field = vectors(data, kind, 0, member)[2]
         cells, (x, y) = max(field.values.shape), field.places
-        every = max(1, round(cells / ARROWS))
+        every = max(1, round(min(cells / ARROWS, min(field.values.shape) / FEWEST)))
         some = slice(every // 2, None, every)
-        figure, strong = maps[0].figure, speed.limits[1] * 10.0**speed.exponent
+        figure = maps[0].figure
         sides = maps[0].get_window_extent().size / figure.dpi
         per_inch = strong * cells / (LENGTH * every * max(sides))
         look = {"angles": "uv" if field.degrees else "xy", "scale_units": "inches", "scale": per_inch}
         look |= {"units": "inches", "width": 0.012, "headwidth": 4, "headlength": 4.5, "headaxislength": 4}
-        look |= {"color": style.INK, "path_effects": style.EDGE}
+        look |= {"color": kind[1], "path_effects": style.EDGE}
         still = np.zeros_like(field.values[some, some])
         quivers = [axes.quiver(x[some], y[some], still, still, **look) for axes in maps]
         size = nice(strong)
         width, height = figure.get_size_inches()
         place = CAPTION["x"] + size / per_inch / width
-        lowest = (figure.texts[0].get_window_extent().y0 / figure.dpi + LINE / 2) / height
+        lowest = (figure.texts[0].get_window_extent().y0 / figure.dpi + LINE * (line + 0.5)) / height
         key = {"labelpos": "E", "coordinates": "figure", "labelcolor": CAPTION["color"]}
         key |= {"fontproperties": {"size": CAPTION["fontsize"]}}
-        words = f"current of {size:g} {style.units_of(field.units)}"
+        words = f"{kind[0]} of {size:g} {style.units_of(field.units)}"
         maps[0].quiverkey(quivers[0], place, lowest, size, words, **key)
 
         def update(record: int) -> None:
-            u, v = current(data, record, member)
+            u, v, fast = (each.values[some, some] for each in vectors(data, kind, record, member))
+            weak = np.ma.filled(fast, 0.0) < LEAST * strong
             for quiver in quivers:
-                quiver.set_UVC(u.values[some, some], v.values[some, some])
+                quiver.set_UVC(np.ma.masked_where(weak, u), np.ma.masked_where(weak, v))
 
         return update
 
     return " ", draw
+
+
+def strongest(speed: np.ma.MaskedArray) -> float:
+    """A speed for which arrows are long: the largest, or less if that is rare; 1 where all is still."""
+    most = float(speed.max()) if speed.count() else 0.0
+    return min(most, UNUSUAL * float(np.median(speed.compressed()[speed.compressed() > LEAST * most]))) if most else 1.0
 
 
 def lines_of(data: netCDF4.Dataset, name: str, member: int | None, look: style.Look) -> Layer:

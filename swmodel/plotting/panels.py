@@ -11,10 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from . import style
-from .record import STAGGER, Map, along_axes, degrees, length_unit
+from .record import STAGGER, Map, degrees, length_unit
 
-#: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
-FEWEST_ROWS, LONGEST = 5, 20
 #: The ratio of height to width of a panel lies between these; other domains are stretched.
 FLATTEST, TALLEST = 0.25, 2.0
 #: Inches beside and above a panel for labels and colour bar, as far as they are known before the layout.
@@ -24,10 +22,8 @@ LINE = 0.16
 CAPTION = {"x": 0.01, "ha": "left", "color": style.QUIET, "fontsize": 8, "linespacing": LINE * 72 / 8}
 #: Letters in an inch of a panel's title, or of a caption.
 LETTERS = 14
-#: Degrees between lines of geographic longitude and latitude.
-MERIDIANS = 30
 #: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE degrees or more.
-STEPS, OF_DEGREES, WIDE = [1, 2, 2.5, 5, 10], [1, 1.5, 3, 5, 6, 9, 10], 10.0
+STEPS, OF_DEGREES, WIDE = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
 
 #: A function that shows another map in a panel, with its look.
 Show = Callable[[Map, style.Look], None]
@@ -38,10 +34,10 @@ def draw(panels: list[Map], looks: list[style.Look], caption: Sequence[str]) -> 
 
     `caption`: lines of text above all panels; long ones are broken.
     """
-    add = add_line if is_slim(panels[0]) else add_map
+    add = add_line if panels[0].slim else add_map
     columns, width, height = table(panels)
     rows, shows = -(-len(panels) // columns), []
-    figure = Figure(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
+    figure = style.Picture(figsize=(columns * (width + ASIDE), rows * (height + ABOVE)), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.03, wspace=0, hspace=0)
     write_caption(figure, caption)
     for number, (panel, look) in enumerate(zip(panels, looks, strict=True)):
@@ -70,15 +66,10 @@ def write_caption(figure: Figure, lines: Sequence[str]):
     return figure.texts[0]
 
 
-def is_slim(panel: Map) -> bool:
-    """Whether a map is drawn as a line."""
-    return min(panel.values.shape) < FEWEST_ROWS or max(panel.aspect, 1 / panel.aspect) > LONGEST
-
-
 def table(panels: list[Map]) -> tuple[int, float, float]:
     """Panels in a row, and the inches of one: below each other for wide domains, beside each other for tall ones."""
     count, aspect = len(panels), min(max(panels[0].aspect, FLATTEST), TALLEST)
-    if is_slim(panels[0]):
+    if panels[0].slim:
         return 1, 6.0, 1.8
     columns = 1 if count == 1 or aspect < 0.7 else 3 if count == 3 and aspect > 1.3 else 2
     widest = 5.6 if aspect < 0.7 else 4.4 if count == 1 else 3.2
@@ -104,14 +95,13 @@ def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
     image = draw_image(axes, panel, look)
     bar = axes.figure.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30)
     bar.outline.set_linewidth(0.4)
-    bar.locator = MaxNLocator(6, steps=STEPS)
+    bar.locator = MaxNLocator(8, steps=STEPS)
     west, east, south, north = panel.domain
-    earth = panel.degrees and panel.pole is None
     for axis, span, most, letters in ((axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")):
         axis.set_major_locator(MaxNLocator(most, steps=OF_DEGREES if panel.degrees and span >= WIDE else STEPS))
-        if earth:
+        if panel.degrees:
             axis.set_major_formatter(FuncFormatter(lambda at, _, letters=letters: degrees(round(at, 9), letters)))
-    across, up = panel.names if earth else (f"{name} ({panel.unit[1]})" for name in panel.names)
+    across, up = panel.names if panel.degrees else (f"{name} ({panel.unit[1]})" for name in panel.names)
     axes.set(xlabel=across, ylabel=up)
 
     def show(panel: Map, look: style.Look) -> None:
@@ -123,7 +113,7 @@ def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
 
 
 def draw_image(axes, panel: Map, look: style.Look):
-    """The cells of one map in their colours, with coasts and meridians."""
+    """The cells of one map in their colours, with coasts; what lies beyond the grid stays white."""
     west, east, south, north = panel.domain
     scale, _ = panel.unit
     (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
@@ -132,33 +122,24 @@ def draw_image(axes, panel: Map, look: style.Look):
     image.set(clim=look.limits, cmap=look.colormap)
     if panel.degrees:
         draw_coasts(axes, panel)
-    if panel.pole is not None:
-        draw_meridians(axes, panel)
+    if panel.outside is not None:
+        white = np.ma.masked_where(~panel.outside, np.ones(panel.outside.shape))
+        axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", cmap="gray", vmin=0, vmax=1)
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
     return image
 
 
 def draw_coasts(axes, panel: Map) -> None:
     """Lines around cells without a value, along their sides."""
-    dry = np.pad(np.ma.getmaskarray(panel.values), 1, mode="edge")
+    kind = np.ma.getmaskarray(panel.values).astype(float)
+    kind = np.pad(kind if panel.outside is None else np.where(panel.outside, np.nan, kind), 1, mode="edge")
     (dx, dy), lines = panel.spacing, []
     for rows, columns in ((1, 0), (0, 1)):
-        here, beyond = dry[: dry.shape[0] - rows, : dry.shape[1] - columns], dry[rows:, columns:]
-        for j, i in np.argwhere(here != beyond):
-            x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
-            lines.append([(x - dx * rows, y - dy * columns), (x, y)])
+        here, beyond = kind[: kind.shape[0] - rows, : kind.shape[1] - columns], kind[rows:, columns:]
+        j, i = np.nonzero(here + beyond == 1)
+        x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
+        lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2)]
     axes.add_collection(LineCollection(lines, colors=style.INK, linewidths=0.5), autolim=False)
-
-
-def draw_meridians(axes, panel: Map) -> None:
-    """Thin lines of geographic longitude and latitude on a map about another pole than the Earth's."""
-    fine = np.linspace(-180.0, 180.0, 721)
-    lines = [(np.full_like(fine, lon), fine / 2) for lon in np.arange(-180, 180, MERIDIANS)]
-    lines += [(fine, np.full_like(fine, lat)) for lat in np.arange(-90 + MERIDIANS, 90, MERIDIANS)]
-    for lon, lat in lines:
-        x, y = along_axes(panel, lon, lat)
-        x = np.where(np.abs(np.diff(x, prepend=x[0])) > 180.0, np.nan, x)  # no line across the map where it leaves it
-        axes.plot(x, y, color=style.QUIET, linewidth=0.3, linestyle=":", scalex=False, scaley=False)
 
 
 def cells(panel: Map, look: style.Look) -> np.ma.MaskedArray:
@@ -174,18 +155,25 @@ def add_line(axes, panel: Map, look: style.Look, width: float) -> Show:
     along = int(panel.values.shape[1] < panel.values.shape[0])
     positions = (panel.x, panel.y)[along]
     scale, unit = (1.0, "degrees") if panel.degrees else length_unit(float(np.ptp(positions)))
-    (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE, linewidth=1.2)
+    (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE, linewidth=1.2, label="model")
+    if panel.known is not None:
+        (known,) = axes.plot(positions / scale, 0 * positions, color=style.KNOWN, **style.DASHED, label="known answer")
+        axes.legend(frameon=False, fontsize=7.5)
     axes.margins(x=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel(f"{panel.names[along]} ({unit})")
+
+    def middle(values):
+        return values[:, values.shape[1] // 2] if along else values[values.shape[0] // 2]
 
     def show(panel: Map, look: style.Look) -> None:
         low, high = look.limits
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-        values = look.scaled(panel)
-        line.set_ydata(values[:, values.shape[1] // 2] if along else values[values.shape[0] // 2])
+        line.set_ydata(middle(look.scaled(panel)))
+        if panel.known is not None:
+            known.set_ydata(middle(panel.known * 10.0**-look.exponent))
         name_panel(axes, look.label, width)
 
     show(panel, look)

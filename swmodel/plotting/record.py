@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import netCDF4
 import numpy as np
 
-from ..ocean.rotated import from_earth
-from .dataset import configuration, find_field, long_name_and_units, number_of, stored
+from ..ocean.rotated import from_earth, to_earth, turn
+from .dataset import configuration, find_field, long_name_and_units, number_of, stored, values_of
+from .earth import moved, places
 
 #: Locations of SGRID: 1 where the points lie half a cell east, north of the centres.
 STAGGER = {"face": (0, 0), "edge1": (1, 0), "edge2": (0, 1), "node": (1, 1)}
+
+#: Grids with fewer rows or columns than this, or with a larger ratio of length to width, are drawn as a line.
+FEWEST_ROWS, LONGEST = 5, 20
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,8 @@ class Map:
         x, y: positions of the points, m, or longitudes and latitudes.
         location: where the points lie: face, edge1, edge2 or node (SGRID).
         degrees: whether positions are longitudes and latitudes.
-        pole: longitude and latitude of the grid's north pole; None: that of the Earth.
+        outside: points [y, x] that lie beyond the grid; None: there are none.
+        known: the known answer at the points of `values`; None: there is none, or it is not wanted.
     """
 
     name: str
@@ -35,7 +40,8 @@ class Map:
     y: np.ndarray
     location: str
     degrees: bool = False
-    pole: tuple[float, float] | None = None
+    outside: np.ndarray | None = None
+    known: np.ma.MaskedArray | None = None
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
@@ -64,8 +70,6 @@ class Map:
     @property
     def names(self) -> tuple[str, str]:
         """The names of the axes."""
-        if self.pole is not None:
-            return "longitude about the grid's pole", "latitude about it"
         return ("longitude", "latitude") if self.degrees else ("x", "y")
 
     @property
@@ -73,6 +77,11 @@ class Map:
         """Ratio of height to width of the domain; in degrees that at its middle latitude."""
         west, east, south, north = self.domain
         return (north - south) / ((east - west) * (np.cos(np.radians((south + north) / 2)) if self.degrees else 1.0))
+
+    @property
+    def slim(self) -> bool:
+        """Whether a map is drawn as a line."""
+        return min(self.values.shape) < FEWEST_ROWS or max(self.aspect, 1 / self.aspect) > LONGEST
 
 
 def length_unit(span: float) -> tuple[float, str]:
@@ -83,13 +92,11 @@ def length_unit(span: float) -> tuple[float, str]:
 def degrees(angle: float, letters: str) -> str:
     """A longitude or latitude in words; `letters` stand for positive and negative ones."""
     angle = (angle + 180) % 360 - 180 if letters == "EW" else angle
-    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle else "0°"
+    return f"{abs(angle):.6g}° {letters[int(angle < 0)]}" if angle % 180 else f"{abs(angle):g}°"
 
 
 def along_axes(field: Map, x, y) -> tuple:
     """Positions along the axes of places in m, or at geographic longitudes and latitudes."""
-    if field.pole is not None:
-        x, y = from_earth(field.pole, x, y)
     west = field.domain[0]
     return (west + (x - west) % 360.0 if field.degrees else x), y
 
@@ -118,22 +125,37 @@ def map_of(data: netCDF4.Dataset, name: str, long_name: str, units: str, values,
         for low, high in (("south", "north"), ("west", "east"))
     )
     y, x = (np.ma.filled(data[dimension][:], np.nan).astype(float) for dimension in dimensions)
-    poles = [
-        (float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude))
-        for variable in data.variables.values()
-        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude"
-    ]
-    return Map(
-        name,
-        long_name,
-        units,
-        np.ma.masked_invalid(values)[rows, columns],
-        x[columns],
-        y[rows],
-        location,
-        degrees=getattr(data[dimensions[1]], "units", "").startswith("degree"),
-        pole=poles[0] if poles else None,
-    )
+    values, x, y = np.ma.masked_invalid(values)[rows, columns], x[columns], y[rows]
+    if pole := pole_of(data):
+        centres = data["x_c"][columns].astype(float), data["y_c"][rows].astype(float)
+        to = places(pole, centres, values_of(data, "mask")[rows, columns] != 0, x, y)
+        values = moved(values, to, circle=units.startswith("degree"))
+        return Map(name, long_name, units, values, to.x, to.y, "face", True, to.outside)
+    in_degrees = getattr(data[dimensions[1]], "units", "").startswith("degree")
+    return Map(name, long_name, units, values, x, y, location, in_degrees)
+
+
+def pole_of(data: netCDF4.Dataset) -> tuple[float, float] | None:
+    """Longitude and latitude of the grid's north pole; None: that of the Earth."""
+    for variable in data.variables.values():
+        if getattr(variable, "grid_mapping_name", "") == "rotated_latitude_longitude":
+            return float(variable.grid_north_pole_longitude), float(variable.grid_north_pole_latitude)
+    return None
+
+
+def eastward(data: netCDF4.Dataset, along: Map, across: Map) -> tuple[Map, Map]:
+    """Components of vectors along the axes of pictures, from those along the axes of the grid at the same points."""
+    if not (pole := pole_of(data)):
+        return along, across
+    cos, sin = turn(pole, *from_earth(pole, along.x, along.y[:, None]))
+    east, north = along.values * cos - across.values * sin, along.values * sin + across.values * cos
+    return replace(along, values=east), replace(across, values=north)
+
+
+def true_places(data: netCDF4.Dataset, x, y) -> tuple:
+    """Positions along the axes of the grid as pictures show them: on a grid with a pole of its own the true ones."""
+    pole = pole_of(data)
+    return to_earth(pole, x, y) if pole else (x, y)
 
 
 def open_sides(data: netCDF4.Dataset) -> Sequence[str]:

@@ -25,6 +25,8 @@ from .titles import case_of, time_unit
 #: Values and label of a curve.
 Curve = tuple[np.ndarray, str]
 
+#: The name under which the current at gauges is drawn, as a hodograph; and such panels side by side.
+CURRENT, ACROSS = "current", 3
 #: Most panels in a single column, more are put in two; and most of a picture, the first ones of more places.
 MOST, DRAWN = 8, 40
 #: Factor to the unit in which places show a quantity, and its name, if it differs from that in the file.
@@ -89,6 +91,7 @@ def plot_places(file: Path, dimension: str, field: str, output, wanted: Sequence
     """Draw the series of the places along a dimension: see `plot_stations`."""
     with open_data(file) as data, mpl.rc_context(style.RC):
         names = [name for name, v in data.variables.items() if v.dimensions == ("time", dimension)]
+        names += [CURRENT] if {"u", "v"} <= set(names) else []
         if field not in names:
             raise PlotError(f"no {field} in {file}; {suggest(field, names)}")
         if not len(data.dimensions["time"]):
@@ -100,11 +103,13 @@ def plot_places(file: Path, dimension: str, field: str, output, wanted: Sequence
 def draw_places(data: netCDF4.Dataset, dimension: str, field: str, wanted: Sequence[str] = ()) -> Figure:
     """The figure: one panel for each place that is `chosen`, its name and position above it."""
     shown, total = chosen(data, dimension, wanted), len(data.dimensions[dimension])
-    values, label = scaled(*at_places(data[field], shown))
     others = ": --station NAME draws others" if dimension == "station" else ""
     part = f"{len(shown)} of {total} {dimension}s{others}" if len(shown) < total else ""
-    caption = ", ".join(filter(None, (case_of(data), part)))
-    curves = [*zip(values.T, place_titles(data, dimension, shown), strict=True)]
+    caption, titles = ", ".join(filter(None, (case_of(data), part))), place_titles(data, dimension, shown)
+    if field == CURRENT:
+        return draw_hodographs(data, shown, titles, caption)
+    values, label = scaled(*at_places(data[field], shown))
+    curves = [*zip(values.T, titles, strict=True)]
     figure = draw_curves(seconds(data), curves, caption, 1 if len(shown) <= MOST else 2)
     figure.supylabel(label, fontsize=8)
     return figure
@@ -147,6 +152,31 @@ def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]
     return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
 
 
+def draw_hodographs(data: netCDF4.Dataset, shown: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
+    """The tips of the current's arrows at places over the run, from a dot on; one panel for each place."""
+    (u, *of_u), (v, *of_v) = (at_places(data[name], list(shown)) for name in "uv")
+    size = max(float(np.nanmax(np.abs([u, v]))), np.finfo(float).tiny)
+    exponent = style.power_of_ten(size)
+    columns = min(len(shown), ACROSS)
+    rows = -(-len(shown) // columns)
+    figure = caption_figure(0.6 + 2.9 * columns, 0.5 + 2.9 * rows, caption)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes in grid.flat[len(shown) :]:
+        axes.remove()
+    for axes, title, *current in zip(grid.flat, titles, u.T * 10.0**-exponent, v.T * 10.0**-exponent, strict=False):
+        axes.axhline(0.0, color=style.QUIET, linewidth=0.4)
+        axes.axvline(0.0, color=style.QUIET, linewidth=0.4)
+        axes.plot(*current, color=style.LINE, linewidth=1.1)
+        axes.plot(current[0][:1], current[1][:1], "o", color=style.LINE, markersize=4)
+        axes.set_title(title.replace(": ", "\n", 1), loc="left", fontsize=8)
+        axes.set(
+            xlim=1.1 * size * 10.0**-exponent * np.array([-1, 1]), ylim=1.1 * size * 10.0**-exponent * np.array([-1, 1])
+        )
+        axes.set(box_aspect=1, xlabel=style.label(*of_u, exponent), ylabel=style.label(*of_v, exponent))
+        axes.label_outer()
+    return figure
+
+
 def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, columns: int) -> Figure:
     """A figure of one panel for each curve, row by row over the same time axis; labels are above the panels."""
     rows = -(-len(curves) // columns)
@@ -170,7 +200,7 @@ def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, column
 
 def caption_figure(width: float, height: float, caption: str) -> Figure:
     """A figure that lays itself out, with words at its top left."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = style.Picture(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.05)
     write_caption(figure, [caption])
     return figure

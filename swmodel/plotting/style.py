@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import product
 
 import cmocean
 import netCDF4
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from ..ocean.table import VARIABLES
@@ -28,7 +30,7 @@ RANGES = ("record", "run", "shared")
 
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields: signed fields have limits
 #: symmetric about zero; limits of fields that cannot be negative start from zero.
-OWN = {"u": "delta", "v": "delta", "speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
+OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 OWN |= {"mask": "gray"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 
@@ -46,6 +48,10 @@ INK = "0.15"
 QUIET = "0.45"
 #: The colour of single curves.
 LINE = "#1f4e79"
+#: The colour and the dashes of what is known, over the model's curve.
+KNOWN, DASHED = "#b2182b", {"linewidth": 1.0, "linestyle": (0, (4, 3))}
+#: The colours of a storm's way and of its wind.
+TRACK, WIND = INK, "#7a0177"
 #: A light rim that makes lines readable on dark colours.
 EDGE = [withStroke(linewidth=1.5, foreground="white", alpha=0.6)]
 
@@ -56,8 +62,20 @@ RC |= dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width")
 RC |= {f"{axis}tick.{key}": value for axis in "xy" for key, value in (("major.size", 2.5), ("labelsize", 8))}
 RC |= {"axes.formatter.limits": (-4, 5), "axes.formatter.use_mathtext": True, "axes.formatter.useoffset": False}
 
+#: Dots per inch of a figure that a notebook shows.
+INLINE = 144
+
 #: Relative difference of values that are equal except for rounding in single precision.
 SAME = 1e-6
+
+
+class Picture(Figure):
+    """A figure that a notebook shows without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = BytesIO()
+        self.savefig(buffer, format="png", dpi=INLINE)
+        return buffer.getvalue()
 
 
 def spans(field: np.ma.MaskedArray) -> np.ndarray:
@@ -190,7 +208,7 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
 def kind_of(names: set[str], least: float, most: float) -> str:
     """The kind of fields, a key of USUAL: by the table of variables; for unknown fields by their values."""
     rows = {name: VARIABLES.get(name) for name in names}
-    if any(name.startswith("d_") or (row and row.signed) for name, row in rows.items()):
+    if any(name.startswith("d_") or name.endswith("_error") or (row and row.signed) for name, row in rows.items()):
         return "signed"
     if all(name.endswith("_spread") or (row and row.least == 0 and not row.above) for name, row in rows.items()):
         return "positive"

@@ -1,4 +1,4 @@
-"""What a configuration becomes: fields, Grid, Params, State, and the places of gauges and sections.
+"""From a configuration to fields, Grid, Params, State, and the positions of gauges and sections.
 
 `fields/`: values on the grid from formulas, numbers, files and Python, and their records in time.
 `positions/`: the points and faces of gauges, stations and sections.

@@ -1,4 +1,4 @@
-"""A Setup in a table: what a run will compute, of which fields, on which grid."""
+"""A Setup in a table: grid, equations and fields of a run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def size(grid) -> str:
 
 
 def names(setup: Setup) -> list[str]:
-    """The depth, the mask, the initial fields, and those of the coefficients of the terms that are given."""
+    """The depth, the mask, the initial fields, and the fields of coefficients."""
     terms, config = setup.scheme.acting, setup.config
     initial = [row.name for term in terms for row in term.initial]
     rows = [row for term in terms for row in term.coefficients]
@@ -49,10 +49,12 @@ def names(setup: Setup) -> list[str]:
 
 
 def origin(config, name: str) -> str:
-    """Where the values of a field come from, or its number with the unit."""
+    """The source of a field, or its number with the unit."""
     in_time = " in time" if fields.varies(config, name) else ""
     if name in config.python.names:
         return f"given in Python{in_time}"
+    if isinstance(fields.field_of(config, name), fields.Stored):
+        return f"state {config.input.state}"
     if text := fields.file_of(config, name):
         return f"file {text}{in_time}"
     if fields.in_case(config, name):

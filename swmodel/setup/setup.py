@@ -1,4 +1,4 @@
-"""The Setup of a run: a resolved configuration in the words of the dynamics. It makes the fields of any block."""
+"""The Setup of a run: a resolved configuration in the terms of the dynamics. It makes the fields of any block."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ from .fields.varying import Records
 
 @dataclass(frozen=True)
 class Setup:
-    """What executors, forcing, health, derivatives, ensembles and files know of a run; made by `setup_of`.
-
-    `config`: its sections are the options, fields are read by rows and columns. `scheme`: the terms and their reach.
-    """
+    """The configuration and the scheme of a run, for executors, files and all other parts; made by `setup_of`."""
 
     config: Any
     scheme: Scheme
@@ -58,17 +55,17 @@ class Setup:
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
-        """The vectors of parameters of the user's own terms, by the terms' names."""
+        """The vectors of parameters of the user-defined terms, by the terms' names."""
         return self.config.python._parameters
 
     def with_config(self, config) -> Setup:
-        """The same for a configuration of the same terms: one that is resolved, or on another number of processes."""
+        """The Setup of another configuration with the same terms, as a resolved one."""
         return replace(self, config=config)
 
     def grid(self, block, margin: int | None = None) -> Grid:
-        """The static fields of `block` with `margin` cells around it, NumPy arrays; None: as `Setup.margin` says."""
+        """The static fields of `block` with `margin` cells around it, NumPy arrays; None: `Setup.margin`."""
         config, (rows, columns) = self.config, rows_and_columns(block, self.margin if margin is None else margin)
-        # One cell more than asked for on the north and east, so that faces and corners reach as far as centres.
+        # One more cell on the north and east, so that faces and corners reach as far as centres.
         further = [*rows, rows[-1] + 1], [*columns, columns[-1] + 1]
         wet, *outside = (Patch(at, (0, 0)) for at in (fields.wet(config, *further), *fields.outside(config, *further)))
         static = Grid(
@@ -85,11 +82,11 @@ class Setup:
     def params(self, block, margin: int | None = None, varying: Callable | None = None) -> dict[str, np.ndarray]:
         """The coefficients of `block` by name, with `margin` cells around it, NumPy arrays; None: see `grid`.
 
-        Numbers are [1, 1]; the parameters of a term are a vector under its name. Terms that the scheme does not have
-        are left out. Coefficients that vary are stored as `ocean.records` says.
+        Numbers are [1, 1]; the parameters of a term are a vector under its name. Only terms of the scheme appear.
+        `ocean.records` describes varying coefficients.
 
         Args:
-            varying: function (block, margin) of those that vary; None: they are those of the start.
+            varying: function (block, margin) to the varying coefficients; None: those of the start.
         """
         config, margin = self.config, self.margin if margin is None else margin
         rows, columns = rows_and_columns(block, margin)
@@ -103,7 +100,7 @@ class Setup:
         return in_precision(values, self.dtype) | now
 
     def static(self, block, margin: int | None = None) -> tuple[Grid, dict[str, np.ndarray]]:
-        """Grid and Params of `block`, as `transport.make` takes them."""
+        """Grid and Params of `block`, for `transport.make`."""
         return self.grid(block, margin), self.params(block, margin)
 
     def records(self) -> Records:
@@ -111,7 +108,7 @@ class Setup:
         return Records(self.config, self.scheme.varying, self.dtype)
 
     def varying(self, records: Records, block, margin: int, step: int) -> dict[str, np.ndarray]:
-        """The coefficients that vary, as `params` has them, from a step on."""
+        """The varying coefficients from a step on, as in `params`."""
         return in_precision(records.params(step, *rows_and_columns(block, margin)), self.dtype)
 
     def state(self, block) -> State:
@@ -130,12 +127,16 @@ class Setup:
         }
         for start in (term.start for term in self.scheme.acting if term.start):
             state |= {name: np.where(wet, value, 0.0) for name, value in start(values | {"h": state["h"]}).items()}
+        if config.input.state:  # as it is: h = depth + eta would round
+            there, land = {"u": open_u, "v": open_v}, {"h": values["depth"]}
+            found = {name: fields.stored_field(config, name, rows, columns) for name in self.scheme.state._fields}
+            state = {name: np.where(there.get(name, wet), each, land.get(name, 0.0)) for name, each in found.items()}
         whole = {name: np.broadcast_to(field, block.shape).astype(self.dtype) for name, field in state.items()}
         return self.scheme.state(**{name: np.ascontiguousarray(field) for name, field in whole.items()})
 
 
 def setup_of(config) -> Setup:
-    """The Setup of a configuration, which need not be resolved to know its terms."""
+    """The Setup of a configuration, which may be unresolved."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
     tracers = terms_of(config.physics.tracers)

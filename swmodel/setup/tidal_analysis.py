@@ -1,4 +1,4 @@
-"""The analysis of tides that a run makes, `output.harmonics`: of which constituents, fields and steps. NumPy only."""
+"""The harmonic analysis of a run, `output.harmonics`: its constituents and steps. NumPy only."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..ocean.constituents import Constituent, constituents, table
 from ..ocean.harmonics import too_close
 from ..ocean.terms.tide import undated
 
-#: Values in the shortest period where the configuration does not say how many.
+#: Default number of values in the shortest period.
 SAMPLES = 40
 
 DAY = 86400.0
 
 
 class Analysis(NamedTuple):
-    """The constituents, as they are at the start of the run, the series, and the steps whose states are fitted."""
+    """The constituents at the start of the run, the series, and the steps whose states are fitted."""
 
     constituents: list[Constituent]
     fields: tuple[str, ...]
@@ -27,7 +27,7 @@ class Analysis(NamedTuple):
 
 
 def analysis(config) -> Analysis | None:
-    """The Analysis of a resolved configuration; None if there is none."""
+    """The Analysis of a resolved configuration, or None."""
     output, dt = config.output, config.time.dt
     if not output.harmonics:
         return None
@@ -39,14 +39,14 @@ def analysis(config) -> Analysis | None:
 
 
 def named(config) -> list[Constituent]:
-    """The constituents of `output.harmonics`; with f and u where the tide of the run has them, inside or outside."""
+    """The constituents of `output.harmonics`, with f and u where the tide of the run has them."""
     only_outside = config.open_sides.sides and not config.tide.constituents
     nodal = config.open_sides.nodal if only_outside else config.tide.nodal
     return constituents(config.output.harmonics, config.time.start, nodal)
 
 
 def problems(config) -> Iterator[str]:
-    """What is wrong with the analysis: names, the date, the length of the series."""
+    """The problems of the analysis: names, the date, the length of the series."""
     names, run, time = config.output.harmonics, config.run, config.time
     unknown = [name for name in names if name not in table()]
     for name in unknown:
@@ -60,17 +60,17 @@ def problems(config) -> Iterator[str]:
         return
     length = run.days * DAY if run.days is not None else run.steps and time.dt and run.steps * time.dt
     if wrong := undated(time):
-        yield from () if config.tide.constituents else (wrong,)  # the tide says so, too
+        yield from () if config.tide.constituents else (wrong,)  # the tide reports it, too
     elif time.dt is not None and length is not None:
         yield from too_short(config, length - (config.output.harmonics_from or 0.0))
 
 
 def too_short(config, seconds: float) -> Iterator[str]:
-    """Constituents that a series cannot tell apart, or whose periods its values do not see."""
+    """Constituents that a series cannot separate or resolve."""
     found, since = named(config), " from output.harmonics_from on" if config.output.harmonics_from else ""
     for one, other, needed in too_close(found, seconds):
         yield (
-            f"output.harmonics: {one} and {other} cannot be told apart in {max(seconds, 0) / DAY:.4g} days{since}; "
+            f"output.harmonics: {one} and {other} cannot be separated in {max(seconds, 0) / DAY:.4g} days{since}; "
             f"they need {needed / DAY:.4g} days (run.days, output.harmonics_from), or leave one out"
         )
     apart = (config.output.harmonics_every_steps or 1) * config.time.dt

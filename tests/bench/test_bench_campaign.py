@@ -98,7 +98,7 @@ def test_resume_goes_on_to_more_rounds_and_keeps_what_there_is(measure, tmp_path
 @pytest.mark.parametrize("change", [{"steps": 7}, {"cpu": "Other"}, {"revision": "def"}])
 def test_resume_refuses_other_rows_another_machine_or_revision(tmp_path, change):
     results.write(begin(), tmp_path)
-    with pytest.raises(UsageError, match="cannot go on, another"):
+    with pytest.raises(UsageError, match="cannot continue, another"):
         results.resumed(tmp_path, begin(**change))
 
 

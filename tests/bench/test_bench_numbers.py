@@ -146,11 +146,11 @@ def test_what_others_take_is_the_time_of_our_cores_that_is_not_our_own():
 
 
 @pytest.mark.parametrize(
-    ("taken", "words"), [((0.0, 0.3, 0.01), ""), ((0.0, 0.3, 0.4), "do not quote"), ((0.0, None, 0.0), "not on record")]
+    ("taken", "words"), [((0.0, 0.3, 0.01), ""), ((0.0, 0.3, 0.4), "do not quote"), ((0.0, None, 0.0), "not recorded")]
 )
 def test_a_row_of_which_most_samples_were_disturbed_is_not_to_be_quoted(taken, words):
     record = make_record(times={1: 0.1}, noise=(1.0, 1.0, 1.0))
     for sample, part in zip(record["rows"][0]["samples"], taken, strict=True):
         sample["others"] = part
     text = tables([record])
-    assert [key for key in ("do not quote", "not on record") if key in text] == [words][: bool(words)]
+    assert [key for key in ("do not quote", "not recorded") if key in text] == [words][: bool(words)]

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -29,7 +30,7 @@ def test_the_command_prints_and_draws_what_it_has_computed(tmp_path):
     assert (tmp_path / "out/verify.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("measured", [2.0, float("nan")])
+@pytest.mark.parametrize("measured", [2.0, float("nan"), np.float32(2.0)])
 def test_a_wrong_answer_has_an_exit_code_of_its_own(monkeypatch, tmp_path, measured):
     wrong = Known("wrong", "A wrong answer", "nobody", True, lambda: iter([Answer("a number", measured, 1.0, 0.1)]))
     monkeypatch.setitem(known_answers.KNOWN, "wrong", wrong)

@@ -96,7 +96,7 @@ def test_a_vortex_has_the_largest_wind_at_its_radius_and_the_pressures_asked_for
     ("text", "words"),
     [
         ("hello\n", "is no track"),
-        (HURDAT.replace("21.2N", "21.2X"), ":3: cannot be read as the others"),
+        (HURDAT.replace("21.2N", "21.2X"), ":3: cannot be read"),
         (TABLE.replace("25T12:00", "26T12:00"), ":3: times must rise"),
         (BEST.replace("2021082518", "2021082512"), ":3: times must rise"),
         (TABLE.rpartition("2021")[0], "2 to 400 times"),

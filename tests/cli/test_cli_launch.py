@@ -12,7 +12,7 @@ import pytest
 from swmodel.cli.start import configure
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.errors import SetupError
+from swmodel.errors import SetupError, UsageError
 from swmodel.files.run_folder import check_vacant, prepare
 from swmodel.files.status import read_status, write_status
 from swmodel.model import launch, progress
@@ -71,6 +71,17 @@ def test_more_ranks_than_cores_let_each_other_run(monkeypatch):
     monkeypatch.delenv("MPIR_CVAR_POLLS_BEFORE_YIELD", raising=False)
     assert "MPIR_CVAR_POLLS_BEFORE_YIELD" not in launch.rank_environment(2)
     assert launch.rank_environment(3)["MPIR_CVAR_POLLS_BEFORE_YIELD"] == "1"
+
+
+def test_more_processes_than_memory_are_refused_unless_they_may_lie_on_other_machines(monkeypatch):
+    for name in launch.MACHINES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(launch.environment, "total_memory", lambda: 8e9)
+    launch.starter(80, "sharded")
+    with pytest.raises(UsageError, match=r"^1000000 processes hold at least 1e\+05 GB .* this machine has 8 GB"):
+        launch.starter(10**6, "sharded")
+    monkeypatch.setenv("HYDRA_HOST_FILE", "hosts")
+    launch.starter(10**6, "sharded")
 
 
 def test_open_mpi_starts_as_many_ranks_as_asked_for_by_anybody_and_binds_none_to_a_core(monkeypatch):

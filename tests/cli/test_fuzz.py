@@ -165,6 +165,7 @@ def test_any_environment_is_worked_in_or_refused_with_a_reason(folder, environ, 
             3,
             "Error: JAX cannot be used: invalid truth value 'junk' for environment 'JAX_ENABLE_X64'",
         ),
+        ({"XLA_FLAGS": "--garbage"}, RUN, 3, "Error: XLA does not take XLA_FLAGS=--garbage: Unknown flag in XLA_FLAGS"),
         ({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, ""),
     ],
 )

@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from swmodel import load
+from swmodel.cases import names
 from swmodel.cli import main
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import components, dividing, domain, remarks
+from swmodel.config.remarks import components, dividing, domain, record_times, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -64,6 +65,7 @@ def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_sai
     (line,) = said(file, environ={"SWMODEL_GRID_NX": "36"})
     assert line.startswith("grid.nx=36 makes the domain 180 km wide instead of 360 km;")
     assert said(file, ["grid.lx=5e5"], {"SWMODEL_GRID_NX": "36"}) == []
+    assert said(file, ["grid.nx=72"], {"SWMODEL_GRID_NX": "many"}) == []  # a wrong value that is replaced
     file.write_text("[grid]\nnx = 72\nlx = 1e6\n")
     assert said(file, ["grid.nx=100"]) == []
     file.write_text("[grid]\nnx = 72\n")
@@ -84,7 +86,7 @@ def test_a_coriolis_parameter_in_place_of_the_rotation_of_a_sphere_is_said():
     assert found() == []  # that of the case is of its plane
     assert load("rest", sphere, {}).physics.f0 == 0
     (line,) = found(f0=1e-4)
-    assert line.startswith("physics.f0 = 0.0001 stands in place of the rotation of the sphere; physics.f0=0 for")
+    assert line.startswith("physics.f0 = 0.0001 replaces the rotation of the sphere; physics.f0=0")
 
 
 def test_a_coriolis_parameter_of_a_file_stays_unless_the_file_is_for_a_plane(tmp_path):
@@ -110,6 +112,15 @@ def test_a_wind_of_one_component_is_said():
     assert list(components(load("double_gyre", {}, environ={}))) == []
 
 
+@pytest.mark.parametrize("name", names())
+def test_records_of_every_case_lie_on_its_time_steps(name):
+    config = resolve(load(name, environ={}))
+    assert list(record_times(config)) == []
+    if load(name, environ={}).time.dt is None and config.output.every is not None:
+        number = config.output.every / config.time.dt
+        assert abs(number - round(number)) <= 1e-15 * number
+
+
 @pytest.mark.parametrize(("every", "dt"), [(86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)])
 def test_the_time_step_that_is_offered_divides_the_interval_in_every_bit_and_is_not_longer(every, dt):
     step, number = dividing(every, dt, 1000)
@@ -129,7 +140,7 @@ def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeyp
 
     times, told = run()
     assert (np.remainder(times[1:], 600) > 0.1).any()
-    (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) meets them", told)
+    (step,) = re.findall(r"does not divide output.every = 600 s: .*; (time\.dt=[\d.]+) divides it", told)
     assert told.count("makes the domain") == 2
     times, told = run("-s", step)
     assert times == [0.0, 600.0, 1200.0, 1800.0]

@@ -55,7 +55,7 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
     assert [each.name for each in sorted((path / "restart").iterdir())] == ["step-0000000005.nc", "step-0000000007.nc"]
     flip(path_of(path, 7), "u_memory1")
     text = command("resume", path, "--steps", 12)
-    assert "damaged: variable u_memory1; going on from step-0000000005.nc" in text
+    assert "damaged: variable u_memory1; continues from step-0000000005.nc" in text
     assert_same_data(path / "ensemble.nc", folder / "ensemble.nc")
     with netCDF4.Dataset(path / "ensemble.nc") as data:
         assert len(data.history.splitlines()) == 3
@@ -77,7 +77,7 @@ def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_a
         (["--perturb", "wind=0.1", "-s", "case.name=jet"], 2, "the run has no wind to perturb"),
         (["--members", "1"], 2, "--members 1: must be at least 2 members"),
         (["--members", "3", "--nproc", "4"], 2, "4 processes are too many for 3 members"),
-        (["--nproc", "2", "--devices", "2"], 2, "over processes or over devices"),
+        (["--nproc", "2", "--devices", "2"], 2, "over processes or devices"),
         (["--nproc", "2", "--layout", "1x2"], 2, "a member of an ensemble has the whole grid"),
         (["--executor", "reference"], 2, "the reference computes one run"),
         (["--members", "3", "--write-members", "1,3"], 2, "no member 3; they are 0 to 2"),
@@ -94,10 +94,10 @@ def test_wrong_input_is_one_clear_error(line, code, message, tmp_path):
 def test_another_ensemble_is_not_gone_on_with_nor_a_run(folder, halfway):
     before = (folder / "config.toml").read_text()
     text = command("resume", folder, "-s", "ensemble.seed=7", "--steps", 20, code=2)
-    assert f"{path_of(folder, 12)} is of another ensemble:" in text
+    assert f"{path_of(folder, 12)} is from another ensemble:" in text
     assert "ensemble.seed: 0 before, 7 now" in text
-    assert "it is of a single run" in command("resume", folder, "--from", path_of(halfway, 7), code=2)
-    assert "it is that of an ensemble" in command("resume", halfway, "--from", path_of(folder, 12), code=2)
+    assert "it is from a single run" in command("resume", folder, "--from", path_of(halfway, 7), code=2)
+    assert "it is from an ensemble" in command("resume", halfway, "--from", path_of(folder, 12), code=2)
     assert (folder / "config.toml").read_text() == before
     with pytest.raises(FilesError, match="members is 5, not 1"):
         swmodel.Simulation(settings.whole(configuration(run__dtype="float64")), restart=path_of(folder, 12))

@@ -43,7 +43,7 @@ def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the
     match = re.fullmatch(
         r"the solution blew up by step (\d+) \(day \d\.\d{3}\) in members? (\d)[ \d,]*: "
         r"([huv]) is (\S+) m(?: s-1)? at row (\d+), column (\d+); CFL \d\.\d+ at step (\d+); "
-        r"start anew with a smaller time step \(time.dt = \d+ s\), more friction or smaller perturbations; "
+        r"start again with a smaller time step \(time.dt = \d+ s\), more friction or smaller perturbations; "
         rf"the state is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-(\d+).nc",
         str(caught.value),
     )
@@ -77,7 +77,7 @@ def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_it
     disturb(members, members.get(members.carry), h=[(2, 7, 3, -4.0)])
     with pytest.raises(
         NumericalError,
-        match=r"^the state at step 0 cannot be used in member 2: h is -4 m at row 7, column 3; take smaller "
+        match=r"^the state at step 0 cannot be used in member 2: h is -4 m at row 7, column 3; choose smaller "
         rf"perturbations; the state is in {tmp_path}/blowup.nc$",
     ):
         members.health(tmp_path)

@@ -1,7 +1,6 @@
 """The example in which a coarse flow learns from a fine one: what it is made of, on few cells."""
 
 import importlib.util
-import re
 import sys
 from dataclasses import replace
 
@@ -74,16 +73,3 @@ def test_the_picture_and_the_table_have_all_closures(example, tmp_path):
     assert [row.split("|")[1].strip() for row in rows[2:]] == names[1:]
     example.draw(tmp_path / "closure.png", found, "harmonic", [1.0, 0.5])
     assert (tmp_path / "closure.png").stat().st_size > 10000
-
-
-@pytest.mark.compiled
-def test_the_program_of_the_page_trains(example):
-    """On few cells: the loss of each update is below the one before."""
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "closures.md").read_text(), re.DOTALL)
-    for whole, small in (('"grid.nx": 64, "grid.ny": 64', '"grid.nx": 12, "grid.ny": 10'), ("range(30)", "range(3)")):
-        assert whole in program
-        program = program.replace(whole, small)
-    names = {}
-    with jax.numpy_dtype_promotion("standard"):  # for optax
-        exec(compile(program, "closures.py", "exec"), names)
-    assert names["losses"][2] < names["losses"][1] < names["losses"][0]

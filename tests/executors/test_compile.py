@@ -191,7 +191,7 @@ def test_a_cache_that_others_can_write_is_not_used(cache, tmp_path, request_of_j
 def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, request_of_jet, place):
     (tmp_path / "a").write_text("")
     monkeypatch.setenv("SWMODEL_CACHE", place if place.startswith("/") else str(tmp_path / place))
-    assert steps.obstacle(request_of_jet).startswith("there is no folder to keep compiled steps in")
+    assert steps.obstacle(request_of_jet).startswith("there is no folder for compiled steps")
 
 
 def test_a_full_disk_is_one_line(cache, monkeypatch, tmp_path, request_of_jet):

@@ -90,7 +90,7 @@ def test_a_damaged_field_is_found_and_the_older_file_taken(run):
         file["given_depth"][3, 4] += 1e-9
     done = resume(run, "--steps", 9)
     assert done.exit_code == 0
-    assert "damaged: variable given_depth; going on from step-0000000003.nc" in done.stderr
+    assert "damaged: variable given_depth; continues from step-0000000003.nc" in done.stderr
 
 
 def drag(state, grid, t, roughness):
@@ -110,7 +110,7 @@ def test_a_run_with_a_term_goes_on_where_the_same_is_handed_over_again(tmp_path)
     simulation({"roughness": 1e-4}, [drag], **options).run(folder)
     done = resume(folder, "--steps", 9)
     assert done.exit_code == 2
-    words = "python.terms: drag was given in Python and lies in no file: only there the run can go on, as swmodel."
+    words = "python.terms: drag comes from Python and lies in no file; continue the run there, as swmodel."
     assert words in done.stderr
     with pytest.raises(ConfigError, match=words):
         swmodel.Simulation.resume(folder)
@@ -135,7 +135,7 @@ def test_fields_that_vary_in_time_are_given_again(tmp_path):
     simulation_of().run(tmp_path / "run")
     refused = resume(tmp_path / "run", "--steps", 9)
     assert refused.exit_code == 5
-    assert "wind_x varies in time and was given in Python: only there the run can go on, as " in refused.stderr
+    assert "wind_x varies in time and comes from Python; continue the run there, as " in refused.stderr
     assert 'swmodel.Simulation.resume(DIR, fields={"wind_x": ...}).run(DIR)' in refused.stderr
     other = partial(gusts, size=0.2)
     with pytest.raises(ConfigError, match=r"python.wind_x: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):

@@ -75,8 +75,8 @@ def test_what_is_damaged_is_named_by_verify_and_by_resume(run_folder, name, harm
     done = cli("info", "--verify", run_folder)
     assert done.exit_code == 5
     assert f"{name}: damaged: {named}\n" in done.output
-    assert f"1 of 6 files cannot be relied on: {name}" in done.output
-    with pytest.raises(FilesError, match=re.escape(f"{run_folder / name}: damaged: {named}; put a copy")):
+    assert f"1 of 6 files are damaged or unreadable: {name}" in done.output
+    with pytest.raises(FilesError, match=re.escape(f"{run_folder / name}: damaged: {named}; restore a copy")):
         resumed(run_folder)
     assert {each: (run_folder / each).read_bytes() for each in FILES} == before
 

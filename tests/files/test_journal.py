@@ -155,7 +155,7 @@ def test_nobody_repairs_or_continues_a_file_that_is_being_written(tmp_path):
         file.flush()
         before = path.read_bytes(), journal.journal_of(path).read_bytes()
         assert not recover(path)
-        with pytest.raises(FilesError, match=r"file\.nc is being written by another process"):
+        with pytest.raises(FilesError, match=r"file\.nc: another process is writing it"):
             opened("diagnostics", path, keep=lambda step: True)
         assert (path.read_bytes(), journal.journal_of(path).read_bytes()) == before
     assert recover(path)

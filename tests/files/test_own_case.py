@@ -67,7 +67,7 @@ def test_another_case_is_refused(run):
     (run / "config.toml").write_text("\n".join(line for line in config if not line.startswith("sha256")))
     done = cli("resume", run, "--steps", 9)
     assert done.exit_code == 2
-    assert "is of another run:\nError: case.file: SHA-256 " in done.stderr
+    assert "is from another run:\nError: case.file: SHA-256 " in done.stderr
     (run / "case.py").unlink()
     done = cli("resume", run, "--steps", 9)
     assert (done.exit_code, done.stderr) == (

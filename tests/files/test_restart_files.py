@@ -28,7 +28,7 @@ def test_one_wrong_bit_is_found_and_named(run_folder, name):
     assert folder.facts(newest)["problem"] == f"damaged: variable {name}"
     restart, remarks = folder.choose(run_folder)
     assert restart.step == 5
-    assert remarks == [f"{newest}: damaged: variable {name}; going on from step-0000000005.nc"]
+    assert remarks == [f"{newest}: damaged: variable {name}; continues from step-0000000005.nc"]
     with pytest.raises(FilesError, match=f"{newest}: damaged: variable {name}"):
         simulation(newest)
 
@@ -61,7 +61,7 @@ def test_a_missing_file_is_an_error_with_those_that_there_are(run_folder):
     with pytest.raises(FilesError) as error:
         folder.choose(run_folder)
     anew = f"swmodel run {run_folder}/config.toml --output {run_folder} --force"
-    assert str(error.value) == f"{run_folder} holds no restart file to go on from; `{anew}` starts the run anew"
+    assert str(error.value) == f"{run_folder} has no restart file to continue from; `{anew}` starts the run again"
 
 
 def test_what_determines_the_answer_must_be_the_same(run_folder):
@@ -157,7 +157,7 @@ def test_a_file_that_reads_back_otherwise_is_not_put_in_place(run_folder, monkey
     model = simulation(path)
     truth = write.examine
     monkeypatch.setattr(write, "examine", lambda path: flip(path, "h") or truth(path))
-    with pytest.raises(FilesError, match="what was read back is not what was written"):
+    with pytest.raises(FilesError, match="verification failed"):
         model.write_restart(path)
     assert path.read_bytes() == before
     assert len(list(path.parent.iterdir())) == 2

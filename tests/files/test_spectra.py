@@ -142,5 +142,5 @@ def test_the_command_writes_file_and_picture_beside_the_output(run):
     with netCDF4.Dataset(run / "output-spectra.nc") as file:
         assert "swmodel" in file.history.splitlines()[-1]
         assert file["kinetic_energy"].units == "m3 s-2"
-    refused = CliRunner().invoke(main, ["spectra", str(run), "--of", "heat"])
+    refused = CliRunner().invoke(main, ["spectra", str(run), "--field", "heat"])
     assert refused.exit_code == 2

@@ -170,14 +170,14 @@ def test_a_plan_keeps_within_its_room(steps, step):
         elif step == 1 and room >= 2 * np.sqrt(steps) + 2:
             assert chosen.runs() < 2
     assert plan(1000, 12).runs() < 5  # a binomial schedule; with two levels only, it would be 8 and more
-    with pytest.raises(UsageError, match="no room"):
+    with pytest.raises(UsageError, match="too little memory"):
         plan(1000, least - 1, step)
 
 
 def test_what_cannot_be_is_said():
     with pytest.raises(UsageError, match=r"no control salinity; there are eta, u, v, depth"):
         Problem(configure(), ["eta", "salinity"], last_state)
-    with pytest.raises(UsageError, match="every=0: there is at least one step between samples"):
+    with pytest.raises(UsageError, match="every=0: must be at least one step between samples"):
         Problem(configure(), ["eta"], last_state, every=0)
     problem = Problem(configure(), ["eta"], last_state, memory=10**6)
     with pytest.raises(UsageError, match=r"1 MB of memory are too little: a process needs \d+ MB for derivatives"):

@@ -124,9 +124,9 @@ def test_momentum_is_conserved_by_the_divergence_of_a_stress():
 def test_parameters_that_do_not_fit_are_named():
     problem = problem_of(Parametric(stress, weights()), ["stress"])
     x = {"stress": weights() | {"bias": np.zeros(5)}}
-    with pytest.raises(UsageError, match=r"^stress: parameters\['bias'\] has shape \(5,\), which must be \(3,\)$"):
+    with pytest.raises(UsageError, match=r"^stress: parameters\['bias'\] has shape \(5,\); must be \(3,\)$"):
         problem.value(x, energy)
-    with pytest.raises(UsageError, match="^stress: 2 arrays of parameters where there are 3$"):
+    with pytest.raises(UsageError, match="^stress: 2 arrays of parameters instead of 3$"):
         problem.value({"stress": [np.zeros((3, 18)), np.zeros(3)]}, energy)
     with pytest.raises(UsageError, match="^no control network; there are eta, .*, gravity, .*stress$"):
         problem_of(Parametric(stress, weights()), ["network"])

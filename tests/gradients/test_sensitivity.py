@@ -67,7 +67,7 @@ def basin():
 def compute(directory, config, of, to, mean=False, picture=False):
     """The file of sensitivities, {name: array}, and the status; drawing takes longer than all else."""
     directory.mkdir(exist_ok=True)
-    options = {"of": of, "to": list(to), "mean": mean, "memory": None}
+    options = {"of": of, "wrt": list(to), "mean": mean, "memory": None}
     with pytest.MonkeyPatch.context() as patch:
         if not picture:
             patch.setattr("swmodel.plotting.maps.draw_results", lambda path: None)

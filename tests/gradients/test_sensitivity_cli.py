@@ -28,22 +28,22 @@ def swmodel(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("--of sealevel:1,2 --to eta", '--of sealevel:1,2: no quantity "sealevel"; did you mean "sea_level"?'),
-        ("--of heat --to eta", "write eta:X,Y; sea_level:X,Y; transport:x=X or transport:y=Y"),
-        ("--of sea_level --to eta", '"" is no position; write x and y in m, sea_level:X,Y'),
-        ("--of sea_level:nan,2 --to eta", "x = nan m is outside the domain"),
-        ("--of sea_level:1e5,-1e5 --to eta", "y = -100000 m is outside the domain, -40000 to 840000 m"),
-        ("--of transport:1e5 --to eta", '"1e5" is no section; write transport:x=X'),
-        ("--of transport:x=1,x=2 --to eta", "is no section"),
-        ("--of transport:from=1 --to eta", "is no section"),
-        ("--of transport:x=-1e6 --to eta", "x = -1e+06 m is outside the domain"),
-        ("--of transport:x=1e5,from=2e5,to=1e5 --to eta", "from=200000 is not below to=100000"),
-        ("--of transport:y=-4e4 --to eta", "no water flows through it"),
-        ("--of energy:3 --to eta", "energy is one of the whole domain; leave out 3"),
-        ("--of energy --to dept", '--to dept: no such field; did you mean "depth"?'),
-        ("--of energy --to salt", "no such field; fields are eta, u, v, depth, "),
-        ("--of energy --to eta --executor reference", "executor reference: it has no derivatives"),
-        ("--of energy", "Missing option '--to'"),
+        ("--of sealevel:1,2 --wrt eta", '--of sealevel:1,2: no quantity "sealevel"; did you mean "sea_level"?'),
+        ("--of heat --wrt eta", "write eta:X,Y; sea_level:X,Y; transport:x=X or transport:y=Y"),
+        ("--of sea_level --wrt eta", '"" is no position; write x and y in m, sea_level:X,Y'),
+        ("--of sea_level:nan,2 --wrt eta", "x = nan m is outside the domain"),
+        ("--of sea_level:1e5,-1e5 --wrt eta", "y = -100000 m is outside the domain, -40000 to 840000 m"),
+        ("--of transport:1e5 --wrt eta", '"1e5" is no section; write transport:x=X'),
+        ("--of transport:x=1,x=2 --wrt eta", "is no section"),
+        ("--of transport:from=1 --wrt eta", "is no section"),
+        ("--of transport:x=-1e6 --wrt eta", "x = -1e+06 m is outside the domain"),
+        ("--of transport:x=1e5,from=2e5,to=1e5 --wrt eta", "from=200000 is not below to=100000"),
+        ("--of transport:y=-4e4 --wrt eta", "no water flows through it"),
+        ("--of energy:3 --wrt eta", "energy is one of the whole domain; leave out 3"),
+        ("--of energy --wrt dept", '--wrt dept: no such field; did you mean "depth"?'),
+        ("--of energy --wrt salt", "no such field; fields are eta, u, v, depth, "),
+        ("--of energy --wrt eta --executor reference", "executor reference: it has no derivatives"),
+        ("--of energy", "Missing option '--wrt'"),
     ],
 )
 def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, message):
@@ -65,7 +65,7 @@ def test_a_station_on_land_is_refused():
     config = configuration(7, 9, {"mask": mask})
     with pytest.raises(UsageError, match="the station at x = 14000 m, y = 12500 m is on land; the nearest water is"):
         parse("sea_level:14e3,12.5e3", config)
-    with pytest.raises(UsageError, match="all of it is land or wall"):
+    with pytest.raises(UsageError, match="all land or wall"):
         parse("transport:x=12e3,from=1e4,to=2e4", config)
 
 
@@ -81,7 +81,7 @@ def test_it_is_checked_without_jax(tmp_path):
 
 
 def test_the_command_says_what_it_found_and_where(swmodel, tmp_path):
-    result = swmodel("--of sea_level:8e5,4e5 --to eta --to gravity --steps 3 --output out --mean")
+    result = swmodel("--of sea_level:8e5,4e5 --wrt eta --wrt gravity --steps 3 --output out --mean")
     assert result.exit_code == 0, result.output
     assert "mean sea level at x = 800 km, y = 400 km: " in result.output
     assert "by eta: largest " in result.output
@@ -89,7 +89,7 @@ def test_the_command_says_what_it_found_and_where(swmodel, tmp_path):
     assert "6/6  backward, step 0 of 3" in result.output
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"config.toml", "sensitivity.nc", "sensitivity.png", "status.json"}
-    again = swmodel("--of sea_level:8e5,4e5 --to eta --steps 3 --output out")
+    again = swmodel("--of sea_level:8e5,4e5 --wrt eta --steps 3 --output out")
     assert again.exit_code == 2
     for line in ("info out", "plot out/sensitivity.nc --field d_sea_level_d_eta"):
         done = CliRunner().invoke(main, line.split())
@@ -118,7 +118,7 @@ def test_a_signal_ends_it_soon_whatever_it_computes(tmp_path):
 
 
 def test_tides_that_a_run_of_this_length_could_not_tell_apart_do_not_stop_it(swmodel, tmp_path):
-    analysed = '-s output.harmonics=["M2","S2"] --of mass --to eta --steps 2 --output out'
+    analysed = '-s output.harmonics=["M2","S2"] --of mass --wrt eta --steps 2 --output out'
     assert swmodel(analysed).exit_code == 0
     assert sorted(path.name for path in (tmp_path / "out").glob("*.nc")) == ["sensitivity.nc"]
 
@@ -127,7 +127,7 @@ def test_a_signal_stops_it_between_pieces(tmp_path):
     import swmodel
 
     config = swmodel.resolve(swmodel.load("jet", [*SMALL.replace("-s ", "").split(), "run.steps=5000"], environ={}))
-    options = {"of": "mass", "to": ["eta"], "mean": False, "memory": None}
+    options = {"of": "mass", "wrt": ["eta"], "mean": False, "memory": None}
     events = []
 
     def report(event):

@@ -1,6 +1,7 @@
 """Functions that are called while a model runs: when they were asked for, once, and a failure stops it resumably."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -87,9 +88,9 @@ def test_time_may_be_asked_for(asked, step):
     ("asked", "message"),
     [
         ({"steps": 3, "days": 1}, "advance: give one of steps, days and until"),
-        ({"until": 39.0}, r"advance\(until=39.0\): the model is at 50 s already"),
+        ({"until": 39.0}, r"advance\(until=39.0\): the model is already at 50 s"),
         ({"until": "soon"}, r"advance\(until='soon'\): is no length of time"),
-        ({"days": -1}, r"advance\(days=-1\): the model is at 50 s already"),
+        ({"days": -1}, r"advance\(days=-1\): the model is already at 50 s"),
         ({"days": float("nan")}, r"advance\(days=nan\): is no length of time"),
         ({"days": 1e9}, r"needs a whole number of steps, at most 2147483642 from here"),
     ],
@@ -130,6 +131,13 @@ def test_a_function_that_fails_stops_the_run_which_goes_on_to_the_bits_of_one_un
     assert called == [5, 15, 20]
     simulation(restart__every_steps=7).run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 20)
+
+
+def test_a_function_that_ends_python_stops_the_run_on_all_processes(tmp_path):
+    model = simulation()
+    model.every("5 steps", lambda model: sys.exit("enough"))
+    with pytest.raises(Stopped, match="SystemExit: enough"):
+        model.run(tmp_path / "run")
 
 
 def nudge(model):
@@ -189,5 +197,5 @@ def test_a_run_goes_on_with_functions_given_again_or_expressly_without(halfway, 
 def test_a_function_may_not_take_steps_by_itself():
     model = simulation()
     model.every("5 steps", lambda model: model.advance(2))
-    with pytest.raises(Stopped, match="UsageError: it has taken the model from step 5 to 7; it may set its state"):
+    with pytest.raises(Stopped, match="UsageError: it took the model from step 5 to 7"):
         model.advance(20)

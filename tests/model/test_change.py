@@ -85,8 +85,8 @@ def test_the_state_can_be_written_as_it_is_read(executor):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"depth": 3.0}, "set: depth: stays the same during a run: give it to Simulation, as fields="),
-        ({"etta": 3.0}, "set: etta: no such field; those that change are eta, u, v, tracer$"),
+        ({"depth": 3.0}, "set: depth: is constant during a run: give it to Simulation, as fields="),
+        ({"etta": 3.0}, "set: etta: no such field; variable fields are eta, u, v, tracer$"),
         ({"eta": np.zeros((3, 3))}, r"fields: eta has shape \(3, 3\), the grid needs \(9, 14\)"),
         ({"eta": np.nan}, "set: sea level .eta.: must be finite on water, but is missing at row 0, column 0"),
         ({"eta": -1e3}, r"set: initial thickness h = depth \+ eta: must be above 0 m on water, but is -900 m"),
@@ -103,7 +103,7 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing(given, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda state: None, "a State of h, u, v, tracer_content is needed, as state._replace"),
+        (lambda state: None, "needs a State of h, u, v, tracer_content"),
         (lambda state: state._replace(u=state.u[1:]), r"u is float32 \(8, 14\); needs float32 \(9, 14\)"),
         (lambda state: state._replace(u=state.u.astype(float)), r"u is float64 \(9, 14\); needs float32 \(9, 14\)"),
     ],

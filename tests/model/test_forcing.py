@@ -82,7 +82,7 @@ def test_a_record_has_the_weather_of_its_step_and_only_where_it_is_asked_for(tmp
 def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp_path):
     model = swmodel.Simulation(configure(run__executor="reference"))
     model.write_restart(tmp_path / "restart.nc")
-    with pytest.raises(FilesError, match=r"wind_x varies in time and was given in Python: .*case=CLASS"):
+    with pytest.raises(FilesError, match=r"wind_x varies in time and comes from Python; .*case=CLASS"):
         swmodel.Simulation.from_restart(tmp_path / "restart.nc")
 
 

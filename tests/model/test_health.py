@@ -48,7 +48,7 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
     match = re.fullmatch(
         r"the solution blew up by step (\d+) \(day \d\.\d{3}\): "
         r"([huv]) is (\S+) m(?: s-1)? at row (\d+), column (\d+); CFL \S+ at step (\d+); "
-        r"start anew with a smaller time step \(time.dt = (\S+) s\) or more friction; "
+        r"start again with a smaller time step \(time.dt = (\S+) s\) or more friction; "
         rf"the state is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-\d+.nc",
         message,
     )

@@ -84,14 +84,14 @@ def test_a_run_that_has_arrived_is_left_alone(halfway, caplog):
     swmodel.Simulation.from_restart(halfway).run(halfway)
     assert contents(halfway) == before
     (record,) = caplog.records
-    assert record.message == f"{halfway}: step 7 is reached already; more run.steps prolong the run"
+    assert record.message == f"{halfway}: the run is already at step 7; a larger run.steps extends it"
 
 
 def test_what_does_not_go_on_with_the_run_of_its_restart_file_is_refused(run_folder):
     before, newest = contents(run_folder), folder.path_of(run_folder, 7)
-    with pytest.raises(ConfigError, match=r"of another run:\ngrid\.dx: 5000\.0 before, 4000\.0 now"):
+    with pytest.raises(ConfigError, match=r"from another run:\ngrid\.dx: 5000\.0 before, 4000\.0 now"):
         simulation(newest, grid__dx=4000.0).run(run_folder)
-    with pytest.raises(UsageError, match="holds the run that this Simulation goes on with; leave out force=True"):
+    with pytest.raises(UsageError, match="the run that this Simulation continues; leave out force=True"):
         simulation(newest).run(run_folder, force=True)
     advanced = simulation(newest)
     advanced.advance(1)

@@ -80,7 +80,7 @@ def test_unknown_fields_are_named_with_those_that_there_are(model):
 
 
 def test_what_is_no_configuration_is_refused():
-    with pytest.raises(UsageError, match="a Config .* or the name of a case or file, is needed"):
+    with pytest.raises(UsageError, match="needs a Config .* or the name of a case or file"):
         swmodel.Simulation({"grid.nx": 3})
 
 
@@ -100,7 +100,7 @@ def test_more_processes_than_there_are_end_no_interpreter():
 
 BLOWN_UP = (
     r"the solution blew up by step {step} \(day \d\.\d{{3}}\): [huv] is \S+ m( s-1)? at row \d+, column \d+; "
-    r"start anew with a smaller time step \(time\.dt = (\S+) s\) or more friction"
+    r"start again with a smaller time step \(time\.dt = (\S+) s\) or more friction"
 )
 
 

@@ -35,7 +35,7 @@ REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
 @pytest.mark.parametrize(
     ("overrides", "key", "words"),
     [
-        ({"run.nproc": 50} | SQUARE, "run.nproc", "the largest number that does is 36"),
+        ({"run.nproc": 50} | SQUARE, "run.nproc", "the largest possible number is 36"),
         ({"run.devices": 4, "run.layout": "2x3"}, "run.layout", "2x3 has 6 blocks, but there are 4 devices"),
         (
             {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"},

@@ -98,7 +98,7 @@ def test_a_finished_sweep_is_kept_and_resumes_without_measuring(bench):
     first = bench(*words)
     assert_right("fft", first)
     refused = bench(*words)
-    assert (refused.exit_code, "give --resume to go on" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "give --resume to continue" in refused.stderr) == (2, True)
     again = bench(*words, "--resume")
     assert again.exit_code == 0, again.stderr
     assert "[1/1]" in first.stdout

@@ -92,6 +92,18 @@ def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
     assert run("1").returncode == 0
 
 
+def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting_for_it_in_mpi(tmp_path):
+    program = (
+        "import sys; from swmodel.parallel.environment import world\n"
+        "if world().rank == 1: sys.modules['mpi4py'] = None\n"
+        f"sys.argv[1:] = ['run', 'jet', '--steps', '1', '--output', {str(tmp_path / 'run')!r}]\n"
+        "from swmodel.__main__ import main; main()"
+    )
+    done = subprocess.run([*mpiexec(2), sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr.count("Error: mpi4py cannot be used (") == 1
+
+
 def test_processes_do_not_wait_for_ever_for_one_that_ended_before_mpi_started():
     program = """
 import os

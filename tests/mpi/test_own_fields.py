@@ -84,13 +84,13 @@ def test_a_function_in_which_one_process_waits_for_others_ends_with_a_line(mpiex
     assert len(re.findall(r"Error: no answer for 2 s .* rank \d waits .* lonely, called every 2 steps", said)) == 1
 
 
-DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script gives all processes the same"
+DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; give all processes the same"
 
 
 @pytest.mark.parametrize(
     ("what", "first", "second"),
     [
-        ("differs", DIFFER.format("what Python gave as eta"), None),
+        ("differs", DIFFER.format("the input from Python eta"), None),
         ("options", DIFFER.format(r"time\.dt"), None),
         (
             "part",
@@ -100,7 +100,7 @@ DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; a script g
         ("part of one", "fields: eta must be local on all processes", None),
         ("shape", r"rank 1: fields: eta has shape \(3, 3\), the grid needs \(11, 23\)", "fields: eta has shape"),
         ("raises", r"rank 1: .*own_fields.py:\d+: fields: eta: IndexError: list index out of range", ".*IndexError"),
-        ("set differs", "set: eta is another field on rank 1 than on rank 0; .*same", None),
+        ("set differs", "set: eta differs between ranks 0 and 1; .*same", None),
         ("called by one", r"the processes differ: .* nudge every 2 steps, rank 1 nothing", None),
         ("asked for by one", r"the processes differ: .* every 2 steps, nudge every 5 steps, rank 1 <lambda>", None),
     ],

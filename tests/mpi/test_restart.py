@@ -85,7 +85,7 @@ def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undistu
     os.truncate(newest, newest.stat().st_size - 5000)
     errors = swmodel("resume", directory, "--steps", 20, "--quiet", under=(find_mpiexec(), "-n", "4"))
     assert f"{newest}: cannot be read: " in errors
-    assert errors.count("going on from step-0000000008.nc") == 1
+    assert errors.count("continues from step-0000000008.nc") == 1
     for name in FILES:
         assert_same_data(directory / name, undisturbed / name)
     assert read_status(directory)["layout"] == [1, 4]
@@ -137,13 +137,13 @@ def test_what_is_wrong_is_said_once_by_all_processes_together(stopped, tmp_path)
     two = (find_mpiexec(), "-n", "2")
     assert "step 9 (day" in swmodel("resume", directory, under=two)
     assert said(swmodel("resume", directory, "--steps", 20, "-s", "grid.nx=30", under=two, code=2)) == [
-        f"Error: {folder.path_of(directory, 9)} is of another run:",
+        f"Error: {folder.path_of(directory, 9)} is from another run:",
         "Error: grid.nx: 24 before, 30 now",
     ]
     shutil.rmtree(directory / "restart")
     errors = said(swmodel("resume", directory, "--steps", 20, under=two, code=5))
     assert len(errors) == 1
-    assert errors[0].startswith(f"Error: {directory} holds no restart file to go on from; ")
+    assert errors[0].startswith(f"Error: {directory} has no restart file to continue from; ")
 
 
 def said(errors: str) -> list[str]:

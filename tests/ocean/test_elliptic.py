@@ -1,7 +1,10 @@
 """Poisson's and Helmholtz's equation hold on the C-grid to round-off; potentials and balance that follow from them."""
 
+import re
+
 import numpy as np
 import pytest
+from conftest import ROOT
 from support.random_case import configuration, random_fields
 
 import swmodel
@@ -109,7 +112,7 @@ def test_potentials_are_written_averaged_and_drawn_as_other_fields_are(tmp_path)
 def test_there_are_no_potentials_around_land():
     simulation = swmodel.Simulation(sea_of((True, True), random_fields(NY, NX, land=0.2)))
     for ask in (simulation.fields, simulation.means):
-        with pytest.raises(UsageError, match="of seas without land, and this one has some$"):
+        with pytest.raises(UsageError, match="seas without land only, but this one has some$"):
             ask(["streamfunction"])
 
 
@@ -140,5 +143,14 @@ def test_potential_vorticity_gives_a_balanced_flow_back_and_leaves_waves_out(wal
 def test_there_is_no_balance_where_depth_or_rotation_vary():
     for fields, options in ((FIELDS, {}), (LEVEL, {"physics__beta": 1e-11}), (LEVEL, {"physics__f0": 0.0})):
         simulation = swmodel.Simulation(sea_of((False, True), fields, **options))
-        with pytest.raises(UsageError, match="of an f plane of even depth"):
+        with pytest.raises(UsageError, match="an f plane of uniform depth"):
             simulation.balanced()
+
+
+def test_the_program_of_the_page_solves_poissons_equation():
+    """Of the source without its mean."""
+    page = (ROOT / "docs" / "spectra.md").read_text()
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], names)
+    (y,), x, grid = names["sources"], names["x"], names["simulation"].config.grid
+    np.testing.assert_allclose(laplacian(x, (True, True), "centre", grid), y - y.mean(), atol=1e-9)

@@ -19,12 +19,12 @@ REFUSED = {
     "open_sides.constituents: has no effect without open_sides.sides": ({"constituents": ["M2"]}, {}),
     'open_sides.sides: "south" is listed 2 times': ({"sides": ["south", "south"]}, {}),
     'open_sides.constituents: "K1" is listed 2 times': (SOUTH | TWICE, {}),
-    "nothing is known of K1": (SOUTH | {"constituents": ["K1"]}, {}),
+    "K1 has no values": (SOUTH | {"constituents": ["K1"]}, {}),
     "open_sides.amplitude: has 2 elements": (SOUTH | TWICE | {"constituents": ["K1"]}, {}),
     "there is no west side where grid.periodic_x is true": ({"sides": ["west"]}, {"grid.periodic_x": True}),
     "M2 has a period of 44714.2 s, which must be above two time steps": (SOUTH | M2, {"time.dt": "8 h"}),
     "time.stepper: leapfrog": (SOUTH, {"time.stepper": "leapfrog"}),
-    "open_sides.nodal: the tides outside and inside have the same Moon": (
+    "open_sides.nodal: differs from tide.nodal": (
         SOUTH | M2 | {"nodal": False},
         {"tide.constituents": ["M2"], "time.start": "2012-03-01"},
     ),

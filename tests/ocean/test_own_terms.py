@@ -85,17 +85,20 @@ def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over()
 WRONG = [
     (lambda state: None, "returns a NoneType; must be a dict of tendencies"),
     (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
-    (lambda state: {"u": True}, "returns a bool where the run is in float64"),
+    (lambda state: {"u": True}, "returns a bool of shape"),
     (lambda state: {"u": state.u.map(lambda x: x[None])}, "of shape (1, 9"),
-    (lambda state: {"u": state.u.map(lambda x: x[1:])}, "TypeError: map: values of shape"),
+    (lambda state: {"u": state.u.map(lambda x: x[1:])}, "TypeError: map: the function turns shape"),
     (lambda state: {"u": state.u.moved(3, 0)}, "must be a number, or a Patch on the block"),
     (lambda state: {"u": state.u / (0 * state.h), "v": 1.0}, "returns what is not finite for u"),
     (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
     (lambda state: {"h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on the block"),
-    (lambda state: {"u": state.u.map(np.float32)}, "returns float32 where the run is in float64"),
+    (lambda state: {"u": state.u.map(np.float32)}, "returns float32 of shape"),
     (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
-    (lambda state: {"u": state.u * np.ones((8, 12))}, "TypeError: an array of shape (8, 12) beside a Patch"),
-    (lambda state: {"u": state.u if state.u > 0 else 0.0}, "TypeError: a branch on the values of a field"),
+    (
+        lambda state: {"u": state.u * np.ones((8, 12))},
+        "TypeError: an array of shape (8, 12) cannot be combined with a Patch",
+    ),
+    (lambda state: {"u": state.u if state.u > 0 else 0.0}, "TypeError: a field cannot decide a branch"),
     (lambda state: {"u": [0][len("abc")] * state.u}, "IndexError: list index out of range, in: "),
 ]
 
@@ -115,12 +118,15 @@ def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
     [
         (3, "terms: 3 is no term; needs a function of (state, grid, t), or a Term"),
         (Icy, "is no term; needs a function of (state, grid, t), or a Term"),
-        (lambda state, t: {}, "has the parameters (state, t); needs a function of (state, grid, t), and names of"),
+        (
+            lambda state, t: {},
+            "has the parameters (state, t); needs a function of (state, grid, t), followed by names of",
+        ),
         (lambda state, grid, t, depth: {}, "terms: depth is no coefficient; it is in the state or in the grid"),
         (rough, 'terms: rough asks for roughness; give it, as fields={"roughness": function}, or one of wind_x, '),
         (far, "terms: far reads cells further than 16 rows or columns away"),
         (Term("wind", damp), "terms: wind is a term of swmodel; give yours another name"),
-        (Term("mine", damp, options=Case), "terms: mine has options; one of your own has name, tendency, coefficient"),
+        (Term("mine", damp, options=Case), "terms: mine has options; yours may only have name, tendency, coefficient"),
     ],
 )
 def test_what_is_no_term_is_refused(term, message):

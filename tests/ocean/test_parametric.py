@@ -82,12 +82,18 @@ def test_cells_around_are_given_row_by_row():
         (network_of(lambda w, x: w @ x[:8]), "network: TypeError: dot_general requires contracting dimensions"),
         (network_of(lambda w, x: w @ x, outputs=3), "network: IndexError: list index out of range, in: (first, *_)"),
         (network_of(lambda w, x: (w @ x)[0]), "ValueError: cell_by_cell: the function returns an array with 0 axes"),
-        (network_of(lambda w, x: (w @ x).astype("float32")), "returns float32 where the run is in float64"),
+        (network_of(lambda w, x: (w @ x).astype("float32")), "returns float32 of shape"),
         (network_of(lambda w, x: jnp.log(-(w @ x))), "network returns what is not finite for h, of fields from 1 to 2"),
         (Parametric(damp, {"rate": np.array([1.0, np.nan])}), "damp: parameters['rate'] must be finite"),
-        (Parametric(damp, {"rate": 3.0}), "damp: its parameters are no pytree with arrays of floating point numbers"),
-        (Parametric(viscosity, np.ones(2)), "viscosity is the name of a field, and this term has parameters"),
-        (Parametric(lambda state, grid, t: {}, np.ones(2)), "needs a function of (state, grid, t, parameters), and"),
+        (
+            Parametric(damp, {"rate": 3.0}),
+            "damp: its parameters must be a pytree with arrays of floating-point numbers",
+        ),
+        (Parametric(viscosity, np.ones(2)), "viscosity is the name of a field"),
+        (
+            Parametric(lambda state, grid, t: {}, np.ones(2)),
+            "needs a function of (state, grid, t, parameters)",
+        ),
         (Parametric(3, np.ones(2)), "terms: 3 is no term; needs a function of (state, grid, t, parameters)"),
     ],
 )

@@ -44,14 +44,17 @@ def test_three_patches_meet_on_the_cells_that_all_cover():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda a: a * DRAWN[0], "an array of shape \\(5, 6\\) beside a Patch: it does not say which cells it is of"),
-        (lambda a: jnp.asarray(DRAWN[0]) * a, "an array of shape \\(5, 6\\) beside a Patch"),
-        (lambda a: np.add(a, 1.0, out=DRAWN[0]), "np.add of a Patch takes Patches and numbers alone"),
-        (lambda a: np.add.reduce(a), "np.add of a Patch takes Patches and numbers alone"),
-        (lambda a: np.roll(a, 1, 0), "np.roll is no function of Patches"),
-        (lambda a: a if a > 0 else -a, "a branch on the values of a field; take np.where"),
-        (lambda a: a if a == 0 else -a, "a branch on the values of a field; take np.where"),
-        (lambda a: a > 0.5 and a < 1.0, "a branch on the values of a field; take np.where"),
+        (
+            lambda a: a * DRAWN[0],
+            "an array of shape \\(5, 6\\) cannot be combined with a Patch, as its cells are unknown",
+        ),
+        (lambda a: jnp.asarray(DRAWN[0]) * a, "an array of shape \\(5, 6\\) cannot be combined with a Patch"),
+        (lambda a: np.add(a, 1.0, out=DRAWN[0]), "np.add of a Patch takes only Patches and numbers"),
+        (lambda a: np.add.reduce(a), "np.add of a Patch takes only Patches and numbers"),
+        (lambda a: np.roll(a, 1, 0), "np.roll is not available for Patches"),
+        (lambda a: a if a > 0 else -a, "a field cannot decide a branch; use np.where"),
+        (lambda a: a if a == 0 else -a, "a field cannot decide a branch; use np.where"),
+        (lambda a: a > 0.5 and a < 1.0, "a field cannot decide a branch; use np.where"),
     ],
 )
 def test_what_is_no_arithmetic_of_cells_is_refused(wrong, message):

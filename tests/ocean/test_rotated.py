@@ -130,7 +130,7 @@ def test_tables_lie_along_the_axes_and_are_not_turned_nor_mixed_with_what_is():
     np.testing.assert_array_equal(fields.evaluate(config, "u", *ALL), table)
     assert not fields.evaluate(config, "v", *ALL).any()
     mixed = load(Case, GLOBE, environ={}, fields={"u": table, "v": lambda at: at.lat})
-    with pytest.raises(InputError, match="u and v: are turned to the axes of the grid"):
+    with pytest.raises(InputError, match="u and v: must be turned to the pole of the grid"):
         fields.evaluate(mixed, "u", *ALL)
 
 
@@ -238,5 +238,5 @@ def test_an_array_of_a_vector_on_true_degrees_is_refused_as_arrays_are_not_turne
     for name, units in (("lat", "degrees_north"), ("lon", "degrees_east")):
         values[name].attrs["units"] = units
     load(Case, GLOBE, environ={}, fields={"eta": values})
-    with pytest.raises(ConfigError, match="fields: u: .* arrays are not turned"):
+    with pytest.raises(ConfigError, match="fields: u: .* different poles"):
         load(Case, GLOBE, environ={}, fields={"u": values, "v": values})

@@ -163,12 +163,12 @@ TIDE = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE}
 REFUSED = {
     'tide.constituents: no choice "M22"; did you mean "M2"?': {"tide.constituents": ["M22"]},
     'tide.constituents: "M2" is listed 2 times': {"tide.constituents": ["M2", "m2"]},
-    "tide.constituents: there are tides on a sphere alone": {"grid.kind": "plane"},
+    "tide.constituents: tides need a sphere": {"grid.kind": "plane"},
     "tide.constituents: M2 has a period of 44714.2 s, which must be above two time steps": {"time.dt": 30000.0},
     "tide.constituents: tides move the whole water column": {"physics.reduced_gravity": True},
     "time.start: must be given": {"time.start": ""},
     "time.start: there are no tides at 12345-01-01": {"time.start": "12345-01-01"},
-    "time.calendar: tides are those of proleptic_gregorian or standard": {"time.calendar": "noleap"},
+    "time.calendar: must be proleptic_gregorian or standard": {"time.calendar": "noleap"},
     "tide.ramp: has no effect without tide.constituents": {"tide.constituents": [], "tide.ramp": 100.0},
 }
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from swmodel.errors import SetupError
 from swmodel.parallel import environment
 from swmodel.parallel.environment import World
 
@@ -40,6 +41,12 @@ def environ(monkeypatch):
 )
 def test_the_place_among_processes_is_read_from_the_launcher(environ, place):
     assert environment.world(environ) == place
+
+
+@pytest.mark.parametrize("wrong", [{"PMI_RANK": "junk", "PMI_SIZE": "2"}, {"PMI_RANK": "0", "PMI_SIZE": "junk"}])
+def test_a_variable_of_a_launcher_that_is_no_number_is_named(wrong):
+    with pytest.raises(SetupError, match="=junk: must be a number"):
+        environment.world(wrong)
 
 
 @pytest.mark.parametrize(("local_size", "threads"), [(8, "1"), (3, "2"), (16, "1"), (1, None)])

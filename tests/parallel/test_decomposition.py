@@ -45,7 +45,7 @@ def test_the_chosen_layout_has_the_shortest_halos_and_of_equals_the_longest_rows
 @pytest.mark.parametrize("nproc", [5, 7, 10**10])
 def test_too_many_processes_name_the_largest_number_that_fits(nproc):
     """At once: the numbers that are tried are those of rows."""
-    with pytest.raises(LayoutError, match="largest number that does is 6"):
+    with pytest.raises(LayoutError, match="largest possible number is 6"):
         choose_layout(nproc, 2, 3)
 
 

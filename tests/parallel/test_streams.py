@@ -1,14 +1,17 @@
 """Standard streams that nobody reads, that take nothing, or that are closed: a run goes on, a result is an error."""
 
 import contextlib
+import io
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from support.faults import PROGRAM, SMALL
 
 from swmodel.files.status import read_status
+from swmodel.parallel import streams
 
 RUN = ["run", "jet", *SMALL, "--steps", "3", "--executor", "reference", "--output", "run"]
 
@@ -62,6 +65,19 @@ def test_a_result_that_cannot_be_written_is_an_error(tmp_path):
     with opened(full) as gone:
         code, said = swmodel(tmp_path, "init", "jet", stdout=gone)
     assert (code, said) == (5, "Error: standard output cannot be written: No space left on device\n")
+
+
+def test_a_descriptor_that_does_not_wait_loses_nothing():
+    """As of a terminal that another program has set so: more than fits into a pipe, to a reader that comes late."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    said = b"0123456789abcdef" * 2**14
+    writer = io.BufferedWriter(streams.Standard(theirs, needed=True))
+    thread = threading.Thread(target=lambda: (writer.write(said), writer.flush(), os.close(theirs)))
+    thread.start()
+    with open(ours, "rb") as reader:
+        assert reader.read() == said
+    thread.join()
 
 
 def test_characters_that_the_encoding_lacks_are_replaced():

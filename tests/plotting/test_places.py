@@ -1,5 +1,7 @@
 """Pictures of gauges, sections and largest values."""
 
+from itertools import combinations
+
 import matplotlib.figure
 import numpy as np
 import pytest
@@ -9,8 +11,7 @@ from support.pages import content_of
 from support.small_run import make_run
 
 from swmodel.cli import main
-from swmodel.ocean.rotated import directions
-from swmodel.plotting import PlotError, maps, plot_maxima, plot_sections, plot_stations, series, view
+from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 
 STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
@@ -100,18 +101,39 @@ def test_highest_water_has_marks_of_the_gauges_and_lines_of_the_arrival(folder, 
         assert axes.images[0].norm.vmax == pytest.approx(float(data.eta_max[-1].max()))
 
 
-def test_a_gauge_is_marked_at_its_place_on_a_grid_with_a_pole_of_its_own(tmp_path):
-    """Within the cell whose true longitude and latitude it has."""
+def test_a_gauge_is_marked_at_its_true_place_on_a_grid_with_a_pole_of_its_own(tmp_path):
     band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
     options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
     options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
     folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
     with open_data(folder / "output.nc") as data:
-        figure = maps.largest(data, 0)
-        ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
-        j, i = (int(np.argmin(abs(data[name][:] - at))) for name, at in (("y_c", y), ("x_c", x)))
-        there = directions(data["lon"][j, i], data["lat"][j, i])
-    assert np.degrees(np.arccos(there @ directions(-28.0, 38.0))) < 5 * np.sqrt(2)
+        figure = maxima.largest(data, 0)
+    ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
+    assert (x % 360, y) == (332.0, 38.0)
+
+
+def test_the_current_at_gauges_is_a_hodograph_with_the_same_axes(folder, tmp_path):
+    with open_data(folder / "stations.nc") as data:
+        figure = series.draw_places(data, "station", "current")
+        u, v = data["u"][:], data["v"][:]
+    for number, axes in enumerate(figure.axes):
+        path = axes.lines[2]
+        factor = path.get_xdata()[-1] / u[-1, number]
+        np.testing.assert_allclose(path.get_xdata(), factor * u[:, number])
+        np.testing.assert_allclose(path.get_ydata(), factor * v[:, number])
+        assert axes.get_xlim() == axes.get_ylim() == figure.axes[0].get_xlim()
+
+
+def test_each_line_has_its_value_once_and_apart_from_others():
+    figure = matplotlib.figure.Figure()
+    axes = figure.subplots()
+    y, x = np.mgrid[0:50, 0:80]
+    lines = axes.contour(x, y, np.hypot(x, y) + 3 * np.sin(y), np.arange(5, 90, 5))
+    maxima.label_lines(axes, lines)
+    values = [text.get_text() for text in lines.labelTexts]
+    assert len(set(values)) == len(values) > 5
+    boxes = [text.get_window_extent() for text in lines.labelTexts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_a_run_without_is_told_how_to_have_them(run):

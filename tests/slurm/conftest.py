@@ -10,7 +10,7 @@ def pytest_collection_modifyitems(items):
     if "SWMODEL_SLURM" not in os.environ and missing():
         for item in items:
             if item.path.parent.name == "slurm":
-                item.add_marker(pytest.mark.skip(reason="needs Slurm: docs/slurm.md"))
+                item.add_marker(pytest.mark.skip(reason="needs Slurm: docs/cluster.md"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""Known answers: what theory, laboratories and tables say, beside what the model computes on this machine.
+"""Known answers of theory, laboratories and tables, beside the results of the model on this machine.
 
-answer          an Answer, the registry of functions that give them, and what these share
+answer          an Answer, the registry of their functions, and common helpers
 waves           gravity waves, with and without rotation; a step, a slope; open sides
 flows           gyres, vortices, instability, adjustment on a plane
 sphere          the tests of Williamson and others, Galewsky's jet, turned grids

@@ -1,4 +1,4 @@
-"""An answer, the registry of the functions that give them, and what these share."""
+"""An answer, the registry of the functions that give answers, and common helpers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...ocean.coordinates import points
 
 @dataclass(frozen=True)
 class Answer:
-    """One number that the model has computed, beside the known one.
+    """A number of the model, and its known value.
 
     Attributes:
         what: the number, in words.
@@ -45,9 +45,9 @@ class Known:
     """A known answer of the registry.
 
     Attributes:
-        name: as `swmodel verify NAME` takes it.
+        name: the NAME of `swmodel verify NAME`.
         about: one line.
-        source: the publication, or the theorem.
+        source: the publication or theorem.
         quick: whether `swmodel verify --quick` computes it.
         compute: the function that gives its Answers.
     """
@@ -83,11 +83,11 @@ def simulate(case: Any, overrides: dict | None = None, seconds: float = 0.0, fie
 
 
 def flat(nx: int, ny: int, dx: float, fields: dict, seconds: float = 0.0, **overrides) -> Simulation:
-    """A Simulation of water over an even floor, doubly periodic without rotation unless `overrides` say otherwise.
+    """A Simulation of water over a flat floor, by default doubly periodic without rotation.
 
     Args:
         fields: functions of the points: initial state, depth, forcing.
-        overrides: of the configuration, as section__key.
+        overrides: overrides of the configuration, as section__key.
     """
     grid = {"grid.nx": nx, "grid.ny": ny, "grid.dx": dx, "grid.dy": dx, "case.speed": 0.0, "physics.f0": 0.0}
     given = {name.replace("__", "."): value for name, value in overrides.items()}

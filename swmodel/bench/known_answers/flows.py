@@ -22,7 +22,7 @@ def streamfunction(simulation) -> np.ndarray:
 
 @known("Stommel (1948), Trans. Am. Geophys. Union 29, 202-206")
 def stommel_gyre() -> Iterator[Answer]:
-    """The wind-driven gyre with linear drag comes to Stommel's streamfunction."""
+    """The wind-driven gyre with linear drag approaches Stommel's streamfunction."""
     basin = {"grid.nx": 50, "grid.ny": 50, "grid.dx": 2e4, "grid.dy": 2e4, "physics.linear_drag": 1.6e-6}
     simulation = simulate("stommel", {**basin, "physics.f0": -5e-5, "case.wind": -0.01}, 60 * DAY)
     corners, grid = whole(simulation.config, "corner"), simulation.config.grid
@@ -33,7 +33,7 @@ def stommel_gyre() -> Iterator[Answer]:
 
 @known("Munk (1950), J. Meteorol. 7, 79-93")
 def munk_gyre() -> Iterator[Answer]:
-    """The wind-driven gyre with viscosity and no slip comes to Munk's boundary current."""
+    """The wind-driven gyre with viscosity and no slip approaches Munk's boundary current."""
     long = {"grid.nx": 120, "grid.ny": 20, "grid.dx": 20e3, "grid.dy": 50e3, "physics.f0": 5e-5}
     simulation = simulate("munk", long, 110 * DAY)
     config, row = simulation.config, simulation.config.grid.ny // 2 - 1
@@ -51,7 +51,7 @@ def munk_gyre() -> Iterator[Answer]:
 
 @known("Carton (2001), Surv. Geophys. 22, 179-263: cyclogeostrophic balance")
 def vortex_balance() -> Iterator[Answer]:
-    """A vortex in balance stays as it is, to second order."""
+    """A balanced vortex is steady, to second order."""
     grid, errors = {"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}, []
     for factor in (1, 2):
         simulation = simulate("vortex", refined(grid, factor))
@@ -101,7 +101,7 @@ def inertial_circle() -> Iterator[Answer]:
 
 @known("Drazin and Howard (1966), Adv. Appl. Mech. 9; Rayleigh's equation solved as a matrix eigenproblem")
 def bickley_growth() -> Iterator[Answer]:
-    """The most unstable wave of the jet U sech²(y/L) grows as Rayleigh's equation says."""
+    """The most unstable wave of the jet U sech²(y/L) has the growth rate of Rayleigh's equation."""
     speed, width, number = 1.0, 10e3, 0.9
     nx, ny, dx = 70, 120, 2 * np.pi * width / number / 70
     y = (np.arange(1, 4 * ny) / (4 * ny) - 0.5) * ny * dx

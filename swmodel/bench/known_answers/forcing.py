@@ -20,7 +20,7 @@ QUIET = {"physics__gravity": GRAVITY, "physics__density": DENSITY, "physics__dep
 
 @known("Dean and Dalrymple (1991), section 5.7: (H + eta)² = C + 2 tau x / (rho g)")
 def wind_set_up() -> Iterator[Answer]:
-    """A steady wind is held by the slope that it sets up; nothing moves."""
+    """The slope of the surface balances a steady wind; nothing moves."""
     tau = 2.0
     fields = {
         "wind_x": lambda at: tau + 0 * at.x,
@@ -128,7 +128,7 @@ def tidal_arguments() -> Iterator[Answer]:
 
 @known("Okada (1985), Bull. Seismol. Soc. Am. 75, 1135-1154, table 2")
 def okada_table() -> Iterator[Answer]:
-    """The motion of the surface by a fault is that of the table."""
+    """The motion of the surface by a fault is that of Okada's table."""
     table = {
         "strike_slip": (-8.689e-3, -4.298e-3, -2.747e-3),
         "dip_slip": (-4.682e-3, -3.527e-2, -3.564e-2),
@@ -143,7 +143,7 @@ def okada_table() -> Iterator[Answer]:
 
 @known("NOAA National Data Buoy Center, DART 32412, 27 February 2010", quick=False)
 def chile_2010() -> Iterator[Answer]:
-    """The tsunami off Chile of 2010 reaches a buoy 2300 km away when it did."""
+    """The tsunami off Chile of 2010 reaches a buoy 2300 km away at the observed time."""
     simulation = simulate("chile2010", {"output.maxima": (), "output.arrival": None})
     station, at = (-86.392, -17.975), whole(simulation.config)
     row, column = int(np.argmin(np.abs(at.lat - station[1]))), int(np.argmin(np.abs(at.lon - station[0])))
@@ -153,7 +153,7 @@ def chile_2010() -> Iterator[Answer]:
         series.append((simulation.time, simulation.field("eta")[row, column]))
 
     def half_height(time, level):
-        """When the first wave rose to half of its crest, s."""
+        """The time at which the first wave rose to half of its crest, s."""
         first = (time >= 2.5 * 3600) & (time <= 3.6 * 3600)
         time, level = time[first], level[first]
         top = int(np.argmax(level))

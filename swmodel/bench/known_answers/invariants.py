@@ -39,7 +39,7 @@ def mass_is_conserved() -> Iterator[Answer]:
 
 @known("Sadourny (1975); Arakawa and Lamb (1981): order four in the time step with rk4")
 def energy_is_conserved() -> Iterator[Answer]:
-    """With the fluxes that conserve energy only the time stepper changes it, to its order or better."""
+    """With energy-conserving fluxes only the time stepper changes the energy, to its order or better."""
     fields = {"depth": rough, "mask": island, "eta": lambda at: np.sin(at.x / 4e4) * np.cos(at.y / 5e4)}
     for flux in ("energy", "arakawa_lamb"):
         changes = []
@@ -74,7 +74,7 @@ def lake_at_rest() -> Iterator[Answer]:
 
 @known("a program is deterministic")
 def restart_bits() -> Iterator[Answer]:
-    """A run that goes on from a restart file has the same bits as one that is not."""
+    """A run that continues from a restart file has the same bits as an uninterrupted one."""
     config = load("double_gyre", BASIN | {"run.steps": 40, "run.days": None}, environ={})
     whole = Simulation(config)
     whole.advance(40)

@@ -1,4 +1,4 @@
-"""Known answers on a sphere: the tests of Williamson and others, Galewsky's jet, a grid with a pole of its own."""
+"""Known answers on a sphere: the tests of Williamson and others, Galewsky's jet, a turned grid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAY = 86400.0
 
 @known("Williamson et al. (1992), J. Comput. Phys. 102, 211-224, test 2")
 def williamson_2() -> Iterator[Answer]:
-    """A steady zonal flow stays as it is for five days, to second order."""
+    """A steady zonal flow does not change in five days, to second order."""
     found: dict[str, list[float]] = {"h": [], "u": []}
     for degrees in (5.0, 2.5):
         grid = {"grid.nx": round(360 / degrees), "grid.ny": round(160 / degrees), "time.dt": 240 * degrees}
@@ -60,7 +60,7 @@ def williamson_5() -> Iterator[Answer]:
 
 @known("Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440", quick=False)
 def galewsky_jet() -> Iterator[Answer]:
-    """A jet in the middle latitudes stays without its bump, to second order, and rolls up with it by day six."""
+    """A jet in the middle latitudes is steady without its bump, to second order, and rolls up with it by day six."""
     still, errors = {"physics.viscosity": 0.0, "case.bump": 0.0}, []
     for factor in (2, 4):
         grid = {"grid.nx": 60 * factor, "grid.ny": 48 * factor, "time.dt": 360.0 / factor}
@@ -78,7 +78,7 @@ def galewsky_jet() -> Iterator[Answer]:
 
 @known("geostrophic and cyclostrophic balance in the true latitude")
 def turned_grid() -> Iterator[Answer]:
-    """A balanced jet round the Earth stays on a grid whose pole lies elsewhere, to second order."""
+    """A balanced jet round the Earth is steady on a grid with another pole, to second order."""
     gravity, radius, rotation = 9.81, 6371e3, 7.292115e-5
     lat = np.linspace(15, 75, 20001)
     speed, angle = 40 * np.sin(np.pi * (lat - 15) / 60) ** 2, np.radians(lat)

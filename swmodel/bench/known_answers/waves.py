@@ -1,4 +1,4 @@
-"""Known answers of waves: periods, speeds, what a step or a slope does to them, what leaves through open sides."""
+"""Known answers of waves: periods, speeds, a step and a slope of the floor, open sides."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def equatorial_waves() -> Iterator[Answer]:
 
 @known("Lamb (1932), section 176")
 def wave_over_a_step() -> Iterator[Answer]:
-    """A long wave that meets a step of the floor passes on 2 / (1 + sqrt(H2/H1)) of its height."""
+    """A step of the floor transmits 2 / (1 + sqrt(H2/H1)) of the height of a long wave."""
     nx, dx, deep, shallow = 400, 1e3, 100.0, 25.0
     middle = nx * dx / 2
     fields = {
@@ -96,7 +96,7 @@ def wave_over_a_step() -> Iterator[Answer]:
     at = int(middle / dx)
     ratio = math.sqrt(shallow / deep)
     yield Answer("height behind the step, of that before", eta[at:].max(), 2 / (1 + ratio), 0.01)
-    yield Answer("height thrown back", eta[:at].max(), (1 - ratio) / (1 + ratio), 0.01)
+    yield Answer("reflected height", eta[:at].max(), (1 - ratio) / (1 + ratio), 0.01)
 
 
 @known("Green (1838); Lamb (1932), section 185")
@@ -157,7 +157,7 @@ def energy_of(simulation) -> float:
 
 @known("Flather (1976); order by expansion in k dx")
 def open_side() -> Iterator[Answer]:
-    """A pulse leaves through open sides; the energy that stays falls with the fourth power of the spacing."""
+    """A pulse leaves through open sides; the energy left falls with the fourth power of the spacing."""
     left = []
     for nx in (100, 200):
         dx = 200e3 / nx

@@ -1,8 +1,7 @@
-"""The case of a configuration: one of the package by its name, a user's own in a Python file, or one given in Python.
+"""The case of a configuration: one of the package by its name, one in a Python file, or one given in Python.
 
-A Python file is executed. The class travels in the configuration together with the text of its file
-(`Case.file_text`), so that a run folder, a restart file and any number of processes have the file as it was when the
-configuration was loaded.
+A Python file is executed. The configuration keeps the class and the text of its file (`Case.file_text`). So run
+folders, restart files and all processes have the file as it was when the configuration was loaded.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ NO_FILE = "(in Python)"
 #: Largest size of a file, bytes: HDF5 has room for 64 KiB in an attribute.
 LONGEST_FILE = 50_000
 
-#: Keys of [case] that say which case it is; all others are its own options.
+#: Keys of [case] that identify the case; all others are its own options.
 IDENTITY = tuple(Case.model_fields)
 
 
@@ -44,9 +43,9 @@ def is_case(value) -> bool:
 
 
 def find_case(layers: Sequence[Layer]) -> tuple[type[Case], Layer]:
-    """The case of the last layer that names one, whose identity is taken out of all layers.
+    """The case that the last layer with a case names; its identity is removed from all layers.
 
-    The layer has where its file lies, or the options that an object has.
+    The returned layer has the path of its file, or the options of a case object.
     """
     identity = {"name": Given("jet", "case.name")}
     for layer in layers:
@@ -57,7 +56,7 @@ def find_case(layers: Sequence[Layer]) -> tuple[type[Case], Layer]:
         options = {at[1]: given.value for layer in layers for at, given in layer.items() if at[0] == "case"}
         return of_file(identity, options)
     if "sha256" in identity:
-        raise ConfigError([f"{identity['sha256'].place}: is of a file, and case.file names none"])
+        raise ConfigError([f"{identity['sha256'].place}: is the checksum of a file, but case.file names none"])
     name, place = identity["name"].value, identity["name"].place
     if name not in cases.names():
         raise ConfigError([f"{place}: no case {show(name)}; {suggest(str(name), cases.names())}"])
@@ -65,7 +64,7 @@ def find_case(layers: Sequence[Layer]) -> tuple[type[Case], Layer]:
 
 
 def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[type[Case], Layer]:
-    """The case that an identity has a file of, or that was given in Python, and its layer; see `find_case`."""
+    """The case from the file of an identity, or from Python, and its layer; see `find_case`."""
     file = identity["file"]
     value = read_text(file.value) if file.is_text else file.value
     if is_case(value):
@@ -77,7 +76,7 @@ def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[
     if value == NO_FILE:
         words = (identity["name"].value if "name" in identity else "case").split("_")
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-        made: Any = {key: (type(value), option(value, "", "of the case in Python")) for key, value in given.items()}
+        made: Any = {key: (type(value), option(value, "", "option of the case")) for key, value in given.items()}
         cls = create_model("".join(word.capitalize() for word in words), __base__=Case, **made)
         return cls, {("case", "file"): file}  # a run has recorded its fields
     place = file.place and f"{file.place}: "
@@ -94,7 +93,7 @@ def of_file(identity: Mapping[str, Given], options: Mapping[str, Any]) -> tuple[
 
 
 def case_of(table: Mapping[str, Any], text: str | None) -> type[Case]:
-    """The case that the table [case] of a run's configuration names; `text` is that of the file of a user's own."""
+    """The case that the table [case] of a run's configuration names; `text` is that of the file of a user's case."""
     file = table.get("file")
     if file and file != NO_FILE:
         if not text:
@@ -106,12 +105,12 @@ def case_of(table: Mapping[str, Any], text: str | None) -> type[Case]:
 
 
 def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> None:
-    """Make sure that a case from a file is the one that is wanted."""
+    """Check the checksum and the name of a case from a file against its identity."""
     wanted, found = identity.get("sha256"), digest(case.file_text)
     if wanted and wanted != found:
         raise ConfigError(
             [
-                f"{path}: was changed: its SHA-256 is {found[:12]}..., not {str(wanted)[:12]}... as case.sha256 says; "
+                f"{path}: was changed: its SHA-256 is {found[:12]}..., case.sha256 is {str(wanted)[:12]}...; "
                 "put the old file back, or leave out case.sha256 for a new run"
             ]
         )
@@ -133,7 +132,7 @@ def from_text(text: str, path: str) -> type[Case]:
 
 
 def execute(text: str, path: str) -> types.ModuleType:
-    """The module that the text of a Python file makes. The same text is executed once."""
+    """The module from the text of a Python file; each text is executed once."""
     name = f"swmodel_case_{digest(text)[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -141,7 +140,7 @@ def execute(text: str, path: str) -> types.ModuleType:
     module.__file__ = path
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Field name .* shadows an attribute")  # `declaration_problems` says it
+            warnings.filterwarnings("ignore", "Field name .* shadows an attribute")  # `declaration_problems` reports it
             exec(compile(text.encode(), path, "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
         del sys.modules[name]
@@ -157,7 +156,7 @@ def digest(text: str) -> str:
 
 
 def recorded(case: Case) -> Case:
-    """The case as a run records it: with the name that its file has in the run folder, and its checksum."""
+    """The case as a run records it: with the name of its file in the run folder, and its checksum."""
     case = case.recorded()
     if case.file_text:
         return case.model_copy(update={"file": CASE, "sha256": digest(case.file_text)})

@@ -1,4 +1,4 @@
-"""The part of a configuration that determines the answer and the files: a run may not go on with another."""
+"""The part of a configuration that determines the answer and the files: it must not change when a run continues."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from .older import renewed
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
 SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "forcing")
-#: The section of what was given in Python.
+#: The section of fields and terms from Python.
 PYTHON = "python"
-#: Keys of [output] that say what is in the files.
+#: Keys of [output] that determine the contents of the files.
 WRITTEN = (
     *("fields", "means", "maxima", "arrival", "stations", "stations_every_steps", "sections", "sections_every_steps"),
     *(f"harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
 
-#: Where the track of a storm lies, and the track itself.
+#: The path of a storm's track, and the track itself.
 TRACK, STORM = "case.track", "case.storm"
 
 
 def decisive(text: str) -> dict:
-    """{section.key: value} of a resolved configuration in TOML; of an input file its name, wherever it lies.
+    """{section.key: value} of a resolved configuration in TOML; input files appear by their names without folders.
 
-    The file of a user's own case has its checksum as value, and so have the track of a storm and what was given
-    in Python.
+    The value of a user's case file, a storm's track or an input from Python is its checksum.
     """
     found: dict = {}
     for section, options in renewed(tomllib.loads(text)).items():
@@ -51,12 +50,12 @@ def decisive(text: str) -> dict:
 
 
 def shown(text: str) -> str:
-    """What is told of the checksum behind a name."""
+    """The part of a checksum that messages show."""
     return f"SHA-256 {text.split()[-1][:12]}..."
 
 
 def decisive_of_ensemble(text: str) -> dict:
-    """The same for an ensemble: its members, and which of them are in its file, count, too."""
+    """The same for an ensemble, with its members and the numbers of those that are written."""
     own = tomllib.loads(text)["ensemble"].items()  # `advance` changes no more than rounding
     return decisive(text) | {f"ensemble.{key}": value for key, value in own if key != "advance"}
 
@@ -64,14 +63,14 @@ def decisive_of_ensemble(text: str) -> dict:
 def differences(before: str, now: str, essence: Callable[[str], dict] = decisive) -> list[str]:
     """The differences between two resolved configurations (TOML), one line for each key of their `essence`."""
     old, new = essence(before), essence(now)
-    if old.get(TRACK):  # a version that recorded where the track lies alone
+    if old.get(TRACK):  # an earlier version recorded only the path of the track
         old, new = ({key: each[key] for key in each if key not in (TRACK, STORM)} for each in (old, new))
     pairs = {name: (old.get(name, default(name)), new.get(name, default(name))) for name in [*new, *old]}
     return [f"{name}: {before} before, {after} now" for name, (before, after) in pairs.items() if before != after]
 
 
 def default(name: str):
-    """The value of section.key in a configuration without it, such as one of a version that did not know it yet."""
+    """The value of section.key in a configuration without it, such as one of an earlier version."""
     section, _, key = name.partition(".")
     field = section_class(section).model_fields.get(key)
     if field is None or field.get_default() in (None, ""):

@@ -1,4 +1,4 @@
-"""Keys that name a file in place of values: `grid.file`, `open_sides.tide` and `output.stations = "gauges.csv"`."""
+"""Keys that name a file with values: `grid.file`, `input.state`, `open_sides.tide` and `output.stations`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 from ...errors import ConfigError
 from ...setup.fields.netcdf_input import InputError
 from ...setup.fields.netcdf_input.made_files import constants_in, keys_in
+from ...setup.fields.stored import keys_of, newest
 from ..messages import show
 from .sources import Given, Layer, text_in
 
 GRID, TIDE, SIDES = ("grid", "file"), ("open_sides", "tide"), ("open_sides", "sides")
+STATE = ("input", "state")
 #: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
 FREE, FIELDS = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
@@ -23,13 +25,13 @@ PAIRS = ("lon", "lat"), ("x", "y")
 
 
 def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) -> list[Layer]:
-    """The layers with what their last `grid.file` and `open_sides.tide` stand for in place of these keys.
+    """The layers with what their last `grid.file`, `open_sides.tide` and `input.state` stand for in place of these.
 
-    A key that the same layer or a later one gives comes first; those of [grid] must agree with the file. `convert`
-    gives the value of ((section, key), Given) as Python wants it.
+    Keys of the same layer or a later one take precedence; those of [grid] must agree with the file.
+    `convert((section, key), Given)` gives the value in Python's type.
     """
     sides = [layer[SIDES].value for layer in layers if SIDES in layer]
-    for at in (GRID, TIDE):
+    for at in (GRID, TIDE, STATE):
         given = next((layer[at] for layer in reversed(layers) if at in layer), None)
         last = max((number for number, layer in enumerate(layers) if at in layer), default=0)
         layers = [{key: each for key, each in layer.items() if key != at} for layer in layers]
@@ -40,7 +42,7 @@ def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str]) ->
             continue
         path = os.path.abspath(given.folder / str(given.value))
         try:
-            found = grid_of(path, given) if at == GRID else tide_of(path, given)
+            found = OF_FILE[at](path, given)
         except InputError as error:
             problems.append(f"{given.place}: {error}")
             continue
@@ -57,7 +59,7 @@ def grid_of(path: str, given: Given) -> Layer:
 
 
 def disagreements(found: Layer, layers: Sequence[Layer], convert: Callable) -> list[str]:
-    """The keys of [grid] that have another value than in the file."""
+    """Lines about keys of [grid] that contradict the file."""
     problems = []
     for at, given in (item for layer in layers for item in layer.items() if item[0][0] == "grid"):
         value, in_file = convert(at, given), found[at].value if at in found else None
@@ -68,18 +70,30 @@ def disagreements(found: Layer, layers: Sequence[Layer], convert: Callable) -> l
 
 
 def tide_of(path: str, given: Given) -> Layer:
-    """The constituents and the entries of [input] for harmonics.nc of another run."""
+    """The constituents and the entries of [input] from the harmonics.nc of another run."""
     return {
         ("open_sides" if key == "constituents" else "input", key): Given(value, given.place)
         for key, value in constants_in(path).items()
     }
 
 
-def stations_in(given: Given) -> Given:
-    """The tables [[station]] of a file of comma-separated values, with the lines that they come from.
+def state_of(path: str, given: Given) -> Layer:
+    """The restart file with the state, which stays a key, and the date from which the run goes on."""
+    path = newest(path)
+    if not os.path.exists(path):
+        raise InputError(f"there is no file or folder {path}")
+    return {at: Given(value, given.place) for at, value in ({STATE: path} | keys_of(path)).items()}
 
-    Its first line names the columns, among them name, and lon and lat (or x and y); others are passed over, as are
-    empty lines and those that begin with #.
+
+#: What keys stand for, by the file that they name.
+OF_FILE = {GRID: grid_of, TIDE: tide_of, STATE: state_of}
+
+
+def stations_in(given: Given) -> Given:
+    """The tables [[station]] of a file of comma-separated values, with the line number of each.
+
+    The first line names the columns, among them name, lon and lat (or x and y). Other columns, empty lines and
+    lines that begin with # are ignored.
     """
     path = Path(os.path.abspath(given.folder / given.value))
     lines = text_in(path, LONGEST, "list of stations").removeprefix("\ufeff").splitlines()
@@ -108,7 +122,7 @@ def stations_in(given: Given) -> Given:
 
 
 def number(text: str) -> float | str:
-    """A number; another text stays one, and is refused as the values of tables are."""
+    """The text as a number where it is one; the checks of tables refuse other texts."""
     try:
         return float(text)
     except ValueError:

@@ -24,9 +24,9 @@ from .merge import Sources, merge, value_of
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
 from .toml import to_toml
 
-#: What `load` makes a configuration of.
+#: The sources of a configuration, see `load`.
 Source: TypeAlias = str | os.PathLike[str] | Case | type[Case] | Config
-#: What differs from it: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
+#: Overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
 Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
 
 #: Names of the sections, in the order in which they are written.
@@ -44,18 +44,18 @@ def load(
     """The configuration of a run: defaults < case < file < environment < overrides < fields.
 
     Args:
-        source: name of a case; path of a user's own case, a Python file, which is executed; a case as class or object;
-            path of a TOML file, which names the case that it starts from by `case.name` or `case.file`; or a Config.
+        source: name, class or object of a case, path of a file, or a Config. A Python file has a case, and is
+            executed. A TOML file names its case by `case.name` or `case.file`.
         overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
-        environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. For a Config they play no part.
-        complete: the source has the options of a run. One that it lacks was not known to the version that wrote it, and
-            has the default of the model, not that of the case.
-        fields: {"eta": ...}: fields of the table, and those that terms ask for; functions of the points, numbers,
-            arrays [ny, nx] of NumPy, or DataArrays of xarray (docs/python.md).
-        terms: functions of (state, grid, t, ...) to a dict of tendencies; Terms; or Parametric.
+        environ: variables SWMODEL_<SECTION>_<KEY>; those of the process if None. A Config ignores them.
+        complete: the source has all options of a run. An option that it lacks is newer than the source, and has the
+            default of the model, not that of the case.
+        fields: {"eta": ...}, fields of the table and of terms. Each is a function of the points, a number, an array
+            [ny, nx] of NumPy or a DataArray of xarray (docs/python.md).
+        terms: functions of (state, grid, t, ...) that return a dict of tendencies, Terms or Parametric.
 
     Raises:
-        ConfigError: with everything that is wrong at once.
+        ConfigError: with all problems of the configuration.
     """
     config = merge(gather(source, overrides, environ), complete)
     if fields or terms or config.python.terms or terms_in(type(config.case)):
@@ -69,7 +69,7 @@ def load(
 
 
 def is_source(value) -> bool:
-    """Whether this is a name, a path or a case, of which `load` makes a configuration."""
+    """Whether this is a name, a path or a case, from which `load` makes a configuration."""
     return isinstance(value, str | os.PathLike) or is_case(value)
 
 
@@ -97,14 +97,14 @@ def gather(source, overrides=(), environ=None) -> Sources:
     for name in tracers:
         if name in case.model_fields or (hasattr(case, name) and parameters(getattr(case, name)) != SIGNATURE):
             problems.append(
-                f'physics.tracers: "{name}" stands for something else in the case {name_of(case)}; take another name'
+                f'physics.tracers: "{name}" has another meaning in the case {name_of(case)}; choose another name'
             )
     classes |= {"case": case, "input": with_files(tracers), "output": with_fields(tracers)}
     return Sources(layers, case, classes, problems, python)
 
 
 def tracers_in(layers: Iterable[Layer]) -> tuple[str, ...]:
-    """The names of the tracers, as far as they can be names; others are refused with their tables."""
+    """The valid names of tracers; the checks of their tables refuse others."""
     given = [value_of(older.TRACERS, layer[older.TRACERS]) for layer in layers if older.TRACERS in layer]
     tables = given[-1] if given and isinstance(given[-1], tuple) else ()
     names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | Tracer)]
@@ -115,13 +115,13 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
     """The configuration that `to_toml` has written; no environment, no file.
 
     Args:
-        case: where the text says that the case is a user's own: the text of its file, or its class. `Case` itself: the
-            case plays no part, and its options are left out, as are terms given in Python.
-        terms: given in Python; see `load`.
+        case: text of the file of a user's case, or its class. The class `Case` leaves out the options of the case and
+            the terms from Python.
+        terms: terms from Python; see `load`.
 
     Raises:
-        ConfigError: another version of the program has written it, with options that are not known here; or the case or
-            a term is not there, or the case is not the one of the text.
+        ConfigError: the text has unknown options of another version, its case or a term is missing, or `case` is
+            another one.
     """
     tables = tomllib.loads(text)
     of_case = tables["case"]
@@ -136,7 +136,7 @@ def from_toml(text: str, case: type[Case] | str | None = None, terms: Iterable =
 
 
 def read_source(source, problems: list[str]) -> Layer:
-    """The layer of what `load` is given; of a case or its file alone it has only that."""
+    """The layer of a source of `load`; a case or its file gives only the case."""
     if isinstance(source, Config):
         return whole(source)
     if is_case(source):
@@ -152,7 +152,7 @@ def read_source(source, problems: list[str]) -> Layer:
 
 
 def whole(config: Config) -> Layer:
-    """The layer of a configuration; of what was given in Python it has the names."""
+    """The layer of a configuration; fields and terms from Python appear by their names."""
     tables = tomllib.loads(to_toml(config))
     tables["case"] = {key: tables["case"][key] for key in tables["case"] if key not in IDENTITY}
     tables["python"] |= {key: [text.split()[0] for text in tables["python"][key]] for key in ("fields", "terms")}

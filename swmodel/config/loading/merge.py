@@ -1,4 +1,4 @@
-"""The values of several sources are merged, later ones over earlier ones, and checked."""
+"""Merge the values of several sources, later ones over earlier ones, and check them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KIND, STATIONS = ("grid", "kind"), ("output", "stations")
 
 
 class Sources(NamedTuple):
-    """All that a configuration is made from.
+    """The sources of a configuration.
 
     Attributes:
-        layers: what each source gives, the case first; a later one overrides those before.
-        case: its class; `Case` where there is none as named, which is one of the problems.
+        layers: the values of each source, the case first; later ones override earlier ones.
+        case: its class; `Case` where no case has the name, which is one of the problems.
         classes: {section: its class}.
-        problems: what is wrong so far.
-        python: that of the Config that they come from, which has the fields and terms given in Python.
+        problems: one line for each problem.
+        python: the section [python] of the source Config, with the fields and terms from Python.
     """
 
     layers: list[Layer]
@@ -76,7 +76,7 @@ def merge(sources: Sources, complete: bool = False) -> Config:
 
 
 def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) -> list[str]:
-    """Put a layer on top of `merged`, where its alternatives replace those below; what is wrong with its names."""
+    """Put a layer on top of `merged`, where its alternatives replace those below; returns problems with its names."""
     problems: list[str] = []
     accepted: Layer = {}
     strange: set[str] = set()
@@ -112,7 +112,7 @@ def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) ->
 
 
 def resize(merged: Layer, accepted: Layer) -> None:
-    """Remove keys of the grid that accepted ones replace, and accept the number of cells that length and size give."""
+    """Remove keys of the grid that accepted ones replace; accept the number of cells from length and size."""
     if KIND in accepted:
         kind_now = accepted[KIND].value
         forget(merged, "grid", *(key for of, keys in KEYS_OF.items() if of != kind_now for key in keys))
@@ -136,14 +136,14 @@ def forget(merged: Layer, section: str, *keys: str) -> None:
 
 
 def value_of(at: tuple[str, str], given: Given) -> Any:
-    """The value of a key, as Python wants it."""
+    """The value of a key, in Python's type."""
     section, key = at
     field = section_class(section).model_fields.get(key)
     return convert(given, section, field) if field else given.value
 
 
 def convert(given: Given, section: str, field) -> Any:
-    """The value as Python wants it for the field: texts read, lists made tuples, file names made absolute."""
+    """The value in the type of the field: texts parsed, lists made tuples, file names made absolute."""
     base, optional = kind(field.annotation)
     value = given.value.tolist() if hasattr(given.value, "tolist") else given.value  # NumPy
     if optional and value == "none":
@@ -167,12 +167,12 @@ def convert(given: Given, section: str, field) -> Any:
 
 
 def absolute(value: Any, given: Given) -> Any:
-    """A file name that starts from the folder of what gave it."""
+    """A file name, relative to the folder of its source."""
     return os.path.abspath(given.folder / value) if isinstance(value, str) else value
 
 
 def complaint(detail: Mapping, cls: type[Section], values: Mapping[str, Given], section: str) -> str:
-    """The line about one value that pydantic refuses: where it was given, and what is wrong with it."""
+    """The line about one value that pydantic refuses: its place and the problem."""
     key, *inner = detail["loc"]
     place, field = values[key].place if key in values else f"{section}.{key}", cls.model_fields[str(key)]
     if len(inner) > 1 and typing.get_origin(field.annotation) is tuple:  # a key of a table in a list of them

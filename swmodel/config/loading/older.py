@@ -1,4 +1,4 @@
-"""What configurations of earlier versions say in another way: it is read, and a line says what to write now.
+"""Keys of earlier versions: they are read, and a logged line names today's keys.
 
 The section [own] is [python]. A section [tracer] is a table [[tracer]]. Keys of single constituents, as
 `open_sides.m2_amplitude` and `input.outside_m2_cosine`, are lists with an element for each constituent.
@@ -18,7 +18,7 @@ from .sources import Given, Layer, from_mapping, read_text
 
 #: Sections that this version does not have.
 READ = ("tracer", "own")
-#: Fields of the tide outside, as earlier versions called them: {"outside_m2_cosine": "outside_tide_level[M2,cosine]"}.
+#: Earlier names of fields of the tide outside: {"outside_m2_cosine": "outside_tide_level[M2,cosine]"}.
 TODAY = {
     f"{array.replace('tide_level', 'tide').replace('tide', name.lower())}_{part}": element(array, name, part)
     for array in ARRAYS
@@ -27,15 +27,15 @@ TODAY = {
 }
 EARLIER = {now: name for name, now in TODAY.items()}
 
-#: The keys of today that stand for those of earlier versions.
+#: Today's keys in place of earlier ones.
 TRACERS, FIELDS, CONTROLS = ("physics", "tracers"), ("python", "fields"), ("assimilation", "controls")
 CONSTITUENTS = ("open_sides", "constituents")
-#: Those with an element for each constituent, and that of one without a value.
+#: Keys with an element for each constituent, and the value of an element that is not given.
 LISTS = {("open_sides", "amplitude"): 0.0, ("open_sides", "phase"): 0.0, **{("input", array): "" for array in ARRAYS}}
-#: Keys of a constituent: its name and the key of its number; of its files, of which each part had one.
+#: Earlier keys of one constituent: numbers, and files, one for each part.
 NUMBERS = {("open_sides", f"{name.lower()}_{key}"): (name, key) for name in NAMES for key in ("amplitude", "phase")}
 FILES = {("input", name): (array_of(now), *index_of(now)) for name, now in TODAY.items()}
-#: Errors of the first guess: an array has one.
+#: Errors of the first guess: one key for each array.
 SIGMAS = {("assimilation", f"sigma_{name}"): f"sigma_{array_of(now)}" for name, now in TODAY.items()}
 OLD = {*NUMBERS, *FILES, *SIGMAS}
 
@@ -50,9 +50,9 @@ def renewed(tables: dict) -> dict:
 
 
 def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str], quiet: bool = False) -> list[Layer]:
-    """The layers with today's keys in place of the earlier ones, of which a line is logged unless `quiet`.
+    """The layers with today's keys in place of earlier ones; logs a line about each unless `quiet`.
 
-    `convert` gives the value of ((section, key) of today, Given) as Python wants it.
+    `convert((section, key) of today, Given)` gives the value in Python's type.
     """
     found: list[Layer] = []
     tide: dict[str, dict] = {}
@@ -74,7 +74,7 @@ def expanded(layers: Sequence[Layer], convert: Callable, problems: list[str], qu
 
 
 def is_old(at: tuple[str, str], given: Given) -> bool:
-    """Whether a key is one of earlier versions; they had `input.tracer` without any tracer, too."""
+    """Whether a key is one of earlier versions; these had `input.tracer` even without any tracer."""
     return at[0] in READ or at in OLD or (at == ("input", "tracer") and not given.value)
 
 
@@ -84,7 +84,7 @@ def renamed(at: tuple[str, str]) -> tuple[str, str]:
 
 
 def today(text: Any) -> Any:
-    """The text that records a field of Python, or its name, as this version writes it."""
+    """The text that records a field from Python, or its name, as this version writes it."""
     name = str(text).split(" ")[0]
     return str(text).replace(name, TODAY[name], 1) if name in TODAY else text
 
@@ -95,14 +95,14 @@ def earlier(name: str) -> str:
 
 
 def of_tracer(old: Layer, tables: bool, problems: list[str]) -> Layer:
-    """The tables [[tracer]] that stand for a section [tracer]; `tables`: there are some beside it."""
+    """The tables [[tracer]] in place of a section [tracer]; `tables`: whether there are tables already."""
     section = {at[1]: each for at, each in old.items() if at[0] == "tracer"}
     values = {"transport": "none", "initial": 0.0} | {key: value_of(each) for key, each in section.items()}
     upwind, initial = values["transport"] == "upwind", values["initial"]
     wrong = len(values) > 2 or values["transport"] not in ("none", "upwind") or not isinstance(initial, int | float)
     if wrong or (upwind and tables) or (initial and not upwind):
         place = next(iter(section.values())).place
-        problems.append(f"{place}: an earlier version had a section [tracer]; write tables [[tracer]] alone")
+        problems.append(f"{place}: a section [tracer], an earlier form, beside tables [[tracer]]; write tables only")
     elif upwind:
         table = {"name": "tracer", "initial": initial, "diffusivity": 0.0}
         return {TRACERS: Given([table], section["transport"].place)}
@@ -110,9 +110,9 @@ def of_tracer(old: Layer, tables: bool, problems: list[str]) -> Layer:
 
 
 def of_tide(tide: dict[str, dict], layer: Layer, old: Layer, convert: Callable, problems: list[str]) -> Layer:
-    """The lists that stand for keys of single constituents, on top of the lists of the layers before.
+    """The lists in place of keys of single constituents, on top of the lists of earlier layers.
 
-    `tide` has {constituent: {key of LISTS: value}} so far, and is brought up to date.
+    `tide` is {constituent: {key of LISTS: value}} of the layers so far; the function updates it.
     """
     if CONSTITUENTS in layer:
         tide.clear()
@@ -158,7 +158,7 @@ def listed(convert: Callable, at: tuple[str, str], layer: Layer) -> Sequence:
 
 
 def entry_of(cosine: str, sine: str) -> str | None:
-    """The entry of [input] for two files of a constituent's parts; None: they are no two variables of one file."""
+    """The entry of [input] for the two parts of a constituent; None unless both are variables of one file."""
     if cosine == sine:
         return cosine
     first, second = parse(cosine), parse(sine)

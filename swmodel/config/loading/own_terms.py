@@ -1,4 +1,4 @@
-"""The terms of the user's own: that they can be computed, what identifies them, and that each run has its own."""
+"""User-defined terms: check that they can be computed, identify them, and give each run its own."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from ...ocean.table import COEFFICIENTS
 from ...ocean.terms import Term
 from ...setup.setup import Setup
 
-#: What tells one term from another: its tendencies of random fields in every EACH-th cell, to so many digits.
+#: A term is identified by its tendencies of random fields in every EACH-th cell, to so many digits.
 SEED, EACH, DIGITS = 11, 8, "%.5e"
+#: Between which numbers these fields lie; and others, as a term may have conditions.
+SPAN, WIDE = (1.0, 2.0), (-1e4, 1e4)
 #: Difference of a tendency, relative to its largest value, that is rounding.
 ROUND_OFF = 1e-6
 
 
 def check_terms(setup: Setup) -> None:
-    """See that the terms of the user's own can be computed."""
+    """Check that the user-defined terms can be computed. ConfigError or UsageError: one cannot."""
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.own]
     problems += [
         f"terms: there are two called {name}; give one another name" for name in {*names} if names.count(name) > 1
     ]
     for term in scheme.own:
-        asked = [row.name for row in term.coefficients if row.name not in COEFFICIENTS]
-        of_case = [name for name in asked if callable(getattr(config.case, name, None))]
-        if absent := [name for name in asked if name not in (*config.python.names, *of_case)]:
+        coefficients = [row.name for row in term.coefficients if row.name not in COEFFICIENTS]
+        of_case = [name for name in coefficients if callable(getattr(config.case, name, None))]
+        if absent := [name for name in coefficients if name not in (*config.python.names, *of_case)]:
             problems += [
                 f'terms: {term.name} asks for {name}; give it, as fields={{"{name}": function}}, or one of '
                 f"{', '.join((*COEFFICIENTS, *NUMBERS))}"
@@ -49,43 +51,44 @@ def check_terms(setup: Setup) -> None:
 
 
 def check_cells(term: Term, scheme: Scheme, parameters: Mapping) -> None:
-    """Check that a term can be computed, and gives the same in a cell whatever block the cell lies in."""
+    """Check that a term can be computed, and that its tendency in a cell does not depend on the block."""
     rates = rates_of(term, scheme, parameters)
     where = f"{place_of(term.tendency)}: {term.name}"
     finite = {name: np.isfinite(values) for name, values in rates.items()}
     if bad := [name for name, of in finite.items() if not (of.all() if term.parameters else of.any())]:
-        raise UsageError(f"{where} returns what is not finite for {', '.join(bad)}, of fields from 1 to 2")
+        raise UsageError(f"{where} returns values that are not finite for {', '.join(bad)}, of fields from 1 to 2")
     near = rates_of(term, scheme, parameters, replace(scheme, terms=(), own=(term,)).width)
     for name, values in rates.items():
         largest = np.abs(values[finite[name]]).max(initial=0.0)
         if not np.allclose(near[name], values, rtol=0.0, atol=ROUND_OFF * largest, equal_nan=True):
             raise UsageError(
-                f"{where} returns for {name} what depends on the block in which a cell lies, so on the number of "
-                "processes: `map` is for functions of each cell alone; means, differences and operators.cell_by_cell "
-                "have its neighbours"
+                f"{where}: the tendency of {name} depends on the block of a cell; use `map` for functions of each cell "
+                "alone, and means, differences or operators.cell_by_cell for neighbours"
             )
 
 
-def identity(term: Term, scheme: Scheme, parameters: Mapping) -> str:
+def identity(term: Term, scheme: Scheme, parameters: Mapping, span: tuple[float, float] = SPAN) -> str:
     """SHA-256 of what a term computes: of its tendencies at some cells of random fields, to a few digits."""
-    rates = rates_of(term, scheme, parameters)
+    rates = rates_of(term, scheme, parameters, span=span)
     some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
     words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDEST) -> dict[str, np.ndarray]:
+def rates_of(
+    term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDEST, span: tuple[float, float] = SPAN
+) -> dict[str, np.ndarray]:
     """Tendencies [CELLS, CELLS] of random fields by one term; around these cells the fields are the same for any width.
 
-    `parameters` are by the names of terms; `width` is that of the halo.
+    `parameters` are by the names of terms; `width` is the width of the halo.
     """
     alone = replace(scheme, terms=(), own=(term,))
     drawn, cut = np.random.default_rng(SEED), WIDEST - width
 
     def values(shape):
         if shape[1:] in ((), (1,)):
-            return drawn.uniform(1.0, 2.0, shape)
-        return drawn.uniform(1.0, 2.0, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
+            return drawn.uniform(*span, shape)
+        return drawn.uniform(*span, [n + 2 * cut for n in shape])[cut : shape[0] + cut, cut : shape[1] + cut]
 
     state, now, grid, params = small_block(alone, width, values)
     params |= {name: parameters[name] for name in params if name in parameters}
@@ -103,28 +106,32 @@ def rates_of(term: Term, scheme: Scheme, parameters: Mapping, width: int = WIDES
 
 
 def with_fresh_terms(setup: Setup) -> Setup:
-    """The Setup with Terms of the user's own that no other run has, so that it has programs of its own."""
+    """The Setup with new copies of its user-defined terms, so that it has its own compiled programs."""
     fresh = tuple(replace(term, tendency=Unchanged(term, setup.scheme)) for term in setup.scheme.own)
     return replace(setup, scheme=replace(setup.scheme, own=fresh))
 
 
 class Unchanged:
-    """The tendency of a term, as long as it computes what it computed when this object was made.
+    """The tendency of a term, as long as it computes the same as when this object was made.
 
-    A function may read what nobody sees from outside: globals, attributes, dicts, files. JAX and the native step keep
-    what it computed when they recorded it; it is looked at wherever it is recorded again.
+    A function may read globals, attributes, dicts or files that change. JAX and the native step keep the recorded
+    computation; each new recording checks the function again.
     """
 
     def __init__(self, term: Term, scheme: Scheme):
         self.__wrapped__ = term.tendency
-        self._term, self._scheme, self._first = term, scheme, identity(term, scheme, {})
+        self._term, self._scheme = term, scheme
+        self._first = self._found()
 
     def __call__(self, flow, params, now):
         term = self._term
-        if identity(term, self._scheme, {}) != self._first:
+        if self._found() != self._first:
             raise UsageError(
-                f"terms: {place_of(term.tendency)}: {term.name} no longer computes what it did when the run was made: "
-                "a global, an attribute or a dict that it reads has changed. Let each run have a function of its own, "
-                f"as functools.partial({term.name}, rate=1e-4), or finish one before the next is made"
+                f"terms: {place_of(term.tendency)}: {term.name} has changed since the run was made, with a global, an "
+                f"attribute or a dict that it reads; give each run its own function, as "
+                f"functools.partial({term.name}, rate=1e-4), or finish one run before you make the next"
             )
         return term.tendency(flow, params, now)
+
+    def _found(self) -> list[str]:
+        return [identity(self._term, self._scheme, {}, span) for span in (SPAN, WIDE)]

@@ -1,6 +1,6 @@
-"""Fields and terms given in Python: they are checked, and recorded by their checksums.
+"""Check fields and terms from Python, and record their checksums.
 
-A case given in Python, as a class or an object that lies in no file, gives its functions.
+A case from Python, a class or an object without a file, gives its functions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .own_terms import identity
 
 
 def python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
-    """The configuration with fields and terms from Python, on top of those that it has.
+    """The configuration with more fields and terms from Python.
 
     Args:
         fields: {name: function of the points, number, array or DataArray}; see `fields.field.python_field`.
@@ -57,7 +57,7 @@ def python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
         if not elements:
             problems.append(f"fields: no field {array}; {suggest(str(array), dict.fromkeys(map(array_of, known)))}")
         if any(file_of(config, name) for name in elements):
-            problems.append(f"fields: {array}: input.{array} names a file of it, too; give one of them")
+            problems.append(f"fields: {array}: input.{array} names a file, too; give one of both")
         try:
             for name, one in elements_in(config, array, value, elements):
                 added[name] = python_field(one, known[name], config.grid)
@@ -72,7 +72,7 @@ def python_inputs(config, fields: Mapping | None = None, terms: Iterable = ()):
 
 
 def elements_in(config, array: str, value, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Pairs of a name and what it is given as: the value, or for an array [constituent, part, y, x] its elements.
+    """Pairs of name and value; an array [constituent, part, y, x] gives its elements.
 
     ConfigError: the array has another shape.
     """
@@ -92,7 +92,7 @@ def elements_in(config, array: str, value, names: list[str]) -> Iterator[tuple[s
 
 
 def recorded(setup: Setup):
-    """The configuration of a Setup with all given in Python, each with its SHA-256, as a run records it."""
+    """The configuration of a Setup as a run records it: inputs from Python by name and SHA-256."""
     config, scheme = setup.config, setup.scheme
     python, case, sources = config.python, config.case, dict(config.python._sources)
     terms, names = {term.name: term for term in scheme.own}, [text.split()[0] for text in python.terms]
@@ -102,10 +102,10 @@ def recorded(setup: Setup):
         sources |= {name: PythonField(None, in_time(getattr(type(case), array_of(name)))) for name in given}
         names += [term.name for term in case_terms(config)]
     old = {text.split()[0]: text for text in (*python.fields, *python.terms) if " " in text}
-    anew = {name for name, source in sources.items() if source.in_time}  # no file has what these were
-    kinds = {name: f"{name} {IN_TIME}" if name in anew else name for name in sources}
+    changing = {name for name, source in sources.items() if source.in_time}  # no file has their earlier values
+    kinds = {name: f"{name} {IN_TIME}" if name in changing else name for name in sources}
     fields = {
-        name: (name not in anew and old.get(name)) or f"{kinds[name]} {digest(config, name, source)}"
+        name: (name not in changing and old.get(name)) or f"{kinds[name]} {digest(config, name, source)}"
         for name, source in sources.items()
     }
     for name in (name for name in python.names if name not in fields):

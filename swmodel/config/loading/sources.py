@@ -1,6 +1,6 @@
-"""Where configuration values come from: a TOML file, environment variables, overrides of the command line or of Python.
+"""Sources of configuration values: a TOML file, environment variables, overrides of the command line or of Python.
 
-Each source becomes a Layer. What is wrong with its form is added to a list of problems, one line each.
+Each source becomes a Layer. Errors of its form are added to a list of problems, one line each.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ LISTS = {"station": ("output", "stations"), "section": ("output", "sections"), "
 
 #: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
 LONGEST_FILE = 2_000_000
+#: Most dots in a line: those of file names, numbers and keys.
+MOST_DOTS = 100
 
 
 class Given(NamedTuple):
-    """A value, the place that gave it, and the folder that relative file names in it start from."""
+    """A value, its place in the source, and the folder for relative file names in it."""
 
     value: Any
     place: str
     folder: Path = Path()
-    is_text: bool = False  # written on a command line or in a variable: still to be read as TOML or as a bare word
-    tables: tuple[str, ...] = ()  # the places of the tables of a list of them
+    is_text: bool = False  # from a command line or a variable: still to be read as TOML or as a bare word
+    tables: tuple[str, ...] = ()  # the place of each table in a list of tables
 
 
-#: What one source gives, by section and key.
+#: The values of one source, by section and key.
 Layer: TypeAlias = dict[tuple[str, str], Given]
 
 
@@ -44,7 +46,7 @@ def read_file(path: Path, problems: list[str]) -> Layer:
     """The layer of a TOML file; problems say `file:line`."""
     text = text_in(path, LONGEST_FILE, "configuration")
     try:
-        tables = tomllib.loads(text)
+        tables = parse(text)
     except (ValueError, RecursionError) as error:
         at = re.search(r" \(at line (\d+), column \d+\)", str(error))
         place = f"{path}:{at[1] if at else len(text.splitlines())}"
@@ -55,7 +57,7 @@ def read_file(path: Path, problems: list[str]) -> Layer:
 
 
 def text_in(path: Path, longest: int, what: str) -> str:
-    """The text of a file that is to hold `what`, in at most `longest` bytes."""
+    """The text of a file. ConfigError: it cannot be read, or is no `what` as it exceeds `longest` bytes."""
     if not os.path.exists(path):
         raise ConfigError([f"{path}: there is no such file"])
     if not os.path.isfile(path):
@@ -69,8 +71,16 @@ def text_in(path: Path, longest: int, what: str) -> str:
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from None
 
 
+def parse(text: str) -> dict[str, Any]:
+    """The tables of a TOML text. ValueError: it is none; a name of thousands of parts would take tomllib minutes."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
+            raise ValueError(f"more than {MOST_DOTS} dots (at line {number}, column 1)")
+    return tomllib.loads(text)
+
+
 def flatten(tables: Mapping, lines: Mapping, path: Path, problems: list[str]) -> Layer:
-    """The layer of nested tables read from `path`; values outside any are problems."""
+    """The layer of nested tables read from `path`; values outside a table are problems."""
     layer: Layer = {}
     for section, table in tables.items():
         line = lines.get((section, None)) or lines.get((None, section), 1)
@@ -118,7 +128,7 @@ def from_mapping(tables: Mapping, place: str) -> Layer:
 
 
 def from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> Layer:
-    """The layer of the variables SWMODEL_<SECTION>_<KEY>; variables of no section have other uses."""
+    """The layer of the variables SWMODEL_<SECTION>_<KEY>; other variables are ignored."""
     layer: Layer = {}
     for section in sections:
         start = f"{PREFIX}{section.upper()}_"
@@ -150,10 +160,10 @@ def from_overrides(overrides: Mapping[str, Any] | Iterable[str], known: Iterable
 
 
 def read_text(text: str) -> Any:
-    """A value written as TOML; what is not TOML stays a text."""
+    """The value of a text in TOML; any other text stays a text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return tomllib.loads(f"value = {text}\n")["value"] if "\n" not in text else text
+        return parse(f"value = {text}\n")["value"] if "\n" not in text else text
     except (ValueError, RecursionError):
         return text

@@ -13,7 +13,7 @@ from ..options.case import Case
 from ..options.grid import KEYS_OF, Grid
 from ..options.model import ALTERNATIVES, Config, Section
 
-#: Choices that the help of a key lists in a template.
+#: Most choices that the help of a key lists in a template.
 SHOWN = 6
 #: Keys that a user changes first, whatever their values.
 USUAL = {
@@ -49,9 +49,9 @@ def to_toml(config: Config, comments: bool = False) -> str:
 
 
 def template(config: Config) -> str:
-    """What a user changes first, each key with its unit and its choices: `load` of the text gives the configuration.
+    """The keys that a user changes first, with units and choices: `load` of the text gives the configuration.
 
-    These are the keys of the case, the USUAL ones, and those with another value than their section's default.
+    These are the keys of the case, the USUAL ones, and those whose value is not the section's default.
     """
     lines = [
         f"# {cases.about(config.case).strip().splitlines()[0]}",
@@ -79,7 +79,7 @@ def help_of(field, most: int | None = None) -> str:
 
 
 def left_out(name: str, section: Section) -> list[str]:
-    """Keys that do not apply: alternatives of which the other is given; those of a file, where the case has none."""
+    """Keys that do not apply: unused alternatives, and those of a case file where there is none."""
     if isinstance(section, Case):
         return [key for key in ("file", "sha256") if not getattr(section, key)]
     pairs = [(first, second) for at, first, second in ALTERNATIVES if at == name]

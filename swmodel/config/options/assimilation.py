@@ -1,4 +1,4 @@
-"""The table [assimilation]: controls and the errors of the first guess, observations, the minimisation."""
+"""The table [assimilation]: controls, errors of the first guess, observations, minimisation."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ ControlName = Annotated[str, AfterValidator(known)]
 
 
 def sigma_key(name: str) -> str:
-    """The key in [assimilation] of the standard deviation of a control's errors, which others may have, too."""
+    """The key in [assimilation] of the standard deviation of a control's errors; controls may share one."""
     return f"sigma_{next((key for key, names in PAIRS.items() if name in names), array_of(name))}"
 
 
 class Search(Section):
-    """What `swmodel assimilate` finds from observations, the errors of the first guess, the minimisation."""
+    """Settings of `swmodel assimilate`: controls, observations, errors of the first guess, minimisation."""
 
-    observations: str = option("", "", "NetCDF file of observations; a twin experiment without one makes its own")
+    observations: str = option("", "", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
-        ("eta", "u", "v"), "", f"what is found: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
+        ("eta", "u", "v"), "", f"fields to estimate: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
     )
-    every_steps: int = option(1, "steps", "steps between the states that observations are compared with", ge=1)
-    length: float = option(0.0, "m", "length of correlation of the first guess's errors, for fields", ge=0)
+    every_steps: int = option(1, "steps", "steps between states that are compared with observations", ge=1)
+    length: float = option(0.0, "m", "correlation length of the first guess's errors, for fields", ge=0)
     correlation: Literal["diffusion", "spectrum"] = option(
-        "diffusion", "", "how those errors are correlated: by diffusion, around any coast, or by spectrum, without land"
+        "diffusion", "", "correlation of these errors by diffusion (any coast) or by spectrum (no land)"
     )
-    balanced: bool = option(False, "", "errors of eta bring currents in geostrophic balance with them")
-    outer: int = option(10, "iterations", "most outer iterations, each with the run and its derivative anew", ge=1)
-    inner: int = option(50, "iterations", "most iterations of conjugate gradients in each", ge=1)
-    gradient: float = option(1e-3, "1", "norm of the gradient, over that at the start, at which to stop", gt=0, lt=1)
+    balanced: bool = option(False, "", "whether errors of eta come with currents in geostrophic balance")
+    outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
+    inner: int = option(50, "iterations", "most iterations of conjugate gradients in each outer iteration", ge=1)
+    gradient: float = option(1e-3, "1", "norm of the gradient to stop at, relative to its first value", gt=0, lt=1)
 
 
 if TYPE_CHECKING:

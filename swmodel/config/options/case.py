@@ -14,14 +14,15 @@ from .grid import EXTENTS
 class Case(Section):
     """A flat ocean at rest, and the base of all cases: subclassed in the file of a case.
 
-    A subclass has a docstring and any of: options of its own, annotated attributes made by `option`, which are keys of
-    the table `[case]`; `defaults`, a dict {section: {key: value}} of what differs from those of the configuration; and
-    functions of (self, config, at) for the fields in `ocean.table.GIVEN`, and of (self, state, grid, t), for terms of
-    its own (`ocean.own_term`). Its name is that of the class: DoubleGyre is `double_gyre`.
+    A subclass has a docstring and may have the following. Annotated attributes made by `option` are keys of the
+    table `[case]`. The dict `defaults`, {section: {key: value}}, replaces defaults of the configuration. Functions
+    of (self, config, at) give the fields in `ocean.table.GIVEN`, functions of (self, state, grid, t) are terms
+    (`ocean.own_term`). It may have a known answer, `theory`, and a storm, `centre`. The case has the name of its
+    class: DoubleGyre is `double_gyre`.
 
     Attributes:
-        kinds: of grid that its formulas are made for.
-        file_text: what the user's own file holds that it comes from; "" for all others.
+        kinds: the kinds of grid that its formulas are made for.
+        file_text: text of the user's file with the case; "" for other cases.
     """
 
     model_config = ConfigDict(ignored_types=(dict, tuple, str, int, float))  # constants, `defaults` among them
@@ -31,8 +32,8 @@ class Case(Section):
     file_text: ClassVar[str] = ""
 
     name: str = option("", "", "name of the case, one of `swmodel cases`")
-    file: str = option("", "", "Python file with a case of one's own, in place of a name")
-    sha256: str = option("", "", "of that file, as a run records it: no other is taken")
+    file: str = option("", "", "Python file with a user-defined case, in place of a name")
+    sha256: str = option("", "", "SHA-256 of that file, recorded by runs; another file is an error")
 
     @model_validator(mode="before")
     @classmethod
@@ -41,11 +42,22 @@ class Case(Section):
         return values if isinstance(values, Case) else values | {"name": name_of(cls)}
 
     def start_date(self) -> str:
-        """The date at which a run starts that is given none, as "2020-03-01T06:00"; "" for none."""
+        """The default of `time.start`, as "2020-03-01T06:00"; "" for none."""
         return ""
 
+    def theory(self, config: Any, at: Any, t: float) -> dict[str, Any]:
+        """The known answer {name of a field: values at the given Points} at t s since the start.
+
+        Pictures of the package's cases show it; for a picture a user's own case is not executed.
+        """
+        return {}
+
+    def centre(self, config: Any, t: float) -> tuple[float, float] | None:
+        """Where the case's storm is at t s since the start, in m or degrees; None: there is none."""
+        return None
+
     def recorded(self) -> Case:
-        """The case as a run records it: with what its options name files of in place of these."""
+        """The case as a run records it: with the contents of files in place of their names."""
         return self
 
 

@@ -19,7 +19,7 @@ class Scheme(Section):
     """Discretisation in space."""
 
     vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb"] = option(
-        "energy", "", "flux of potential vorticity, by what it conserves"
+        "energy", "", "scheme of the potential vorticity flux, named after the quantity it conserves"
     )
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
@@ -28,19 +28,17 @@ class Time(Section):
     """Discretisation in time."""
 
     stepper: Literal["gfb", "ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
-    dt: Duration | None = option(
-        None, "s", "time step (or give cfl, and a round one that divides output.every follows)"
-    )
-    cfl: float = option(0.15, "1", "(|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2) of the initial state (or give dt)", gt=0)
+    dt: Duration | None = option(None, "s", "time step; none: a round one from cfl that divides output.every")
+    cfl: float = option(0.15, "1", "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2)", gt=0)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
-    calendar: CalendarName = option("proleptic_gregorian", "", "calendar of the run, as CF calls it")
+    calendar: CalendarName = option("proleptic_gregorian", "", "CF calendar of the run")
     start: str = option("", "", 'date of the start, as "2020-03-01T06:00"; without one, times count from 2000-01-01')
 
     @field_validator("start")
     @classmethod
     def dated(cls, text: str, info: ValidationInfo) -> str:
-        """The text, if it is a date, and a day of the calendar."""
+        """The text. ValueError: it is no date of the calendar."""
         if text and not written(text):
             raise ValueError(f'"{text}" is no date; write it as "2020-03-01" or "2020-03-01T06:00"')
         if text and "calendar" in info.data and not known(text, info.data["calendar"]):

@@ -1,4 +1,4 @@
-"""The section [grid]: rows and columns of cells on a plane or a sphere, and the ways in which their size is given."""
+"""The section [grid]: rows and columns of cells on a plane or a sphere, and the keys that give their size."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Literal, NamedTuple
 
 from ...ocean.option import Section, option
 
-#: Along one axis; the numbers of cells and their products stay exact in 64 bits.
+#: Most cells along one axis; their products stay exact in 64 bits.
 MOST_CELLS = 10**9
 
 #: Least and largest size of cells, m or degrees, and of a sphere, m.
 LEAST_CELL, LARGEST_CELL = 1e-6, 1e12
 
-#: Relative difference of what is the same except for rounding, such as a length and cells times their size.
+#: Largest relative difference between equal numbers, as a length and the cells times their size.
 ROUND_OFF = 1e-12
 
-#: Keys of [physics] with the Coriolis parameter of a plane, which a sphere has from its rotation.
+#: Keys of [physics] with the Coriolis parameter of a plane; on a sphere it follows from the rotation.
 CORIOLIS = "f0", "beta"
 
 #: Radius of the Earth, m, and its rotation rate, s-1.
@@ -26,14 +26,14 @@ RADIUS, ROTATION = 6371e3, 7.292115e-5
 #: Degrees of a full circle, and of latitude from the equator to a pole.
 CIRCLE, POLE = 360.0, 90.0
 
-#: How far from a pole the nearest edge of a row of cells is at the least, degrees.
+#: Least distance of an edge of cells from a pole, degrees.
 NEAREST = 0.01
 
 
 class Extent(NamedTuple):
-    """Keys that give the extent of the domain along an axis: number of cells, their size, or where the domain ends.
+    """Keys of the extent of the domain along an axis: number of cells, their size, both ends.
 
-    On a plane it begins at zero, and the end is its length.
+    On a plane the domain begins at zero, and its end is its length.
     """
 
     cells: str
@@ -42,13 +42,13 @@ class Extent(NamedTuple):
     start: str = ""
 
 
-#: Those of each kind of grid. A later source that gives size or end replaces both. No more than the size is kept.
+#: The extents of each kind of grid. A later source with size or end replaces both. Only the size is kept.
 EXTENTS = {
     "plane": (Extent("nx", "dx", "lx"), Extent("ny", "dy", "ly")),
     "latlon": (Extent("nx", "dlon", "east", "west"), Extent("ny", "dlat", "north", "south")),
 }
 
-#: Keys that one kind of grid has, and no other.
+#: Keys that only one kind of grid has.
 KEYS_OF = {
     "plane": ("dx", "dy", "lx", "ly"),
     "latlon": ("west", "south", "dlon", "dlat", "east", "north", "pole", "radius", "rotation"),
@@ -56,7 +56,7 @@ KEYS_OF = {
 
 
 def cells_between(size: Any, end: Any, start: Any = 0.0) -> int | None:
-    """How many cells of a size the domain takes, rounded; None where these are no positive numbers."""
+    """Number of cells of a size in the domain, rounded; None where the arguments are no positive numbers."""
     if not all(isinstance(each, int | float) and math.isfinite(each) for each in (size, end, start)):
         return None
     return max(1, round((end - start) / size)) if size > 0 and end > start else None
@@ -68,7 +68,7 @@ class Grid(Section):
     kind: Literal["plane", "latlon"] = option(
         "plane", "", "plane: cells of one size in m; latlon: cells of one size in degrees, on a sphere"
     )
-    file: str = option("", "", "of `swmodel grid`, NetCDF: gives this section, and [input] depth and mask")
+    file: str = option("", "", "NetCDF file of `swmodel grid`, which sets this section, input.depth and input.mask")
     nx: int = option(360, "cells", "cells in x (west to east); or give dx and lx (dlon and east)", ge=1, le=MOST_CELLS)
     ny: int = option(
         180, "cells", "cells in y (south to north); or give dy and ly (dlat and north)", ge=1, le=MOST_CELLS
@@ -77,49 +77,49 @@ class Grid(Section):
     dy: float | None = option(5e3, "m", "cell size in y (or give ly)", gt=0)
     lx: float | None = option(None, "m", "size of the domain in x; dx is lx / nx (or give dx)", gt=0)
     ly: float | None = option(None, "m", "size of the domain in y; dy is ly / ny (or give dy)", gt=0)
-    west: float | None = option(None, "degrees", "of latlon: longitude of the western edge; 0 without it, on a ring")
-    south: float | None = option(None, "degrees", "of latlon: latitude of the southern edge")
+    west: float | None = option(None, "degrees", "longitude of the western edge (latlon); none: 0 on a ring")
+    south: float | None = option(None, "degrees", "latitude of the southern edge (latlon)")
     dlon: float | None = option(
-        None, "degrees", "of latlon: cell size in longitude (or give east); 360 / nx without either, on a ring", gt=0
+        None, "degrees", "cell size in longitude (latlon; or give east); none: 360 / nx on a ring", gt=0
     )
-    dlat: float | None = option(None, "degrees", "of latlon: cell size in latitude (or give north)", gt=0)
+    dlat: float | None = option(None, "degrees", "cell size in latitude (latlon; or give north)", gt=0)
     east: float | None = option(None, "degrees", "longitude of the eastern edge; dlon is (east - west) / nx")
     north: float | None = option(None, "degrees", "latitude of the northern edge; dlat is (north - south) / ny")
     pole: tuple[float, float] | None = option(
         None,
         "degrees",
-        "of latlon: longitude and latitude of the grid's own north pole; limits and steps are then about that pole",
+        "longitude and latitude of the grid's north pole (latlon); edges and cell sizes refer to this pole",
     )
     radius: float | None = option(
-        None, "m", f"of latlon: radius of the sphere; {RADIUS:g} without it", ge=LEAST_CELL, le=LARGEST_CELL
+        None, "m", f"radius of the sphere (latlon); none: {RADIUS:g}", ge=LEAST_CELL, le=LARGEST_CELL
     )
     rotation: float | None = option(
         None,
         "s-1",
-        "of latlon: rotation rate of the planet, f = 2 rotation sin(latitude) where physics.f0 and physics.beta are 0; "
-        f"{ROTATION:g} without it",
+        "rotation rate of the planet (latlon), f = 2 rotation sin(latitude) where physics.f0 and physics.beta are 0; "
+        f"none: {ROTATION:g}",
     )
-    periodic_x: bool = option(True, "", "x is a ring; false puts walls at the west and the east")
-    periodic_y: bool = option(False, "", "y is a ring; false puts walls at the south and the north")
+    periodic_x: bool = option(True, "", "whether x is a ring; false: walls in the west and the east")
+    periodic_y: bool = option(False, "", "whether y is a ring; false: walls in the south and the north")
     origin: Literal["edge", "centre", "middle"] = option(
-        "edge", "", "where x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
+        "edge", "", "place of x = y = 0: south-west edge, centre of the first cell, or middle of the domain"
     )
 
     @property
     def extents(self) -> tuple[Extent, Extent]:
-        """The keys of this kind."""
+        """The keys of this kind of grid, along x and y."""
         return EXTENTS[self.kind]
 
     def given(self, key: str) -> bool:
-        """Whether a key was given a value, rather than left as it is."""
+        """Whether a source has set this key."""
         return key in self.model_fields_set and getattr(self, key) is not None
 
     def contradictions(self) -> dict[str, str]:
-        """{key: what is wrong} of keys that do not go together."""
+        """{key: problem} of keys that contradict each other."""
         return dict(self.of_another_kind()) or dict(self.unsized()) or dict(self.off_the_sphere())
 
     def of_another_kind(self) -> Iterator[tuple[str, str]]:
-        """Keys that this kind of grid does not have, or not so."""
+        """Keys that this kind of grid does not have, or values that it does not allow."""
         for kind, keys in KEYS_OF.items():
             for key in (key for key in keys if kind != self.kind and self.given(key)):
                 has = ", ".join(KEYS_OF[self.kind])
@@ -130,7 +130,7 @@ class Grid(Section):
             yield "pole", f"its latitude, {self.pole[1]:.10g}, is beyond 90 degrees: give longitude, latitude"
 
     def unsized(self) -> Iterator[tuple[str, str]]:
-        """Sizes of the domain or of cells that are missing, contradict each other, or are beyond any use."""
+        """Sizes of the domain or of cells that are missing, contradict each other, or are out of range."""
         unit = "degrees" if self.kind == "latlon" else "m"
         for cells, size, end, start in self.extents:
             first = getattr(self, start) if start else 0.0
@@ -143,7 +143,7 @@ class Grid(Section):
             elif each is None and last is None:
                 yield end if start else size, f"must be given, in {unit} (or {size if start else end})"
             elif last is not None and not first < last:
-                more = ": longitudes go on beyond 360" if end == "east" else ""
+                more = ": longitudes may exceed 360" if end == "east" else ""
                 yield end, f"{last:.12g} {unit} are not beyond {start} = {first:.12g} {unit}{more}"
             elif (
                 last is not None
@@ -160,7 +160,7 @@ class Grid(Section):
                     yield size if self.given(size) else end, words
 
     def off_the_sphere(self) -> Iterator[tuple[str, str]]:
-        """Edges at a pole or beyond it; longitudes that are there twice, or a ring that they do not close."""
+        """Edges at or beyond a pole, longitudes that overlap, and rings that are not closed."""
         if self.kind == "plane":
             return
         grid: Any = self.sized()
@@ -183,7 +183,7 @@ class Grid(Section):
             )
 
     def sized(self) -> Grid:
-        """The grid with the sizes of its cells in place of its ends, and without what its kind has not."""
+        """The grid with cell sizes in place of its ends, and without keys of other kinds."""
         sizes = dict.fromkeys(key for kind, keys in KEYS_OF.items() if kind != self.kind for key in keys)
         if self.kind == "latlon":
             sizes["west"] = 0.0 if self.west is None else self.west

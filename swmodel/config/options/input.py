@@ -1,4 +1,4 @@
-"""The tables [input], [forcing] and [python]: what gives fields besides the case, and terms."""
+"""The tables [input], [forcing] and [python]: files and Python inputs that give fields and terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...ocean.option import Duration, Section, option
 from ...ocean.table import GIVEN, VARIABLES
 from ...ocean.terms.outside import ARRAYS
 
-#: Where the values of a field lie.
+#: Words for the location of a field.
 WHERE = {"centre": "at cell centres", "u": "on east faces", "v": "on north faces"}
 
 if TYPE_CHECKING:
@@ -24,13 +24,17 @@ else:
     Input = create_model(
         "Input",
         __base__=Section,
+        state=(str, option("", "", "restart file, or folder of a run, from whose last state the run starts")),
         __doc__='NetCDF files for formulas: "FILE.nc" (by standard name), "FILE.nc:variable", "FILE.nc:name@record".',
         **{
             row.name: (str, option("", "", f"{row.long_name}, {row.units}, {WHERE[row.location]}"))
             for row in (VARIABLES[name] for name in GIVEN if not index_of(name))
         },
         **{
-            array: (tuple[str, ...], option((), "file", f"{what}, {units}, {WHERE[location]}, of each constituent"))
+            array: (
+                tuple[str, ...],
+                option((), "file", f"tide outside, {what} of each constituent, {units}, {WHERE[location]}"),
+            )
             for array, (location, units, what, _) in ARRAYS.items()
         },
     )
@@ -48,21 +52,21 @@ def with_files(tracers: tuple[str, ...]) -> type[Input]:
 
 
 class Forcing(Section):
-    """How what drives the sea is given where it varies in time by formulas."""
+    """Forcing by formulas in time."""
 
-    every: Duration = option(3600.0, "s", "model time between the records that formulas in time are evaluated for")
+    every: Duration = option(3600.0, "s", "model time between the records of formulas in time")
 
 
 class Python(Section):
-    """What was given in Python: a run of it cannot be repeated from its file alone.
+    """Inputs from Python: a run with them cannot be repeated from its file alone.
 
-    The fields and terms themselves travel with the configuration, `config.python`. A run records each by its name and
-    its SHA-256; its restart files have the fields. Of functions that were called it records names and intervals.
+    `config.python` has the fields and terms themselves. A run records their names and SHA-256, and the names and
+    intervals of functions that it called; its restart files have the fields.
     """
 
-    fields: tuple[str, ...] = option((), "", "names of the fields, as a run records them with their SHA-256")
-    terms: tuple[str, ...] = option((), "", "names of the terms, as a run records them with their SHA-256")
-    calls: tuple[str, ...] = option((), "", "names of the functions that were called, and every what time or steps")
+    fields: tuple[str, ...] = option((), "", "names of fields from Python; a run adds their SHA-256")
+    terms: tuple[str, ...] = option((), "", "names of terms from Python; a run adds their SHA-256")
+    calls: tuple[str, ...] = option((), "", "names of called functions, and their intervals")
 
     _sources: dict[str, Any] = PrivateAttr(default_factory=dict)  # {name: `fields.kinds.PythonField`}
     _terms: tuple[Any, ...] = PrivateAttr(default=())  # Terms
@@ -71,12 +75,12 @@ class Python(Section):
     @field_validator("fields", "terms", "calls")
     @classmethod
     def named(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
-        """The texts, each of which has a name."""
+        """The texts. ValueError: one has no name."""
         if not all(text.split() for text in texts):
             raise ValueError("must be names")
         return texts
 
     @property
     def names(self) -> list[str]:
-        """Of the fields."""
+        """The names of the fields."""
         return [text.split()[0] for text in self.fields]

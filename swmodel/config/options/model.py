@@ -1,8 +1,8 @@
 """The options of a run: one frozen, typed section for each table of the TOML file.
 
-These classes are the single source for validation, command-line overrides (`-s section.key=value`),
-the commented template of `swmodel init` and the resolved `config.toml` of a run folder. Units stand
-with each option; inside the model everything is SI. Sections of terms are in the files of the terms, `ocean.terms`.
+These classes define validation, overrides (`-s section.key=value`), the template of `swmodel init` and the resolved
+`config.toml` of a run folder. Each option has its unit; inside the model everything is SI. The sections of terms are
+in the files of the terms, `ocean.terms`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .run import Run
 
 
 class Sea(Section):
-    """What is computed. `case` is the case itself, with its options."""
+    """Case, grid and physics. `case` is the case itself, with its options."""
 
     case: SerializeAsAny[Case] = option(Case, "", "")
     grid: Grid = option(Grid, "", "")
@@ -35,11 +35,11 @@ class Sea(Section):
     @field_validator("grid")
     @classmethod
     def with_sizes(cls, grid: Grid) -> Grid:
-        """The grid with the sizes of its cells, whatever they were given by."""
+        """The grid with the sizes of its cells."""
         return grid.sized()
 
 
-#: With a section for each term that has one.
+#: Sea, with a section for each term that has one.
 if TYPE_CHECKING:
 
     class SeaWithTerms(Sea):
@@ -54,7 +54,7 @@ else:
 
 
 class Config(SeaWithTerms):
-    """A complete run."""
+    """The configuration of a run, which cannot be changed: `config.section.key`. `swmodel.load` makes one."""
 
     scheme: Scheme = option(Scheme, "", "")
     time: Time = option(Time, "", "")
@@ -70,14 +70,14 @@ class Config(SeaWithTerms):
     @model_validator(mode="before")
     @classmethod
     def with_tracers(cls, sections: Any) -> Any:
-        """The sections, of which [input] and [output] know the tracers."""
+        """The sections; [input] and [output] with the names of the tracers."""
         tracers = dict(sections.get("physics", {})).get("tracers", ())
         names = tuple(dict(each)["name"] for each in tracers)
         classes = {"input": with_files(names), "output": with_fields(names)}
         given = {name: sections.get(name, {}) for name in classes}
         return {**sections, **{name: classes[name](**each) for name, each in given.items() if isinstance(each, dict)}}
 
-    #: Whether the command that computes it has checked it.
+    #: Whether a command has already checked it.
     _checked: bool = PrivateAttr(default=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Config:
@@ -88,7 +88,7 @@ class Config(SeaWithTerms):
 
 
 def section_class(name: str) -> type[Section]:
-    """The class of a section; of the case that of all cases."""
+    """The class of a section; for the section [case] the base class."""
     return cast(type[Section], Config.model_fields[name].annotation)
 
 

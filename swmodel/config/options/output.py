@@ -1,4 +1,4 @@
-"""The tables [output] and [restart], [[station]] and [[section]]: what is written, and how often."""
+"""The tables [output], [restart], [[station]] and [[section]]: contents of files, and intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, create_model
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import FORCING, WRITABLE
 
-#: Fields whose largest values may be asked for.
+#: Fields for `output.maxima`.
 MaximumName = Literal["eta", "speed"]
 
 if TYPE_CHECKING:
@@ -23,26 +23,26 @@ else:
 
 
 def in_capitals(text: Any) -> Any:
-    """The name of a constituent as the table has it."""
+    """The name of a constituent in capitals, as in the table."""
     return text.upper() if isinstance(text, str) else text
 
 
 def pair(given: Any) -> Any:
-    """Two numbers, also from a list."""
+    """Two numbers as a tuple."""
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise ValueError("must be two numbers, [x, y] in m or [longitude, latitude]")
     return tuple(given)
 
 
-#: Of a place: without spaces around it.
+#: The name of a place, without spaces around it.
 Name = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
 Position = Annotated[tuple[float, float], BeforeValidator(pair)]
 
 
 class Station(Section):
-    """A gauge: where eta, u, v and the tracer are written as series. A table [[station]] of a file."""
+    """A gauge, where eta, u, v and the tracers are written as series: a table [[station]]."""
 
-    name: Name = option(..., "", "of the station")
+    name: Name = option(..., "", "name of the station")
     lon: float | None = option(None, "degrees", "longitude, on a sphere")
     lat: float | None = option(None, "degrees", "latitude, on a sphere")
     x: float | None = option(None, "m", "position in x, on a plane")
@@ -50,15 +50,15 @@ class Station(Section):
 
 
 class Line(Section):
-    """A line whose transport is written as a series. A table [[section]] of a file."""
+    """A line whose transport is written as a series: a table [[section]]."""
 
-    name: Name = option(..., "", "of the section")
-    start: Position = option(..., "", "where it begins, [x, y] in m or [longitude, latitude]")
-    end: Position = option(..., "", "where it ends, [x, y] in m or [longitude, latitude]")
+    name: Name = option(..., "", "name of the section")
+    start: Position = option(..., "", "start of the line, [x, y] in m or [longitude, latitude]")
+    end: Position = option(..., "", "end of the line, [x, y] in m or [longitude, latitude]")
 
 
 class Output(Section):
-    """What is written, and how often. The initial and the final state always are."""
+    """Contents of the output files, and intervals. The initial and the final state are always written."""
 
     every: Duration | None = option(
         None, "s", 'model time between snapshots, as seconds or "6 h" (or give every_steps)'
@@ -67,27 +67,27 @@ class Output(Section):
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
     means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(
-        None, "steps", "steps between records of mass, energy, ... ; without it, those of the snapshots", ge=1
+        None, "steps", "steps between records of mass, energy, ...; none: with each snapshot", ge=1
     )
     spectra: Duration | None = option(
         None, "s", 'model time between spectra (seas without land), as seconds or "6 h" (or give spectra_every_steps)'
     )
     spectra_every_steps: int | None = option(None, "steps", "steps between spectra (or give spectra)", ge=1)
     maxima: tuple[MaximumName, ...] = option(
-        (), "", "fields of which each snapshot has the largest value so far, of all steps, and its time"
+        (), "", "fields whose largest value of all steps so far, and its time, each snapshot has"
     )
     arrival: float | None = option(
-        None, "m", "size of eta whose first time at each point each snapshot has; none: no arrival", gt=0
+        None, "m", "size of eta that counts as arrival; its first time at each point is written; none: no arrival", gt=0
     )
     harmonics: tuple[Annotated[str, BeforeValidator(in_capitals)], ...] = option(
-        (), "", 'constituents of tides whose amplitude and phase over the run are fitted, as ["M2", "K1"]'
+        (), "", 'tidal constituents for the harmonic analysis of the run, as ["M2", "K1"]'
     )
     harmonics_fields: tuple[Literal["eta", "u", "v", "transport_x", "transport_y"], ...] = option(
-        ("eta",), "", "fields that they are fitted to"
+        ("eta",), "", "fields of the harmonic analysis"
     )
-    harmonics_from: Duration | None = option(None, "s", 'model time from which on they are fitted, as "5 days"')
+    harmonics_from: Duration | None = option(None, "s", 'model time at which the harmonic analysis begins, as "5 days"')
     harmonics_every_steps: int | None = option(
-        None, "steps", "steps between the values that they are fitted to; without it, those of a 40th of a period", ge=1
+        None, "steps", "steps between values of the harmonic analysis; none: a 40th of the shortest period", ge=1
     )
     stations: tuple[Station, ...] = option(
         (), "", 'gauges, each a table [[station]]: name, lon and lat (or x and y); or "gauges.csv"'
@@ -97,7 +97,7 @@ class Output(Section):
         (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"
     )
     sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
-    institution: str = option("", "", "who made the run, recorded in its files")
+    institution: str = option("", "", "institution that made the run, recorded in its files")
 
 
 @cache
@@ -112,10 +112,10 @@ def with_fields(tracers: tuple[str, ...]) -> type[Output]:
 
 
 class Restart(Section):
-    """When restart files are written, from which `swmodel resume` goes on. The end of a run always leaves one."""
+    """Intervals of restart files, from which `swmodel resume` continues. The end of a run always writes one."""
 
-    every: Duration | None = option(None, "s", 'model time between them, as seconds or "1 day" (or give every_steps)')
-    every_steps: int | None = option(None, "steps", "steps between them (or give every)", ge=1)
+    every: Duration | None = option(None, "s", 'model time between restarts, as "1 day" (or give every_steps)')
+    every_steps: int | None = option(None, "steps", "steps between restarts (or give every)", ge=1)
     every_wall: Duration | None = option(
-        1200.0, "s", 'wall-clock time between them, besides those of every or every_steps; "none": no more than those'
+        1200.0, "s", 'wall-clock time between restarts, besides those of every or every_steps; "none": only those'
     )

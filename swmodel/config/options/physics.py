@@ -14,24 +14,27 @@ from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
 
 #: Names that no tracer can have: of fields, terms and numbers, and of what else stands in files.
-TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "grid", "member", "realization", "wavenumber"}
+TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "state", "time", "step", "grid", "member", "realization"}
+TAKEN |= {"wavenumber"}
 
 
 class Fluid(Section):
-    """Constants of the fluid and of the planet, and coefficients, of which [input] may give fields instead."""
+    """Constants of the fluid and the planet, and coefficients; [input] may give fields of coefficients instead."""
 
     gravity: float = option(9.81, "m s-2", "acceleration of gravity in the equations", gt=0)
     reduced_gravity: bool = option(
         False,
         "",
-        "the layer lies over a deep one at rest: gravity is reduced, eta is the displacement of the interface",
+        "whether the layer lies over a deep one at rest: then gravity is reduced, eta is that of the interface",
     )
     full_gravity: float = option(
-        9.81, "m s-2", "gravity of the planet where it is reduced; sea level is eta gravity / full_gravity", gt=0
+        9.81, "m s-2", "gravity of the planet, for reduced_gravity; sea level is eta gravity / full_gravity", gt=0
     )
     depth: float = option(100.0, "m", "resting depth where the case or a file gives none", gt=0)
-    density: float = option(1025.0, "kg m-3", "density, which turns wind stress into acceleration", gt=0)
-    f0: float = option(0.0, "s-1", "Coriolis parameter at y = 0; on a sphere in place of that of its rotation")
+    density: float = option(1025.0, "kg m-3", "density of water, which divides the wind stress", gt=0)
+    f0: float = option(
+        0.0, "s-1", "Coriolis parameter at y = 0; on a sphere it replaces that of the rotation, unless 0"
+    )
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
     tracers: tuple[Tracer, ...] = option((), "", "passive tracers, each a table [[tracer]]: name, initial, diffusivity")
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
@@ -39,12 +42,12 @@ class Fluid(Section):
     @field_validator("tracers")
     @classmethod
     def with_names_of_their_own(cls, tracers: tuple[Tracer, ...]) -> tuple[Tracer, ...]:
-        """The tracers, no two of which have one name, and none that of another field or number."""
+        """The tracers. ValueError: two share a name, or one has a name of TAKEN."""
         for name, count in Counter(each.name for each in tracers).items():
             if count > 1:
-                raise ValueError(f'{count} tracers are called "{name}"; give each a name of its own')
+                raise ValueError(f'{count} tracers are called "{name}"; give them different names')
             if name in TAKEN:
-                raise ValueError(f'"{name}" is the name of something else in the files of a run; take another one')
+                raise ValueError(f'"{name}" has another meaning in the files of a run; choose another name')
         return tracers
 
 

@@ -1,4 +1,4 @@
-"""The table [run]: how long, how precisely and on what to compute."""
+"""The table [run]: length, precision, executor and processes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from ...ocean.option import Duration, Section, option, parse_duration
 
 
 class Run(Section):
-    """How long, how precisely and on what to compute."""
+    """Length, precision, executor and processes of a run."""
 
     steps: int | None = option(None, "steps", "length of the run in steps (or give days)", ge=0)
     days: float | None = option(None, "days", "length of the run in model days (or give steps)", ge=0)
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
-    executor: Literal["auto", "native", "xla", "reference"] = option("auto", "", "who computes a block")
-    transport: Literal["auto", "serial", "mpi", "sharded"] = option("auto", "", "how blocks talk to each other")
+    executor: Literal["auto", "native", "xla", "reference"] = option("auto", "", "back end that computes a block")
+    transport: Literal["auto", "serial", "mpi", "sharded"] = option("auto", "", "halo exchange between blocks")
     nproc: int = option(1, "processes", "number of processes", ge=1, le=10**6)
     devices: int = option(1, "devices", "devices of each process, for the sharded transport", ge=1, le=10**4)
     layout: str = option(
         "", "", "blocks in y and x, as 2x3; empty chooses the shortest halos", pattern=r"^([1-9]\d{0,9}x[1-9]\d{0,9})?$"
     )
-    reproducible: bool = option(False, "", "the same bits for every layout, some percent slower")
+    reproducible: bool = option(False, "", "same bits for every layout, some percent slower")
     walltime: Duration | None = option(
         None, "s", 'wall-clock time after which the run stops with a restart, as seconds or "2 h"'
     )
     check_every_steps: int | None = option(
-        None, "steps", "most steps between two looks at the state's health; without it, those of half a second", ge=1
+        None, "steps", "most steps between two health checks of the state; none: those of half a second", ge=1
     )
     watchdog: Annotated[float, BeforeValidator(parse_duration)] = option(
-        600.0, "s", 'wall-clock time without progress after which a stuck run is ended, or "10 min"; 0: never', ge=0
+        600.0, "s", 'wall-clock time without progress after which the run is ended, as "10 min"; 0: never', ge=0
     )
 
     @property
@@ -43,10 +43,10 @@ class Run(Section):
 
 
 def outdated(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Keys of `run` that go back to their defaults where the number of processes or of devices changes.
+    """Keys of `run` that return to their defaults when the number of processes or of devices changes.
 
-    These are the layout and the transport of a run's config.toml, whose layout was made for the number before; and the
-    devices where the transport becomes one that has a single device in a process.
+    These are a layout and a transport made for the earlier number, and the devices where the new transport has one
+    device in a process.
     """
     keys = []
     if before["transport"] == "sharded" and after["transport"] in ("serial", "mpi"):

@@ -1,16 +1,16 @@
 """The executor `native`: steps in C++ for processors, generated from the dynamics.
 
-    symbol, graph     arrays without values, and the graph that records what is done to them, computed by NumPy or JAX
-    operations        what a graph is made of: how each is computed, written in C++, and differentiated
+    symbol, graph     arrays without values, and the graph that records their operations
+    operations        the operations of a graph: values, C++ and derivatives
     trace, derive     the dynamics and the time steppers, run on these arrays; tangent and adjoint of a graph
-    fuse, schedule    fused multiply-adds, static parts, water and land; what is computed when
+    fuse, schedule    fused multiply-adds, static parts, water and land; the order of computations
     body, emit        the C++ of a turn of the loop, and of the loop
-    generate, compile the C++ of a step; its library: found, or made by the compiler of the machine
-    kernel, calls     its static fields; the foreign calls, as JAX sees them, and the loop over steps
-    executor          the executor that a run takes
-    describe          what is generated, in a table
+    generate, compile the C++ of a step; its library, from a folder or from the machine's compiler
+    kernel, calls     its static fields; the foreign calls from JAX, and the loop over steps
+    executor          the executor of runs
+    describe          a table of the generated step
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
-    vector.h, job.h   vectors of numbers; what a call is asked for
+    vector.h, job.h   vectors of numbers; the arguments of a call
 
 Only calls, kernel and executor need JAX.
 """
@@ -33,7 +33,7 @@ from .trace import kinds_of
 
 #: The foreign calls.
 LIBRARY = Path(__file__).parent / "_step.so"
-#: What builds them.
+#: The commands that build them.
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
@@ -41,7 +41,7 @@ CONVENTION = 10
 
 
 def request_of(setup: Setup) -> Request:
-    """The step of a Setup; the length of the time step does not matter, and need not be known."""
+    """The step of a Setup; it does not depend on the length of the time step."""
     config = setup.config
     if config.time.dt is None:
         setup = setup.with_config(config.model_copy(update={"time": config.time.model_copy(update={"dt": 1.0})}))
@@ -50,15 +50,15 @@ def request_of(setup: Setup) -> Request:
 
 
 def unable(setup: Setup) -> str:
-    """Why there is no compiled step for a Setup, and none can be made; empty where there is one now."""
+    """Why a Setup has no compiled step, after an attempt to make it; empty where it has one."""
     for term in setup.scheme.own:
         if term.parameters:
-            return f"{place_of(term.tendency)}: {term.name} has parameters, which the step in JAX has alone"
+            return f"{place_of(term.tendency)}: {term.name} has parameters, which only the step in JAX supports"
     return obstacle(request_of(setup))
 
 
 class Built(NamedTuple):
-    """The foreign calls (step.cc) of this machine, and what they were built with."""
+    """The foreign calls (step.cc) of this machine, and the versions that they were built with."""
 
     calls: ctypes.CDLL
     convention: int
@@ -74,7 +74,7 @@ def built() -> Built:
 
 
 def not_built() -> str:
-    """Why there are no foreign calls that can be used; empty where there are."""
+    """Why no foreign calls can be used; empty where they can."""
     if not LIBRARY.exists():
         return "it was not compiled when swmodel was installed"
     try:
@@ -90,5 +90,5 @@ def not_built() -> str:
 
 
 def native_missing() -> str:
-    """What keeps the native step from being used here at all; empty where nothing does."""
+    """Why the native step cannot be used on this machine; empty where it can."""
     return not_built() or ("JAX computes on a GPU here" if environment.has_gpu() else "")

@@ -8,19 +8,19 @@ from .operations import OPERATIONS
 #: The bits of a cell (vector.h) for masks that are 0 or 1; the tables for those that follow from wet cells at a corner.
 BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
 CORNERS = {"slip": "slip", "share": "SHARE<T>", "dry": "DRY_CORNER<T>"}
-#: What is left of a multiply-add once its product is known.
+#: The rest of a multiply-add whose product is known.
 SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
 
 
 def number_in(names: list, name) -> int:
-    """The position of a name in a list; a new name is put at its end."""
+    """The position of a name in a list; a new name is appended."""
     if name not in names:
         names.append(name)
     return names.index(name)
 
 
 def named(letter: str, number, row: int) -> str:
-    """The variable for a row of something."""
+    """The name of a variable for a row."""
     return f"{letter}{number}_{row}".replace("-", "s")
 
 
@@ -28,8 +28,8 @@ class Body:
     """The statements of one turn of the loop, near land or on water.
 
     Args:
-        emitter: the `emit.Emitter`, which knows the variables of all places.
-        water: see there; None near land.
+        emitter: the `emit.Emitter`, with the variables of all places.
+        water: as in Emitter; None near land.
 
     Attributes:
         lines: the statements.
@@ -68,14 +68,14 @@ class Body:
         self.known.setdefault(text, name)
 
     def read(self, ref: Ref, row: int, vector: int) -> str:
-        """The values of a ref that is read at (row, vector)."""
+        """The values of a ref, read at (row, vector)."""
         if self.water is not None:
-            asked, folded = ref.node, self.water.get(ref.node, Ref(ref.node))
+            node, folded = ref.node, self.water.get(ref.node, Ref(ref.node))
             ref = folded.moved(ref.row, ref.column)
             if held := self.emitter.carried.get(ref.node):
                 held = held.moved(ref.row, ref.column)
                 if self.has(held, row, vector):
-                    if held.node is not asked:
+                    if held.node is not node:
                         self.notice(held, row, vector)
                     ref = held
         node, at = ref.node, row + ref.row
@@ -91,13 +91,13 @@ class Body:
         return self.local(self.expression(node, at, vector, ref.column))
 
     def has(self, ref: Ref, row: int, vector: int) -> bool:
-        """Whether variables hold what a ref reads at (row, vector)."""
+        """Whether variables hold the value of a ref at (row, vector)."""
         place = self.schedule.places.get((ref.node, row + ref.row))
         first, last = vector - (ref.column < 0), vector + (ref.column > 0)
         return place is not None and place.oldest <= first and last <= place.newest
 
     def notice(self, ref: Ref, row: int, vector: int):
-        """Remember the masks that a carried value depends on: it stands for another node only far from land."""
+        """Remember the masks of a carried value, which replaces another node only far from land."""
         for arg in ref.args:
             if arg.node.op == "mask":
                 self.emitter.masks.add((row + arg.row, vector, arg.column))
@@ -105,7 +105,7 @@ class Body:
                 self.notice(arg, row, vector)
 
     def mask(self, node, row, vector, column, x="all<V>(T(1))") -> str:
-        """x where a mask is 1, else 0; or the number that a mask has at each corner."""
+        """x where a mask is 1, else 0; or the number of a mask at each corner."""
         self.emitter.masks.add((row, vector, column))
         pointer = named("cells", "", row)
         self.emitter.mask_rows[pointer] = f"at.cells({row})"
@@ -115,7 +115,7 @@ class Body:
         return f"only<{BITS[node.value]}>({x}, {cell})"
 
     def leaf(self, node: Node, row: int, vector: int, column: int) -> str:
-        """A value that is read from memory and never written."""
+        """A value from memory that is never written."""
         names = self.emitter.names
         if node.op == "line":
             number = number_in(names.lines, node.value)

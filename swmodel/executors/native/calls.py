@@ -1,18 +1,18 @@
-"""The compiled step as JAX sees it: foreign calls that take the fields with their halos and advance them in place.
+"""The compiled step in JAX: foreign calls that take the fields with their halos and advance them in place.
 
-For a run of steps the fields lie in a memory of their own: in planes one after the other, each row with further columns
-on both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos come in and edges go
-out as small arrays: a full array touched outside the call would cost more than the call.
+During a sequence of steps the fields lie in one memory, in planes one after the other. Each row has further columns on
+both sides for halos and whole vectors. `put` copies fields there, `get` copies them back. Halos and edges pass as small
+arrays: an operation of JAX on a full array would cost more than the call.
 
 Arrays of a step (step.cc reads them in this order):
 
     memory      planes of fields
-    planes      [3, fields]: where each field is read, where it is written, and where the neighbours' halos are taken
+    planes      [3, fields]: the planes to read, to write, and to take the neighbours' halos from, of each field
     halos       west, east [fields, ny, halo]; south, north [fields, halo, nx + 2 halo], corners included
-    extent      [2]: rows and columns of the block within the arrays; the rest is left as it is, or undefined
-    values      [steps_per_sweep, n]: what is the same for all cells
+    extent      [2]: rows and columns of the block within the arrays; the rest is unchanged, or undefined
+    values      [steps_per_sweep, n]: numbers that are the same for all cells
     static      slip [1]; lines [n, rows, 1], fields [n, rows, columns], cells [rows, columns] (uint8), with margins
-    flags       [rows, groups of columns] (uint8): where land is in reach
+    flags       [rows, groups of columns] (uint8): 1 with land in reach
 
 Results: memory, then edges west, east [fields, ny, halo], south, north [fields, halo, nx].
 """
@@ -37,13 +37,13 @@ from .trace import Tracing, carried, weights_of
 
 #: Bytes of the longest vectors.
 LARGEST = 64
-#: Bytes by which planes are staggered: else the rows of all fields would share the same sets of the first-level cache.
+#: Offset of planes, bytes: without it the rows of all fields would share the same sets of the first-level cache.
 STAGGER = 320
 LINE = 64
 
 
 class Edges(NamedTuple):
-    """The outermost columns and rows of the fields that are exchanged, or the halos made of the neighbours'."""
+    """The outermost columns and rows of the exchanged fields, or the halos from the neighbours' ones."""
 
     west: Any
     east: Any
@@ -52,7 +52,7 @@ class Edges(NamedTuple):
 
     @classmethod
     def of(cls, fields, halo: int, extent) -> Edges:
-        """Those of fields [ny, nx], `halo` columns and rows wide."""
+        """The edges of fields [ny, nx], `halo` columns and rows wide."""
         rows, columns = extent or (None, None)
         return cls(
             west=jnp.stack([f[:, :halo] for f in fields]),
@@ -62,7 +62,7 @@ class Edges(NamedTuple):
         )
 
     def exchanged(self, halo: int, transport, extent) -> Edges:
-        """The halos that belong to the edges of all blocks: four messages, as in `transport.halo.pad`."""
+        """The halos from the edges of all blocks: four messages, as in `transport.halo.pad`."""
         shift, (rows, columns) = transport.shift, extent or (None, None)
         west, east = shift(self.east, 1, +1), shift(self.west, 1, -1)
         ends = [last(strip, halo, -2, rows) for strip in (west, east)]
@@ -71,16 +71,16 @@ class Edges(NamedTuple):
         return Edges(west, east, shift(north, 0, +1), shift(south, 0, -1))
 
     def narrowed(self, fields: int, halo: int) -> Edges:
-        """Those of the first fields, `halo` columns and rows wide."""
+        """The edges of the first fields, `halo` columns and rows wide."""
         west, east, south, north = (strip[:fields] for strip in self)
         return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
 
 
 class Calls:
-    """The foreign calls of a kernel on a block, to be made within a program.
+    """The foreign calls of a kernel on a block, within a program.
 
-    `made` is the Generated step, `names` those of the fields of a carry, in their order; `width` is how many rows and
-    columns of neighbours a pass needs, and `plane` how many numbers a field takes in the memory.
+    `made` is the Generated step, `names` are the fields of a carry. `width` is the number of rows and columns of
+    neighbours that a pass needs, `plane` the size of a field in the memory.
     """
 
     def __init__(self, kernel: Kernel, static: Static, dt, transport):
@@ -96,7 +96,7 @@ class Calls:
         self.place = _numbers(lead=self.lead, stride=self.stride, plane=self.plane)
 
     def advance(self, carry: Carry, n, look=None, seen=()):
-        """The carry n steps later; with `look` also what it has seen, of the last step of each pass: see `xla`."""
+        """The carry n steps later; with `look` also its result after the last step of each pass: see `xla`."""
         fields, tree = jax.tree.flatten((carry.state, carry.memory))
 
         def look_at(seen, fields, step):
@@ -107,7 +107,7 @@ class Calls:
         return (later, seen) if look else later
 
     def run(self, fields, step, n, look=None, seen=()) -> tuple[list, Any]:
-        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; what look has `seen`."""
+        """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; the result of `look`."""
         made, steps_per_sweep, before = self.made, self.kernel.steps_per_sweep, step
         planes, given = self.numbers_of(self.names), dict(zip(self.names, fields, strict=True))
         spare = [plane for plane in range(len(made.fields)) if plane not in planes]
@@ -127,7 +127,7 @@ class Calls:
                 at = jnp.broadcast_to(places(step), (3, len(made.fields)))
                 memory, edges = self.step(memory, edges, step, flags, many, lambda _: at)
                 if look:
-                    # The barrier keeps the next pass, which writes into the memory, behind the look at it.
+                    # The barrier keeps the next pass, which writes into the memory, after `look`.
                     seen = look(seen, self.views(memory, places(step + many)[np.array(planes)]), step + many)
                     memory, seen = jax.lax.optimization_barrier((memory, seen))
                 return memory, edges, step + many, seen
@@ -141,7 +141,7 @@ class Calls:
         return [self.made.fields.index(name) for name in names]
 
     def put(self, planes, fields, memory=None, most=None):
-        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `most` planes, else not filled."""
+        """The memory with the fields [ny, nx] in its `planes`; None: a new one of `most` planes."""
         most = len(self.made.fields) if most is None else most
         size = most * self.plane if memory is None else memory.size
         call = jax.ffi.ffi_call(
@@ -159,7 +159,7 @@ class Calls:
         return [within(field, self.extent) for field in call(memory, _planes(planes), **self.place)]
 
     def views(self, memory, planes) -> list:
-        """The same fields as slices of the memory: for those who read a few points, or everything once."""
+        """The same fields as slices of the memory, for readers of few points or of everything once."""
         rows, columns = self.shape
 
         def view(plane):
@@ -169,10 +169,10 @@ class Calls:
         return [view(plane) for plane in planes]
 
     def flags(self, leave_out: bool = False):
-        """Where land is in reach of what is computed.
+        """1 where land is in reach of the computed cells.
 
-        With `leave_out` cells far from any water are left out. They keep what the memory has, and cells beside them
-        read it: all planes must hold finite numbers.
+        With `leave_out`, cells far from any water are skipped. They keep their values in the memory, which cells beside
+        them read: all planes must hold finite numbers.
         """
         rows, columns = self.static.cells.shape
         result = jax.ShapeDtypeStruct((rows, -(-columns // LANES)), np.uint8)
@@ -180,7 +180,7 @@ class Calls:
         seen = np.array([(row, vector * lanes + column) for row, vector, column in made.masks] or [(0, 0)])
         (south, west), (north, east) = np.maximum(-seen.min(0), 0), np.maximum(seen.max(0), 0)
         windows = {"land": (south, north, west, east)}
-        # The rows kept in rings were computed further south, in the columns that fields are read from.
+        # Rows in rings were computed further south, in the columns where fields are read.
         far, warm = max(made.width, made.margin) + FARTHEST, max(s.warm for s in made.schedules)
         further_east = far + max(s.late for s in made.schedules)
         alone = set(made.fields) <= set(carried(self.kernel.scheme, self.kernel.method))
@@ -194,9 +194,9 @@ class Calls:
         return call(self.static.cells, **_numbers(leave_out=leave_out, **numbers))
 
     def step(self, memory, edges: Edges, n, flags, many: int, planes):
-        """All passes of `many` steps from step n on: the memory, and the edges of the fields that the next pass reads.
+        """All passes of `many` steps from step n on: the memory, and the edges of the fields for the next pass.
 
-        planes(number of a pass) is the array `planes`, see above.
+        planes(number of a pass) is the array `planes` above.
         """
         made, static, (rows, columns) = self.made, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), many * self.width
@@ -221,7 +221,7 @@ class Calls:
     def values(self, step, many: int):
         """The numbers that are the same for all cells, in each of the next steps [many, n].
 
-        Products are formed in the call, so that their bits do not depend on what XLA makes of them.
+        The call computes products itself, so that their bits do not depend on XLA.
         """
         steps = step + jnp.arange(many, dtype=step.dtype)
         return jax.vmap(values_of(self.request), in_axes=(None, 0, None))(self.static.numbers, steps, self.dt)
@@ -231,7 +231,7 @@ class Calls:
 def values_of(request: Request):
     """The function (numbers, step, dt) -> values [n] of one step; see `Calls.values`.
 
-    The dynamics are run once for all programs that take it, not once in each.
+    The dynamics run once for all programs that use it.
     """
     scheme, method, kinds, dtype, derivative, controls, moving = request
 

@@ -1,9 +1,9 @@
-"""Generated steps compiled by the C++ compiler of the machine, each once: the library of a step, found or made.
+"""The library of a generated step: one from a folder, or a new one from the C++ compiler of the machine.
 
-Those of the cases are built when swmodel is installed (`build`), others at first use, into a cache in the user's own
-folder. A library is named by its text, by the compiler's options and by the processor; not by the compiler, as rounding
-is written out. It is written beside its place, tried, and moved there whole; one process compiles and the others wait.
-No library is used that another user could have written.
+Libraries of the cases are built when swmodel is installed (`build`), others at first use, into a cache in the user's
+folder. The name of a library follows from its text, the compiler's options and the processor. The compiler does not
+matter, as the text fixes all rounding. One process compiles while others wait: it writes the library beside its place,
+tries it, and moves it there. A library that another user could have written is never used.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FLAGS = (
     "-fPIC",
     "-w",
 )
-#: Libraries that a cache keeps.
+#: Most libraries in a cache.
 MOST = 500
 #: Seconds after which a compiler is stopped.
 LONGEST = 300
@@ -52,11 +52,11 @@ log = logging.getLogger(__name__)
 
 
 class Request(NamedTuple):
-    """Which step."""
+    """The properties that identify a step."""
 
     scheme: object
     method: Method
-    kinds: tuple  # of its static fields, `trace.kinds_of`
+    kinds: tuple  # kinds of its static fields, `trace.kinds_of`
     dtype: str
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
@@ -68,10 +68,10 @@ class Request(NamedTuple):
         try:
             return generate(*self)
         except RecursionError:
-            raise UsageError("a term has more operations, one after the other, than the native step takes") from None
+            raise UsageError("a term has a longer chain of operations than the native step allows") from None
 
     def name(self, instructions: str) -> str:
-        """The name of its library for these instructions: a digest of all that the machine code follows from."""
+        """The name of its library for these instructions: a digest of all inputs of the compilation."""
         headers = b"".join(file.read_bytes() for file in sorted(HERE.glob("*.h")))
         rest = (self.made.source, FLAGS, extra(), instructions, platform.machine())
         return hashlib.sha256(headers + repr(rest).encode()).hexdigest()[:24] + ".so"
@@ -79,10 +79,10 @@ class Request(NamedTuple):
 
 @cache
 def instructions() -> str:
-    """The instructions asked for by -march: "default" without -march; for `native`, with a digest of the processor."""
-    asked = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
-    if asked != "native":
-        return asked
+    """The instructions of -march: "default" without -march; for `native`, with a digest of the processor."""
+    march = os.environ.get("SWMODEL_INSTRUCTIONS", "native").strip() or "default"
+    if march != "native":
+        return march
     found = {line.split(":")[0].strip(): line for line in cpuinfo().splitlines()}
     keys = ("vendor_id", "cpu family", "model", "flags", "Features")
     processor = "".join(found.get(key, "") for key in keys) or platform.processor()
@@ -91,7 +91,7 @@ def instructions() -> str:
 
 @lru_cache(maxsize=KEPT)
 def function(request: Request) -> int:
-    """The address of a step's function; compiles the step unless that was done before."""
+    """The address of a step's function; compiles the step at first use."""
     try:
         library = ctypes.CDLL(str(library_of(request)))
     except OSError as error:
@@ -100,13 +100,13 @@ def function(request: Request) -> int:
     return ctypes.cast(library.swmodel_call, ctypes.c_void_p).value
 
 
-#: The libraries in use: held, so that they stay loaded.
+#: References to the libraries in use, which keep them loaded.
 _loaded: list[ctypes.CDLL] = []
 
 
 @lru_cache(maxsize=KEPT)
 def obstacle(request: Request) -> str:
-    """Why there is no compiled step and none can be made; empty where there is one now."""
+    """Why a step cannot be compiled; empty where its library exists now."""
     try:
         function(request)
     except (SetupError, UsageError) as error:  # also where a term cannot be traced
@@ -115,7 +115,7 @@ def obstacle(request: Request) -> str:
 
 
 def library_of(request: Request) -> Path:
-    """The library of a step; compiled unless that was done before."""
+    """The library of a step, compiled at first use."""
     name = request.name(instructions())
     if not runs(instructions()):
         raise SetupError(f"this processor does not have all instructions of {instructions()}: SWMODEL_INSTRUCTIONS")
@@ -125,7 +125,7 @@ def library_of(request: Request) -> Path:
         target = cache_folder() / name
         if not usable(target):
             with target.with_suffix(".lock").open("a") as lock:
-                with suppress(OSError):  # where files cannot be locked all compile at once
+                with suppress(OSError):  # without locks of files all processes compile at once
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 if not usable(target):
                     compile_into(target, request, instructions().split()[0])
@@ -134,11 +134,11 @@ def library_of(request: Request) -> Path:
         for general in PORTABLE.get(platform.machine(), ("default",)):
             if (BUILT / request.name(general)).exists() and runs(general):
                 return BUILT / request.name(general)
-        raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be kept: {error}") from None
+        raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be stored: {error}") from None
 
 
 def usable(library: Path) -> bool:
-    """Whether a library is there, is ours, and can be loaded."""
+    """Whether a library exists, belongs to this user, and can be loaded."""
     try:
         ctypes.CDLL(str(checked(library)))
     except OSError:
@@ -146,7 +146,7 @@ def usable(library: Path) -> bool:
     return True
 
 
-#: Instructions that packages may have been built for, by machine.
+#: Instructions of libraries in packages, by machine.
 PORTABLE = {"x86_64": ("x86-64-v4", "x86-64-v3", "x86-64", "default")}
 V3 = ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe")
 NEEDS = {"x86-64-v3": V3, "x86-64-v4": (*V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")}
@@ -158,7 +158,7 @@ def runs(general: str) -> bool:
 
 
 def cpuinfo() -> str:
-    """How Linux describes the processors; elsewhere empty."""
+    """Linux's description of the processors; elsewhere empty."""
     file = Path("/proc/cpuinfo")
     return file.read_text() if file.exists() else ""
 
@@ -167,11 +167,11 @@ def cache_folder() -> Path:
     """The folder of compiled steps, made if it is missing."""
     folder = os.environ.get("SWMODEL_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "swmodel")
     try:
-        folder = Path(folder).expanduser().resolve()  # no link on the way can be turned elsewhere after this
+        folder = Path(folder).expanduser().resolve()  # no link on the way can be redirected after this
         for place in (*reversed(folder.parents), folder):
             place.mkdir(mode=0o700, exist_ok=True)
     except (OSError, RuntimeError) as error:
-        raise SetupError(f"there is no folder to keep compiled steps in: {error}") from None
+        raise SetupError(f"there is no folder for compiled steps: {error}") from None
     for place in folder.parents:
         found = place.stat()
         if found.st_uid not in (os.geteuid(), 0) or (found.st_mode & WRITABLE and not found.st_mode & stat.S_ISVTX):
@@ -184,7 +184,7 @@ WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def checked(path: Path) -> Path:
-    """The path, if nobody else can have written it."""
+    """The path. SetupError: another user can write it."""
     found = path.stat()
     if found.st_uid not in (os.geteuid(), 0) or found.st_mode & WRITABLE:
         raise SetupError(f"{path} is not used, as other users can write it: chmod go-w, or set SWMODEL_CACHE")
@@ -192,15 +192,15 @@ def checked(path: Path) -> Path:
 
 
 def compiler() -> list[str]:
-    """The C++ compiler, with the options that CXX has after its name."""
+    """The C++ compiler, with options from CXX."""
     for words in (os.environ.get("CXX", "").split(), ["c++"], ["g++"], ["clang++"]):
         if words and (found := shutil.which(words[0])):
             return [found, *words[1:]]
-    raise SetupError("there is no C++ compiler to make its step with")
+    raise SetupError("there is no C++ compiler for its step")
 
 
 def compile_into(target: Path, request: Request, march: str) -> None:
-    """Generate a step and compile it; drop the oldest libraries of the folder above MOST."""
+    """Generate a step and compile it; remove the oldest libraries of the folder beyond MOST."""
     program, text = compiler(), request.made.source
     what = " of the ".join((*reversed(request.derivative), "native step"))
     log.info(f"compiling the {what} of this configuration: once, a few seconds")
@@ -224,8 +224,10 @@ def compile_into(target: Path, request: Request, march: str) -> None:
             ctypes.CDLL(str(made))
         except OSError as error:
             raise SetupError(f"what {program[0]} made of its step cannot be loaded: {error}") from None
+        with made.open("rb") as file:
+            os.fsync(file.fileno())  # else a library of zeros could have its name after a power cut
         made.replace(target)
-    with suppress(OSError):  # another process removes some of them too
+    with suppress(OSError):  # another process may remove some of them, too
         libraries = sorted(target.parent.glob(f"{'[0-9a-f]' * 24}.so"), key=lambda path: path.stat().st_mtime)
         for old in libraries[:-MOST]:
             old.unlink()
@@ -233,6 +235,6 @@ def compile_into(target: Path, request: Request, march: str) -> None:
 
 
 def extra() -> list[str]:
-    """Further options of the compiler: those that CXX has after its name, and those of tests with sanitizers."""
+    """Further options of the compiler: those of CXX, and those of tests with sanitizers."""
     named = os.environ.get("CXX", "").split()[1:]
     return [*(word for word in named if word.startswith("-")), *os.environ.get("SWMODEL_CXXFLAGS", "").split()]

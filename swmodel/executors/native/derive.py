@@ -1,10 +1,10 @@
-"""Tangent and transpose of Programs, as Programs: what derivatives of a step compute.
+"""Tangent and transpose of Programs, as Programs, for derivatives of a step.
 
-Every operation is pointwise or a shift, and the transpose of a shift is the opposite shift: the adjoint of a step is
-again a gather from neighbours. It reads the state, sends no sums back, and has the same bits on every layout.
+Every operation is pointwise or a shift, and the transpose of a shift is the opposite shift. So the adjoint of a step is
+again a gather from neighbours: it reads the state, sends no sums back, and has the same bits on every layout.
 
-Names: the tangent of x is "d.x", its adjoint "bar.x"; the adjoint of what stays the same during a run is summed over
-the steps, cell by cell, in "grad.x".
+The tangent of x has the name "d.x", its adjoint "bar.x". Adjoints of static fields are summed over the steps, cell by
+cell, in "grad.x".
 
 Reference: Hückelheim, J., and others (2019), Automatic differentiation for adjoint stencil loops, ICPP.
 """
@@ -22,9 +22,9 @@ from .trace import Tracing
 def derived(tracing: Tracing, method, step, derivative, controls, moving=False) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
-    The `derivative` is made of it in this order: "tangent" adds the tangents of all that it computes; "adjoint"
-    computes the inner stages, then takes the adjoints of the results back to those of the start. `controls` are the
-    names of the static fields and lines to differentiate with respect to; their tangents have no adjoints.
+    The `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner
+    stages, then takes the adjoints of the results back to those of the start. `controls` are the static fields and
+    lines to differentiate with respect to; their tangents have no adjoints.
     """
     programs = tracing.programs(method, step, apart="adjoint" in derivative, moving=moving and not derivative)
     live = list(programs[-1].outputs)
@@ -41,7 +41,7 @@ def derived(tracing: Tracing, method, step, derivative, controls, moving=False) 
 
 
 def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
-    """The programs that compute their outputs and the tangents of those; `steady` are the controls of `derived`."""
+    """The programs with the tangents of their outputs; `steady` are the controls of `derived`."""
     moving, dots = moves(programs, steady), {}
     for node in nodes_of(programs):
         if node in moving and not node.args:
@@ -64,10 +64,9 @@ def tangent(graph: Graph, programs: list[Program], steady) -> list[Program]:
 
 
 def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Program]:
-    """The programs from the adjoints of what `programs` leave behind to those of what they begin with.
+    """The programs from the adjoints of the results of `programs` to those of their inputs.
 
-    They come in the order in which they are run, without `gives`; `live` are the fields that are used after the last
-    program.
+    They are in the order of execution, without `gives`; `live` are the fields that are used after the last program.
     """
     live, made = set(live), []
     for program in reversed(programs):
@@ -84,7 +83,7 @@ def transpose(graph: Graph, programs: list[Program], live, steady) -> list[Progr
 
 
 def adjoints(graph: Graph, program: Program, live, moving) -> dict[Node, Symbol]:
-    """What a program adds to the adjoints of the leaves that it reads."""
+    """The contributions of a program to the adjoints of its leaves."""
     bars: dict[Node, Symbol] = {}
 
     def give(ref: Ref, share: Symbol):
@@ -120,14 +119,14 @@ def partials(graph: Graph, node: Node) -> Iterator[tuple[Ref, Callable[[Symbol],
 
 
 def symbol(graph: Graph, ref: Ref) -> Symbol:
-    """The Symbol of what is read at `ref`."""
+    """The Symbol of the value at `ref`."""
     if ref.node.op == "number":
         return Symbol(graph, (1, 1), Coefficient(ref.node.value))
     return Symbol(graph, (1, 1), ref=ref)
 
 
 def field(graph: Graph, name: str) -> Symbol:
-    """The field called `name`, at the cell."""
+    """The field `name`, at the cell."""
     return symbol(graph, Ref(graph.leaf("field", name)))
 
 

@@ -1,4 +1,4 @@
-"""What the generated step of a configuration does, in a table: `swmodel info CONFIG --kernel`."""
+"""A table of the generated step of a configuration: `swmodel info CONFIG --kernel`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .operations import FUNCTIONS, OPERATIONS
 
 
 def describe(setup) -> str:
-    """Of each pass of a step: fields read and written, rows kept, operations and bytes a cell.
+    """For each pass of a step: fields read and written, rows kept, operations and bytes a cell.
 
-    Operations are those on water, a multiply-add counted as two; bytes are those of a step whose fields do not stay in
-    the cache: each field that is read or written moves once in and, where it is written, once out.
+    Operations are those on water, where a multiply-add counts as two. Bytes are those without a cache between steps:
+    each field moves in once and, if it is written, out once.
     """
     request = request_of(setup)
     made, scheme, time = request.made, request.scheme, setup.config.time

@@ -1,4 +1,4 @@
-"""A Program and its Schedule as C++: one loop along a row, in vectors, that sweep.h calls row by row."""
+"""A Program and its Schedule as C++: one loop along a row, in vectors, which sweep.h calls row by row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .schedule import Schedule
 
 @dataclass
 class Names:
-    """What all programs of a step share, each by its number: fields, static fields, lines, numbers."""
+    """The numbering of fields, static fields, lines and numbers, which all programs of a step share."""
 
     fields: list[str]
     static: list[str] = field(default_factory=list)
@@ -20,16 +20,16 @@ class Names:
 
 
 class Emitter:
-    """Writes one Program as a struct of C++ that Sweep takes.
+    """Writes one Program as a struct of C++ for Sweep.
 
     Args:
-        water, carried, idle: from `fuse`: what each node is on water, what carries it, and what is not needed there.
+        water, carried, idle: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
 
     Attributes:
-        numbers: the variable of each place; `history` has how many vectors ago it is read.
-        used: {variable: what it is made of before the loop}; so are `mask_rows`, the pointers to masks.
+        numbers: the variable of each place; `history` has the age of its oldest use, in vectors.
+        used: {variable: its expression before the loop}; likewise `mask_rows`, the pointers to masks.
         constants: the Coefficients.
-        masks: (row, vector, column) of those that a turn depends on.
+        masks: (row, vector, column) of the masks that a turn depends on.
     """
 
     def __init__(self, title: str, program: Program, schedule: Schedule, names: Names, water, carried, idle):
@@ -42,7 +42,7 @@ class Emitter:
         self.mask_rows: dict[str, str] = {}
         self.masks: set[tuple[int, int, int]] = set()
         used = schedule.fields_read | set(program.outputs) | set(program.written)
-        #: The fields that are read or written, those whose neighbours are read first.
+        #: The fields that are read or written; those with reads of neighbours come first.
         self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in names.fields if name in used)]))
 
     def text(self) -> str:
@@ -118,7 +118,7 @@ struct {self.title} {{
 """
 
     def notice_idle(self):
-        """Remember the masks of the outputs as seen from idle values: where one of them is land, these count."""
+        """Remember the masks of the outputs relative to idle values, which count where one of these is land."""
         read = cells_read(self.program.outputs.values())
         masks = [cell for node, cells in read.items() if node.op == "mask" for cell in cells]
         for (node, row), place in self.schedule.places.items():
@@ -155,7 +155,7 @@ struct {self.title} {{
         return first, last
 
     def shifts(self, idle) -> list[str]:
-        """The statements that move values on at the end of a turn, except for idle nodes."""
+        """The statements that shift values at the end of a turn, except for idle nodes."""
         moving = [self.values_of(at) for at in self.history if at[0] not in idle]
         return [f"{names[b]} = {names[b - 1]};" for names in moving for b in range(len(names) - 1, 0, -1)]
 
@@ -164,7 +164,7 @@ struct {self.title} {{
         return [self.numbers[at] + (f"_{back}" if back else "") for back in range(self.history[at] + 1)]
 
     def stores(self, pointers: dict) -> tuple[list[str], list[str]]:
-        """Whether each output is written past the cache, and the stores of all; adds their pointers."""
+        """Flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
         fields, read, passing, stores = self.names.fields, self.schedule.fields_read, [], []
         for slot, n in self.program.written.items():
             pointers[f"o{n}"] = f"at.target({fields.index(slot)})"
@@ -173,7 +173,7 @@ struct {self.title} {{
         return passing, stores
 
     def fetches(self, pointers: dict, statics: dict) -> list[str]:
-        """Fetches from memory ahead of need, except for what is written past the cache; adds pointers of fields."""
+        """Prefetches, except of outputs that are written past the cache; adds pointers of fields."""
         program, fields, read = self.program, self.names.fields, self.schedule.fields_read
         beside = {name: n for name, n in program.written.items() if name not in read}
         fetch = []

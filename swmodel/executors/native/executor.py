@@ -32,12 +32,12 @@ def make_put(places: tuple[int, ...], transport):
 
 
 class Native(Compiled):
-    """The step in C++, generated from the dynamics: on processors, for every scheme, stepper and transport.
+    """The step in C++, generated from the dynamics: on CPUs, for every scheme, stepper and transport.
 
-    It makes static fields of its own, with packed masks and the margin that its sweeps need.
+    Its static fields have packed masks and the margin of its sweeps.
 
     Args:
-        steps_per_sweep: steps in one pass over memory; None: as many as are fastest.
+        steps_per_sweep: steps in one pass over memory; None: the fastest number.
         threads: see `kernel.Kernel`.
     """
 
@@ -62,7 +62,7 @@ class Native(Compiled):
         return self.kernel.static_of(grid, params, self.transport.shape)
 
     def exchange(self, params: dict, of) -> None:
-        """See `registry.Executor`; only the static fields that change are made anew, where possible."""
+        """See `registry.Executor`; only the static fields that change are computed again, where possible."""
         kernel, kinds = self.kernel, self.static.kinds
         named = params_of(kernel.scheme.varying)
         places = kernel.places_of(kinds, self._setup.dtype, [name for name, field in named.items() if field])
@@ -80,7 +80,7 @@ class Native(Compiled):
         self.static = replace(self.static, numbers=self.static.numbers | numbers, fields=fields)
 
     def _static(self, of=None):
-        """`static_of` the blocks of this process; `of` as in `exchange`, None: the coefficients of the start."""
+        """`static_of` the blocks of this process; `of` as in `exchange`, None: coefficients of the start."""
         setup, margin = self._setup, self.kernel.margin
 
         def static(block):

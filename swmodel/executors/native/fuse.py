@@ -1,4 +1,4 @@
-"""Programs made fast: static parts become fields, a b + c is rounded once, and cells far from land need no masks."""
+"""Faster Programs: static parts become fields, a b + c is rounded once, and cells far from land need no masks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .graph import CONDITIONS, LEAVES_IN_MEMORY, Graph, Node, Program, Ref, node
 from .operations import OPERATIONS
 from .trace import MASKS
 
-#: Most columns by which a value is shifted at once: the shortest vectors hold so many numbers.
+#: Largest shift of a value at once, in columns: the length of the shortest vectors.
 FARTHEST = 2
 
 
 def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
-    """The programs with their static parts as fields of their own, and by name how these fields are computed.
+    """The programs with their static parts as separate fields, and the Ref of each such field by name.
 
-    Each part is as large as possible. A mask alone is no part: masks are packed into bytes.
+    Each part is as large as possible. A single mask is no part: masks are packed into bytes.
     """
     parts: dict[str, Ref] = {}
 
@@ -36,7 +36,7 @@ def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[
 
 
 def fused(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs with a b + c as one operation, wherever the product is used only once."""
+    """The programs with a b + c as one operation, where the product is used only once."""
     uses = Counter(ref.node for p in programs for ref in p.outputs.values())
     for node in nodes_of(programs):
         uses.update(ref.node for ref in node.args)
@@ -73,7 +73,7 @@ def rebuild(graph: Graph, programs: list[Program], change) -> list[Program]:
 
 
 def placed(graph: Graph, programs: list[Program]) -> list[Program]:
-    """The programs with each value assigned to the column from which it is read with the fewest shifts."""
+    """The programs with each value assigned to the column that needs the fewest shifts."""
     order = nodes_of(programs)
     columns: dict[Node, list[int]] = {node: [] for node in order}
     for ref in (ref for p in programs for ref in p.outputs.values()):
@@ -87,7 +87,7 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
     new: dict[Node, Node] = {}
 
     def moved(ref, by=0):
-        """The new Ref to a value; further away than FARTHEST by values in between."""
+        """The new Ref to a value, with intermediate values beyond FARTHEST."""
         if ref.node.line:
             return ref
         node, column = new[ref.node], ref.column + by - best[ref.node]
@@ -103,7 +103,7 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
 
 
 def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
-    """What each node is where everything is water; the bits stay, as only exact operations are left out."""
+    """The form of each node on water; it has the same bits, as only exact operations are removed."""
     found: dict[Node, Ref] = {}
 
     def fold(node, args):
@@ -115,7 +115,7 @@ def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
 
 
 def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
-    """A node with these operands where masks have the values that they have on water."""
+    """A node with these operands, with the values of masks on water."""
     if node.op == "mask":
         return Ref(graph.leaf("number", MASKS[node.value]))
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
@@ -142,10 +142,10 @@ def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
 
 
 def thin_nodes(programs: list[Program], water: dict[Node, Ref]) -> tuple[set[Node], dict[Node, Ref], set[Node]]:
-    """Thin nodes; for each value on water, the node that carries it from turn to turn; nodes that are idle on water.
+    """Thin nodes, {value on water: node that carries it from turn to turn}, and nodes that are idle on water.
 
-    A thin node differs from another one, or from a field, near land only. It is computed anew wherever it is read, so
-    that nothing more is carried near land; conditions are thin too. No output depends on an idle node on water.
+    A thin node differs from another one, or from a field, near land only. It is computed again at every read, so that
+    nothing more is carried near land; conditions are thin, too. No output depends on an idle node on water.
     """
     outputs = [ref for p in programs for ref in p.outputs.values()]
     nodes, heard = topological(outputs), set(topological(water[ref.node] for ref in outputs))

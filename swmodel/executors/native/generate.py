@@ -29,26 +29,26 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
 
 CALL = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
 TYPES = {"float32": "float", "float64": "double"}
-#: Most steps that a process keeps; each run with terms of the user's own has steps of its own.
+#: Most steps that a process keeps; each run with user-defined terms has its own.
 KEPT = 128
 
 
 class Generated(NamedTuple):
-    """The step of a scheme, ready to be compiled."""
+    """The step of a scheme, ready for compilation."""
 
     source: str  # C++, for sweep.h
-    fields: tuple[str, ...]  # that it reads and writes, in their order in memory; those of the State first
+    fields: tuple[str, ...]  # fields that it reads and writes, in the order of memory; those of the State first
     statics: tuple[str, ...]  # static fields, in their order
     lines: tuple[str, ...]
-    parts: dict[str, Ref]  # how static fields and lines are computed
-    values: tuple[str, ...]  # numbers that are the same for all cells, in the order in which they are read
-    programs: tuple[Program, ...]  # of each pass
+    parts: dict[str, Ref]  # the Refs of static fields and lines
+    values: tuple[str, ...]  # numbers that are the same for all cells, in the order of reading
+    programs: tuple[Program, ...]  # one for each pass
     schedules: tuple[Schedule, ...]
     places: np.ndarray  # [steps, fields]: the plane of each field after so many steps; then the planes repeat
-    water: dict[Node, Ref]  # what each node is where everything is water
-    width: int  # how far away fields are read
-    margin: int  # how far away static fields and masks are read
-    masks: frozenset[tuple[int, int, int]]  # (row, vector, column) of those that a turn of the loop depends on
+    water: dict[Node, Ref]  # the form of each node on water
+    width: int  # largest distance at which fields are read
+    margin: int  # largest distance at which static fields and masks are read
+    masks: frozenset[tuple[int, int, int]]  # (row, vector, column) of the masks that a turn of the loop depends on
 
 
 @lru_cache(maxsize=KEPT)
@@ -57,9 +57,9 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=Tr
 
     Args:
         scheme, method: terms of the tendency, time stepper.
-        kinds: `trace.kinds_of` the fields of the Grid and of the Params.
+        kinds: kinds of the fields of the Grid and of the Params, `trace.kinds_of`.
         dtype: float32 or float64.
-        derivative: what is made of the step, in this order: "tangent", "adjoint"; see `derive.derived`.
+        derivative: transformations of the step, "tangent" and "adjoint", in order; see `derive.derived`.
         controls: names of the fields of the Grid and of the Params to differentiate with respect to.
         moving: see `trace.Tracing.programs`.
     """
@@ -110,6 +110,6 @@ def cycle(programs: list[Program], fields: list[str]) -> np.ndarray:
 
 
 def reach(programs: list[Program], ops) -> int:
-    """How far away leaves of some kinds are read, in rows or columns."""
+    """The largest distance at which leaves of some kinds are read, in rows or columns."""
     read = [cells for p in programs for (op, _), cells in footprint(p.outputs).items() if op in ops]
     return max((abs(away) for cells in read for cell in cells for away in cell), default=0)

@@ -1,8 +1,7 @@
-"""The equations as a graph of arithmetic and shifts: made by running the dynamics on arrays that only record.
+"""The equations as a graph of arithmetic and shifts, from a run of the dynamics on arrays that only record.
 
-A Node is a value at every cell; it reads other Nodes at cells a fixed number of rows and columns away. Equal Nodes are
-one. What is the same for all cells stays outside, in front of the Nodes, as a Coefficient: products of numbers, lengths
-and parameters are formed once, not at every cell.
+A Node is a value at every cell, which reads other Nodes a fixed number of rows and columns away. Equal Nodes are one.
+Factors that are the same for all cells form a Coefficient in front of the Nodes, so their products are computed once.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ class Ref(NamedTuple):
 
     @property
     def order(self):
-        """What a Ref has in common with equal ones only; Refs are sorted by it."""
+        """The sort key, equal only for equal Refs."""
         return self.node.number, self.row, self.column
 
     @property
     def args(self) -> list[Ref]:
-        """The operands of the node, as it is read here."""
+        """The operands of the node, shifted as the node is."""
         return [arg.moved(self.row, self.column) for arg in self.node.args]
 
     def moved(self, row: int, column: int) -> Ref:
-        """The Ref of a reader that is itself read so far away; a line is read in column 0."""
+        """The Ref shifted with its reader; a line is read in column 0."""
         return Ref(self.node, self.row + row, 0 if self.node.line else self.column + column)
 
 
@@ -42,12 +41,12 @@ class Ref(NamedTuple):
 class Node:
     """One operation at every cell."""
 
-    number: int  # in the order in which nodes were made: operands come first
+    number: int  # position in the order of creation: operands come first
     op: str  # "field", "static", "line" (static, and the same in a row), "mask", "number", or arithmetic
-    args: tuple[Ref, ...]  # what it reads
-    value: Any  # name of a leaf, a number, or the Coefficient k of an operation that has one
-    static: bool  # depends only on what stays the same during a run
-    line: bool  # is the same in all columns of a row
+    args: tuple[Ref, ...]  # operands
+    value: Any  # name of a leaf, a number, or the Coefficient k of an operation
+    static: bool  # whether it is constant during a run
+    line: bool  # whether it is the same in all columns of a row
 
     @property
     def is_one(self) -> bool:
@@ -57,7 +56,7 @@ class Node:
         return f"{self.op}:{self.number}"
 
 
-#: Leaves that are read from memory, at any column; all leaves.
+#: Leaves in memory, readable at any column; all leaves.
 LEAVES_IN_MEMORY = ("static", "line", "mask", "number")
 LEAVES = ("field", *LEAVES_IN_MEMORY)
 #: Operations that give a condition.
@@ -65,7 +64,7 @@ CONDITIONS = [name for name, operation in OPERATIONS.items() if operation.condit
 
 
 class Graph:
-    """Nodes, each once, and by name the values that Coefficients are made of."""
+    """Nodes, each once, and the values in Coefficients by name."""
 
     def __init__(self, dtype):
         self.dtype = dtype
@@ -78,15 +77,15 @@ class Graph:
     def leaf(self, op: str, name, located=False) -> Node:
         """A field, a static field or line, a mask, or a number.
 
-        A `located` line keeps the column at which it is read, as its adjoint is taken: a cell beyond a wall is another
-        one than the cell across the ring.
+        A `located` line keeps the column of each read, for its adjoint: a cell beyond a wall differs from the cell
+        across the ring.
         """
         return self.node(op, (), name, op != "field", op in ("line", "number") and not located)
 
     def name(self, value, key=None) -> Coefficient:
-        """The Coefficient that stands for a value: the same one for the same key; None: for the same object.
+        """The Coefficient of a value, the same one for the same key, or without a key for the same object.
 
-        A key that is a text becomes its name; the number then stays the same during a run.
+        A text as key becomes its name; the number is then constant during a run.
         """
         if isinstance(key, str):
             self.values[key] = value.reshape(1, 1)
@@ -95,15 +94,15 @@ class Graph:
         key = key or id(value)
         if key not in self._names:
             self._names[key] = f"c{len(self._names)}"
-            self._kept.append(value)  # so that no other object gets its id
+            self._kept.append(value)  # keeps its id unique
         name = self._names[key]
         self.values[name] = value.reshape(1, 1)
         return Coefficient(1.0, ((name, 1),))
 
     def operation(self, op: str, *refs: Ref, k=None) -> Ref:
-        """The operation on what the refs read, as a Ref.
+        """The operation on the values of the refs, as a Ref.
 
-        The node is placed at its first operand, so that the same operation elsewhere is the same node.
+        The node has the position of its first operand, so that the same operation elsewhere is the same node.
         """
         if OPERATIONS[op].commutes and refs[1].order < refs[0].order:
             refs = (refs[1], refs[0], *refs[2:])
@@ -116,7 +115,7 @@ class Graph:
         return Ref(self.node(op, args, k, static, line), row, 0 if line else column)
 
     def node(self, op, args, value, static, line) -> Node:
-        """The node with these operands as they are; equal nodes are one."""
+        """The node with these operands; equal nodes are one."""
         key = op, tuple(r.order for r in args), value
         if key not in self.nodes:
             self.nodes[key] = Node(len(self.nodes), op, args, value, static, line)
@@ -160,7 +159,7 @@ def cells_read(refs) -> dict[Node, set[tuple[int, int]]]:
 
 
 def leaves_of(ref: Ref) -> set[str]:
-    """The names of the leaves that a value is computed from, without numbers."""
+    """The names of the leaves of a value, without numbers."""
     return {node.value for node in topological([ref]) if not node.args and node.op != "number"}
 
 
@@ -179,7 +178,7 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
     def read(ref):
         value = found[ref.node]
         uses[ref.node] -= 1
-        if not uses[ref.node]:  # free what is not needed any more
+        if not uses[ref.node]:  # free values after their last use
             del found[ref.node]
         axes = [axis for axis in (0, 1) if getattr(value, "ndim", 0) and value.shape[axis] > 1]
         move = [-(ref.row, ref.column)[axis] for axis in axes]
@@ -198,10 +197,7 @@ def evaluate(outputs: dict[str, Ref], fields: dict, values: dict, xp) -> dict:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A number times named values to whole powers, the same for all cells.
-
-    Only names whose value is never zero may be divided by: lengths.
-    """
+    """A number times named values to whole powers, the same for all cells; only lengths have negative powers."""
 
     number: float = 1.0
     powers: tuple[tuple[str, int], ...] = ()
@@ -241,16 +237,16 @@ LENGTHS = ("dx", "dy")
 
 
 def divides(a: Coefficient, b: Coefficient) -> bool:
-    """Whether b / a is finite whatever the values of the names."""
+    """Whether b / a is finite for all values of the names."""
     return a.number != 0 and all(power > 0 or name in LENGTHS for name, power in (b / a).powers)
 
 
 class Program(NamedTuple):
-    """What one pass over the cells computes."""
+    """The computation of one pass over the cells."""
 
-    reads: tuple[str, ...]  # the fields whose neighbours are read, in the order of the State
+    reads: tuple[str, ...]  # the fields with reads of neighbours, in the order of the State
     gives: tuple[str, ...]  # the fields that the next pass reads
-    outputs: dict[str, Ref]  # what is written, by the names of the fields
+    outputs: dict[str, Ref]  # the written values, by the names of the fields
     moves: Mapping[str, str] = MappingProxyType({})  # {field: the field in whose memory it is after the pass}
 
     def slot(self, name: str) -> str:

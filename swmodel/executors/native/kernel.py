@@ -1,4 +1,4 @@
-"""Which steps native calls take: their scheme and stepper, their static fields, how many steps one pass takes."""
+"""The steps of native calls: scheme and stepper, static fields, and the number of steps in one pass."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .compile import Request
 from .graph import evaluate, leaves_of
 from .trace import MASKS, kinds_of, lengths_of, numbers_of
 
-#: Columns of one flag, as in job.h, and most numbers of a vector; the columns before the block are a multiple of it.
+#: Columns of one flag, as in job.h, and most numbers in a vector; the columns before the block are a multiple of it.
 LANES = 16
-#: Bytes above which the fields of a block do not stay in the cache.
+#: Size above which the fields of a block do not stay in the cache, bytes.
 BEYOND_CACHE = 32 * 2**20
 #: Steps in one sweep where that is faster than one: where the fields do not stay in the cache.
 MANY_STEPS = 4
 
 
 def register() -> None:
-    """Make the foreign calls known to JAX."""
+    """Register the foreign calls with JAX."""
     if missing := not_built():
         raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
     for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag"):
@@ -33,12 +33,11 @@ def register() -> None:
 
 
 def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
-    """Steps that one sweep takes: four where the fields of a block do not stay in the cache and halos are wide enough.
+    """Steps in one sweep: four where the fields of a block exceed the cache and halos are wide enough.
 
-    The smallest block of the layout decides, so that all ranks answer alike. Measured with ab2, float32, ms a step with
-    one and with four: 3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; 1800 x 900 1.44
-    and 1.40; 720 x 360 0.251 and 0.259. Six are no faster than four. The stages of a Runge-Kutta method are calls of
-    their own.
+    The smallest block of the layout decides, so that all ranks agree. ab2, float32, ms a step with one and with four:
+    3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; 1800 x 900 1.44 and 1.40. With 720
+    x 360 cells, 0.251 and 0.259. Six are no faster than four. Each stage of a Runge-Kutta method is a separate call.
     """
     ny, nx = smallest
     if isinstance(method, RungeKutta) or 3 * (1 + method.counts[1]) * ny * nx * itemsize <= BEYOND_CACHE:
@@ -52,7 +51,7 @@ DATA = ("numbers", "slip", "lines", "fields", "cells")
 @partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA)
 @dataclass
 class Static:
-    """Everything that stays the same during a run, as the calls take it; `kinds` (`trace.kinds_of`) is compiled in."""
+    """The constant inputs of the calls during a run; `kinds` (`trace.kinds_of`) is compiled in."""
 
     kinds: tuple
     numbers: dict[str, Any]
@@ -68,20 +67,20 @@ class Kernel(NamedTuple):
     scheme: Scheme
     method: Method
     margin: int  # rows and columns of the static fields around the block
-    steps_per_sweep: int = 1  # that one call takes; more than one with multistep methods and the leapfrog only
-    threads: int = 0  # at most; 0: all that XLA's pool has
+    steps_per_sweep: int = 1  # steps in one call; more than one with multistep methods and the leapfrog only
+    threads: int = 0  # most threads; 0: all of XLA's pool
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
     moving: bool = True  # whether fields may change their planes from step to step: `Program.moves`
     least: int = 0  # fewest columns on either side of each row (`lead`), where several kernels share a memory
 
     def static_of(self, grid, params, shape, xp=np) -> Static:
-        """The Grid and the Params of a block as the calls take them; masks are packed into one byte a cell.
+        """The Grid and the Params of a block for the calls; masks are packed into one byte a cell.
 
         Args:
             grid, params: with `margin` cells of neighbours.
             shape: rows and columns of the block.
-            xp: numpy, or jax.numpy for what is traced.
+            xp: numpy, or jax.numpy for traced arrays.
         """
         kinds, dtype = kinds_of(grid, params), grid.depth.dtype
         made = self.made(kinds, dtype)
@@ -95,7 +94,7 @@ class Kernel(NamedTuple):
         around = xp.where((grid.slip == 0) & (around > 0) & (around < 4), around + 4, around)
         cells = grid.wet + 2 * grid.open_u + 4 * grid.open_v + 8 * around + 64 * grid.side_u + 128 * grid.side_v
         cells = cells.astype(np.uint8)
-        # The boundary condition is the value of s at corners that are not interior, wherever there is one.
+        # The boundary condition is the value of s at any corner that is not interior.
         boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
         beyond = self._beyond(made)
         return Static(
@@ -108,7 +107,7 @@ class Kernel(NamedTuple):
         )
 
     def places_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:
-        """The numbers of the static fields that depend on these Params; None if on others too, or if one is a line."""
+        """The static fields that depend only on these Params; None if one depends on others, too, or is a line."""
         made, fields = self.made(kinds, dtype), set(fields)
         below = {name: leaves_of(made.parts[name]) for name in (*made.statics, *made.lines)}
         touched = [name for name, leaves in below.items() if leaves & fields]
@@ -117,7 +116,7 @@ class Kernel(NamedTuple):
         return tuple(made.statics.index(name) for name in touched)
 
     def fields_at(self, places, kinds, params: dict, shape):
-        """The static fields at these places from Params that vary, NumPy array [n, rows, columns]; see `places_of`."""
+        """The static fields at these places from varying Params, NumPy array [n, rows, columns]; see `places_of`."""
         dtype = next(field.dtype for field in params.values() if field.dtype.kind == "f")
         made = self.made(kinds, dtype)
         names, size = [made.statics[place] for place in places], [length + 2 * self.margin for length in shape]
@@ -125,7 +124,7 @@ class Kernel(NamedTuple):
         return stacked(parts, names, size, self._beyond(made), dtype, np)
 
     def request(self, kinds, dtype) -> Request:
-        """The step to be compiled."""
+        """The Request of the step."""
         return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls, self.moving)
 
     def made(self, kinds, dtype):
@@ -133,12 +132,12 @@ class Kernel(NamedTuple):
         return self.request(kinds, dtype).made
 
     def lead(self, made) -> int:
-        """Columns on either side of each row, for halos and for vectors that begin or end beyond the block."""
+        """Columns on either side of each row, for halos and for vectors that extend beyond the block."""
         beyond = max((s.east + 3) * LANES + s.late for s in made.schedules)
         return max(self.least, -(-(self.margin + beyond) // LANES) * LANES)
 
     def _beyond(self, made):
-        """The widths by which static fields are padded, as of `numpy.pad`."""
+        """The padding of static fields, as for `numpy.pad`."""
         return (0, 0), (self.lead(made) - self.margin,) * 2
 
 
@@ -150,7 +149,7 @@ def stacked(parts: dict, names, size, beyond, dtype, xp):
     if xp is not np:
         return xp.stack(list(some)).astype(dtype)
     shape = (length + sum(more) for length, more in zip(size, beyond, strict=True))
-    whole = np.empty((len(names), *shape), dtype)  # filled one by one: a list of all would be held beside it
+    whole = np.empty((len(names), *shape), dtype)  # filled one by one, which needs less memory than a list of all
     for number, field in enumerate(some):
         whole[number] = field
     return whole

@@ -1,7 +1,7 @@
-"""The operations that a graph is made of: how each is computed, what its C++ is, and its derivatives.
+"""The operations of a graph: their values, C++ and derivatives.
 
-`xp` stands for the functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols; k is the Coefficient of
-operations that have one, else None.
+`xp` is the module of functions: numpy or jax.numpy for arrays, `symbol.Functions` for Symbols. k is the Coefficient of
+an operation, or None.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 
 class Operation(NamedTuple):
-    """All that is known of an operation."""
+    """The properties of an operation."""
 
     value: Callable  # function (xp, k, *operands) -> value
     #: C++, with the operands as {0} and so on and k as {k}, in the words of vector.h; "": a call by its name.
     text: str = ""
-    #: Function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or a tangent b by
-    #: the derivative with respect to it; None: the operation appears only after differentiation.
+    #: Function (xp, k, value, *operands) -> for each operand, the function that multiplies an adjoint or tangent b by
+    #: its derivative; None: the operation appears only after differentiation.
     derivatives: Callable | None = None
     commutes: bool = False  # the order of the first two operands does not matter
     condition: bool = False  # its value is a condition, which only `select` reads
-    weight: int = 1  # operations on numbers that it counts as
+    weight: int = 1  # number of arithmetic operations
 
 
 def larger(xp, x, y):
@@ -41,7 +41,7 @@ def of_two(name: str, derivatives: Callable) -> Operation:
     return Operation(lambda xp, k, a, c: getattr(xp, name)(a, c), derivatives=derivatives, commutes=True)
 
 
-#: Functions that a field takes.
+#: Functions of fields.
 FUNCTIONS = {
     "sqrt": function("sqrt", lambda xp, b, y, a: 0.5 * (b / y)),
     "cbrt": function("cbrt", lambda xp, b, y, a: (1 / 3) * (b / (y * y))),

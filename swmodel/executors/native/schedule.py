@@ -1,9 +1,9 @@
-"""When and where the values of a Program are computed, in one loop along each row.
+"""The order and the places in which the values of a Program are computed, in one loop along each row.
 
-The loop goes along row j in vectors, from west to east. A value is computed for the northernmost row that is read;
-further south it comes from a ring of rows computed before, or is computed again where that is cheaper. What is read
-further east is computed some vectors ahead; what is read further west is carried in registers. Places are relative to
-what is written: row j, vector i.
+The loop goes along row j in vectors, from west to east. A value is computed for the northernmost row that is read.
+Further south it comes from a ring of earlier rows, or is computed again if that is cheaper. Values read further east
+are computed some vectors ahead; values read further west are carried in registers. Places are relative to the written
+row j and vector i.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ class Place(NamedTuple):
     """A value in one row."""
 
     source: str  # "load" from a field, "ring", or "compute"
-    newest: int  # the vector, counted from i, that is loaded or computed in the turn of i
-    oldest: int  # the westernmost vector that is still needed then
+    newest: int  # the vector, relative to i, that is loaded or computed in the turn of i
+    oldest: int  # the westernmost vector that is still needed
 
 
 class Schedule:
-    """Where the values of one Program come from.
+    """The sources of the values of one Program.
 
     Args:
-        thin: nodes without a place: computed from others wherever they are read.
+        thin: nodes without a place, computed at every read.
 
     Attributes:
-        places: {(node, row): Place}, in an order in which operands come first.
-        rings: {node: (row that is kept, rows that are kept)}.
-        ahead: how many rows further north fields are read.
-        warm: how many rows further south the loop begins, to fill the rings before the first row is written.
-        east: how many vectors further east fields are read.
-        late: columns further west that a value depends on: at the beginning of a row so many come out wrong.
+        places: {(node, row): Place}, with operands first.
+        rings: {node: (row of the ring, number of its rows)}.
+        ahead: rows further north at which fields are read.
+        warm: rows further south at which the loop begins, to fill the rings before the first row is written.
+        east: vectors further east at which fields are read.
+        late: columns further west that a value depends on; this many columns at the begin of a row are invalid.
     """
 
     def __init__(self, program: Program, thin: set[Node]):
         self.thin, self.rings = thin, {}
         self.places: dict[tuple[Node, int], Place] = {}
         nodes = [n for n in topological(program.outputs.values()) if n not in thin and n.op not in LEAVES_IN_MEMORY]
-        asked: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
+        rows_of: dict[Node, dict[int, tuple[int, int]]] = {n: {} for n in nodes}
 
         def ask(node, row, vector):
-            low, high = asked[node].get(row, (vector, vector))
-            asked[node][row] = min(low, vector), max(high, vector)
+            low, high = rows_of[node].get(row, (vector, vector))
+            rows_of[node][row] = min(low, vector), max(high, vector)
 
         def ask_for(ref: Ref, row, vector):
             for read in self.reads(ref):
@@ -59,7 +59,7 @@ class Schedule:
         for ref in program.outputs.values():
             ask_for(ref, 0, 0)
         for node in reversed(nodes):
-            rows = asked[node]
+            rows = rows_of[node]
             if node.op == "field":
                 self._place_field(node, rows, node.value in program.written)
                 continue
@@ -75,24 +75,24 @@ class Schedule:
 
     @property
     def fields_read(self) -> set[str]:
-        """The names of the fields that are read."""
+        """The names of the fields that the Program reads."""
         return {node.value for node, _ in self.places if node.op == "field"}
 
     def reads(self, ref: Ref) -> list[Ref]:
-        """What a ref reads that has a place: thin nodes are followed to their operands."""
+        """The refs with places that a ref reads; thin nodes are replaced by their operands."""
         if ref.node.op in LEAVES_IN_MEMORY:
             return []
         return [r for arg in ref.args for r in self.reads(arg)] if ref.node in self.thin else [ref]
 
     def weight(self, node: Node, seen: set[Node]) -> int:
-        """How many operations compute a value from fields, without those in `seen`, to which they are added."""
+        """The number of operations for a value, without those in `seen`, which it extends."""
         if node in seen or node.op in LEAVES:
             return 0
         seen.add(node)
         return (node not in self.thin) + sum(self.weight(r.node, seen) for r in node.args)
 
     def _place_field(self, node, rows, written):
-        """Rows that are not overwritten yet are loaded; the others come from a ring."""
+        """Load rows that are not overwritten yet; others come from a ring."""
         if any(row < 0 for row in rows) or (written and 0 in rows):
             low, high = rows.get(0, (0, 0))
             rows[0] = min(low, 0), max(high, 0)
@@ -113,11 +113,11 @@ class Schedule:
             self.places[node, row] = Place("ring", newest, rows[row][0])
 
     def _finish(self):
-        """The order of the places, and how far rows and vectors are read."""
+        """The order of the places, and the reach of rows and vectors."""
         ordered: dict[tuple[Node, int], Place] = {}
 
         def below(node, row) -> list[tuple[Node, int, int]]:
-            """The places that a computed value reads, and how many columns further east."""
+            """The places that a computed value reads, and their distance to the east in columns."""
             return [(r.node, row + r.row, r.column) for ref in node.args for r in self.reads(ref)]
 
         def visit(node, row):

@@ -1,7 +1,7 @@
-"""Arrays without values on which the dynamics run: what is done to them is recorded in a Graph.
+"""Arrays without values on which the dynamics run: a Graph records their operations.
 
-A Symbol stands for coefficient * factor * ref: numbers and lengths; what stays the same during a run; what changes.
-The three are kept apart through products, shifts, and sums of values with the same factor.
+A Symbol is coefficient * factor * ref: numbers and lengths, constants of a run, and variables. Products, shifts, and
+sums of values with the same factor keep the three apart.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ...errors import UsageError
 from .graph import LENGTHS, ONE, Coefficient, Graph, Ref, divides
 from .operations import FUNCTIONS, OPERATIONS
 
-#: What may be done with a field; everything may be done with what is the same for all cells.
+#: The allowed operations on fields; numbers that are the same for all cells allow all.
 POSSIBLE = f"+ - * /, abs, whole powers, comparisons and where, {', '.join(FUNCTIONS)}, maximum, minimum"
 
 
 class NotTraceable(UsageError):
-    """The dynamics do something with a field that cannot be recorded."""
+    """An operation on a field cannot be recorded."""
 
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """An array of which only the shape is known."""
+    """An array with a shape and without values."""
 
-    graph: Graph  # where operations on it are recorded
+    graph: Graph  # records the operations
     shape: tuple[int, ...]  # [rows, columns]; an axis of length one holds the same value for all cells
     coefficient: Coefficient = ONE  # the same for all cells
-    factor: Ref | None = None  # stays the same during a run; None: 1
-    ref: Ref | None = None  # the rest, read at the first cell; None: the coefficient alone, the same for all cells
+    factor: Ref | None = None  # constant during a run; None: 1
+    ref: Ref | None = None  # the rest, at the first cell; None: only the coefficient
 
     __array_ufunc__ = None  # a NumPy array times a Symbol is a Symbol
     __hash__ = None
@@ -41,17 +41,17 @@ class Symbol:
 
     @property
     def dtype(self):
-        """That of the fields; of the value, if it is the same for all cells."""
+        """The type of the fields, or of a value that is the same for all cells."""
         return self.graph.dtype if self.ref else np.dtype(self.value().dtype)
 
     def value(self):
-        """The value that is the same for all cells, as an array [1, 1]."""
+        """The value of all cells, as an array [1, 1]."""
         value = self.coefficient.evaluate(self.graph.values)
         return np.full((1, 1), value, self.graph.dtype) if isinstance(value, float) else value
 
     @property
     def static(self) -> bool:
-        """Whether it stays the same during a run."""
+        """Whether it is constant during a run."""
         return self.ref is None or self.ref.node.static
 
     def __getitem__(self, key):
@@ -61,7 +61,7 @@ class Symbol:
             key = (*key[:at], *[slice(None)] * (3 - len(key)), *key[at + 1 :])
         key = (*key, *[slice(None)] * (2 - len(key)))
         if not all(isinstance(k, slice) and k.step in (None, 1) for k in key):
-            raise NotTraceable("a field is asked for single cells")
+            raise NotTraceable("an index of single cells of a field")
         spans = [range(length)[k] for length, k in zip(self.shape, key, strict=True)]
         move = [span.start if length > 1 else 0 for span, length in zip(spans, self.shape, strict=True)]
         return replace(self.moved(*move), shape=tuple(len(span) for span in spans))
@@ -72,7 +72,7 @@ class Symbol:
         return Symbol(self.graph, self.shape, self.coefficient, *there)
 
     def __bool__(self):
-        raise NotTraceable("a branch on the value of a field; take where(condition, a, b)")
+        raise NotTraceable("a branch on the value of a field; use where(condition, a, b)")
 
     def __iter__(self):
         raise NotTraceable("a loop over cells")
@@ -133,7 +133,7 @@ class Symbol:
         return Functions
 
     def _of_value(self, name, *args) -> Symbol:
-        """A method of the value that is the same for all cells."""
+        """A method of the value of all cells."""
         if self.ref is not None:
             raise NotTraceable(f"`{name}` of a field")
         given = [arg.value() if isinstance(arg, Symbol) else arg for arg in args]
@@ -176,7 +176,7 @@ def _shape(*symbols):
 
 
 def to_ref(x: Symbol, scaled=True) -> Ref:
-    """A symbol as one value to be read: its ref times its factor and, if `scaled`, its coefficient."""
+    """A symbol as one value: its ref times its factor and, if `scaled`, its coefficient."""
     graph, ref = x.graph, x.ref or Ref(x.graph.leaf("number", 1.0))
     if x.coefficient.number == 0:
         return Ref(graph.leaf("number", 0.0))
@@ -191,19 +191,19 @@ def to_ref(x: Symbol, scaled=True) -> Ref:
     return graph.operation("scale", ref, k=x.coefficient)
 
 
-#: A coefficient stays in front if it has at most so many factors, and a number between 1/SIZE and SIZE.
+#: Limits of a coefficient: its number of factors, and its number between 1/SIZE and SIZE.
 FACTORS, SIZE = 8, 1e12
 
 
 def bounded(x: Symbol) -> Symbol:
-    """x; as one value where products of products have led its coefficient out of these bounds."""
+    """x, as one value if its coefficient exceeds these limits."""
     number, powers = abs(x.coefficient.number), x.coefficient.powers
     usual = 1 / SIZE < number < SIZE and sum(abs(power) for _, power in powers) <= FACTORS
     return x if usual or x.ref is None or not number else Symbol(x.graph, x.shape, ref=to_ref(x))
 
 
 def add(x: Symbol, y: Symbol) -> Symbol:
-    """x + y; a coefficient that both have, or that can be divided by, goes in front."""
+    """x + y; a common coefficient, or one that divides the other, goes in front."""
     graph, shape, cx, cy = x.graph, _shape(x, y), x.coefficient, y.coefficient
     if not cx.number or not cy.number:
         return replace(y if not cx.number else x, shape=shape)
@@ -244,7 +244,7 @@ def _quotient(x: Symbol) -> tuple[Symbol, Ref]:
 
 
 def multiply(x: Symbol, y: Symbol) -> Symbol:
-    """x y; what stays the same during a run is multiplied first, into the factor, except for masks."""
+    """x y; constants of a run are multiplied first, into the factor, except for masks."""
     graph, shape, coefficient = x.graph, _shape(x, y), x.coefficient * y.coefficient
     if x.ref is None or y.ref is None:
         return replace(x if x.ref else y, shape=shape, coefficient=coefficient)
@@ -304,7 +304,7 @@ def truth(op: str, x, y) -> Symbol:
     return where(called(op, x, y), 1.0, 0.0)
 
 
-#: The functions that a field takes: what `field.__array_namespace__()` gives.
+#: The functions of fields: `field.__array_namespace__()`.
 Functions = SimpleNamespace(
     abs=abs, where=where, **{name: partial(called, name) for name in (*FUNCTIONS, "maximum", "minimum")}
 )

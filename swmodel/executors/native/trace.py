@@ -1,4 +1,4 @@
-"""The dynamics and the time steppers, run on Symbols: what one step of a scheme computes, as Programs."""
+"""The dynamics and the time steppers, run on Symbols: one step of a scheme as Programs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...ocean.timestep import Forward, RungeKutta, weigh
 from .graph import Graph, Program, Ref
 from .symbol import POSSIBLE, NotTraceable, Symbol, to_ref, uniform
 
-#: The values of masks, and of what is read like them, where everything is water.
+#: The values of masks, and of fields in their form, on water.
 MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.0, "side_v": 0.0, "slip": 1.0, "share": 1.0, "dry": 0.0}
-#: Rows and columns of the block on which the dynamics are recorded: more than a field loses by differences.
+#: Rows and columns of the block for the recording: more than a field loses by differences.
 CELLS = 8
-#: Files that an error in a term is not blamed on.
+#: Files that are not named as the place of an error in a term.
 MACHINERY = (
     str(Path(__file__).parent),
     *(str(Path(operators.__file__).with_name(f"{name}.py")) for name in ("operators", "patch", "neighbours")),
@@ -29,19 +29,19 @@ MACHINERY = (
 
 
 def kind_of(field) -> str:
-    """What an array [y, x] varies with, as an axis of length one holds one value for all: nothing, its row, or both."""
+    """The axes with which an array [y, x] varies: none, its row, or both; an axis of length one is constant."""
     rows, columns = field.shape
     return "static" if columns > 1 else "line" if rows > 1 else "number"
 
 
 def lengths_of(grid: Grid) -> dict:
-    """The arguments of `ocean.grid.metrics`, from which all lengths and areas of a Grid follow, by name."""
+    """The arguments of `ocean.grid.metrics`, which determine all lengths and areas of a Grid, by name."""
     dx, area = grid.dx, grid.area
     return {"dx": dx.centre, "dx_edge": dx.v, "dy": grid.dy.centre, "area": area.centre, "area_edge": area.corner}
 
 
 def kinds_of(grid: Grid, params: dict) -> tuple[tuple[str, str], ...]:
-    """How each field of a block is read, as pairs of name and kind: compiled in. On a sphere lengths are fields too."""
+    """Pairs of name and kind for each field of a block, which are compiled in; on a sphere also for lengths."""
     fields = {"f": grid.f, "depth": grid.depth, **params}
     fields |= {name: length for name, length in lengths_of(grid).items() if kind_of(length) != "number"}
     return tuple(sorted((name, kind_of(field)) for name, field in fields.items()))
@@ -51,7 +51,7 @@ class Tracing:
     """One scheme on one kind of grid, recorded.
 
     Args:
-        kinds: `kinds_of` its fields.
+        kinds: the `kinds_of` its fields.
         numbers: {name: array [1, 1]} of `numbers_of` these, and `weights_of` a stepper.
         controls: names of the static fields and lines to differentiate with respect to.
     """
@@ -79,13 +79,13 @@ class Tracing:
         self.grid, self.params = as_patches(grid, margin), as_patches(fields, margin)
 
     def state(self, prefix=""):
-        """A State of fields called prefix + name."""
+        """A State of fields with the names prefix + name."""
         names = self.scheme.state._fields
         leaves = [self.graph.leaf("field", prefix + name) for name in names]
         return self.scheme.state(*(Symbol(self.graph, (CELLS, CELLS), ref=Ref(leaf)) for leaf in leaves))
 
     def tendency(self, state, now: Instant, forward: Forward | None = None):
-        """What `xla.make_step` computes of a block."""
+        """The tendency of a block, as in `xla.make_step`."""
         width = self.scheme.width
 
         def padded(x):
@@ -102,15 +102,14 @@ class Tracing:
         return state._make(field.on((CELLS, CELLS)) for field in found)
 
     def weights(self, method) -> list[Symbol]:
-        """The weights of a time stepper: the numbers called weight0 and so on."""
+        """The weights of a time stepper: the numbers weight0 and so on."""
         return [uniform(self.graph, self.numbers[f"weight{n}"], ("weight", n)) for n in range(method.counts[0])]
 
     def programs(self, method, step, apart=False, moving=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
-        The stages are `apart` where each has fields of its own, rather than overwriting those of the stage before.
-        With `moving` what only becomes older is not copied: see `Program.moves`. `step` is its number, an array
-        without axes.
+        If `apart`, each stage has its own fields, instead of overwriting those of the stage before. With `moving`,
+        fields that only become older are not copied: see `Program.moves`. `step` is its number, an array without axes.
         """
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
@@ -125,7 +124,7 @@ class Tracing:
         return [program.without_copies() if moving else program]
 
     def stages(self, method: RungeKutta, step, apart: bool) -> list[Program]:
-        """As RungeKutta.combine, but what a later stage needs is written, and read again."""
+        """As RungeKutta.combine, but inputs of later stages are written, and read again."""
         start, programs = self.state(), []
         table = method.table
         used = [any(row[k] for row in table[k + 1 :]) for k in range(len(table))]
@@ -141,7 +140,7 @@ class Tracing:
 
 
 def place_of(error: Exception) -> str:
-    """The line of a term, or of what it called, at which an error was raised."""
+    """The line of a term, or of a function that it called, that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not frame.filename.startswith(MACHINERY)]
     frame = (own or frames)[-1]
@@ -149,13 +148,13 @@ def place_of(error: Exception) -> str:
 
 
 def numbers_of(kinds) -> tuple[str, ...]:
-    """The names of what is the same for all cells: fields, and lengths of the grid that are not among the fields."""
+    """The names of numbers that are the same for all cells: of fields, and of lengths that are no fields."""
     fields = dict(kinds)
     return tuple(name for name in ("dx", "dy", *fields) if fields.get(name, "number") == "number")
 
 
 def carried(scheme, method, derivative=()) -> tuple[str, ...]:
-    """The names of the fields of a carry: of the state, of what the stepper remembers, and of their tangents."""
+    """The names of the fields of a carry: of the state, of the stepper's memory, and of their tangents."""
     prefixes = "", *(f"memory{number}." for number in range(method.counts[1]))
     names = [prefix + name for prefix in prefixes for name in scheme.state._fields]
     return (*names, *(f"d.{name}" for name in names if "tangent" in derivative))

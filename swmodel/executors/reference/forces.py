@@ -1,6 +1,6 @@
-"""Forces on the sea: stress and body forces, which are added to F, and potentials, added to the Bernoulli function.
+"""Forces on the sea: stress and body forces in F, and potentials in the Bernoulli function.
 
-Functions of the Tendency T that prepare a term, and return the function of x that computes it.
+Each function of the Tendency T prepares a term and returns the function of x that computes it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def tide(T):
 
 
 def ramp(length, time):
-    """What a tide is multiplied by at a time: sin² of a quarter of a turn up to the end of the ramp."""
+    """The factor of a tide at a time: sin² of a quarter of a turn up to the end of the ramp."""
     return np.sin(0.5 * np.pi * min(time / length, 1.0)) ** 2 if length else 1.0
 
 

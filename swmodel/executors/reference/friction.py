@@ -1,4 +1,4 @@
-"""Drags, friction and sponge: functions of the Tendency T that prepare a term, and return what adds it to F."""
+"""Drags, friction and sponge: functions of the Tendency T that return a function which adds the term to F."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def speed_drag(T, coefficients, per):
 
 
 def speeds(T, x):
-    """|u| on u faces, then on v faces, the other component averaged over the four faces around; with u and h there."""
+    """|u| on u faces, then on v faces, with u and h there; the other component is a mean over four faces."""
     h, u, v = x[:3]
     for own, others, thickness in zip(
         (c(u), c(v)), ((c(v), e(v), s(v), se(v)), (c(u), n(u), w(u), nw(u))), T.face_thickness, strict=True
@@ -94,7 +94,7 @@ def biharmonic_viscosity(T):
 def laplacian(T, velocity, nu, out):
     """d_x (nu d_x u) + d_y (nu s d_y u) and d_x (nu s d_x v) + d_y (nu d_y v) of a padded [u, v].
 
-    nu is given at centres [R, C] and at corners, [R, C] or a number.
+    nu is a pair: at centres [R, C] and at corners, [R, C] or a number.
     """
     (u, v), strain, (nu_c, nu_q), sizes = velocity, T.padded, nu, T.sizes
     (u_x, u_y), (v_x, v_y) = sizes.friction_u, sizes.friction_v

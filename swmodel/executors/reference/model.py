@@ -1,4 +1,4 @@
-"""The reference as an object, and as the executor `reference`, on one process."""
+"""The reference as an object, and as the executor `reference` of one process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reference:
         return evaluate(self.config, name, range(self.config.grid.ny), range(self.config.grid.nx))
 
     def advance(self, carry: Carry, n: int, dt: float) -> Carry:
-        """The carry n steps of dt seconds later; the argument is not changed."""
+        """The carry n steps of dt seconds later; the argument does not change."""
         ring, stepper = self.ring, self.config.time.stepper
         remembered = ring.rest if stepper in STATES_KEPT else 0
         x = ring.embed(carry.state, ring.rest)
@@ -49,7 +49,7 @@ class Reference:
         return Carry(ring.extract(x), tuple(ring.extract(state) for state in memory), steps.stop)
 
     def tendency(self, state: State, time: float = 0.0) -> State:
-        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of dissolved fields, at a time, s."""
+        """dh/dt (m s-1), du/dt and dv/dt (m s-2), and those of dissolved substances, at a time, s."""
         x = self.ring.embed(state, self.ring.rest)
         F = np.zeros_like(x)
         self._tendency(x, F, time)
@@ -74,9 +74,9 @@ class NumpyReference:
         return jax.tree.map(np.asarray, carry)._replace(step=int(carry.step))
 
     def exchange(self, params: dict, of) -> None:
-        """Do nothing: the reference reads coefficients that vary in time by itself."""
+        """Do nothing: the reference reads varying coefficients itself."""
 
     def advance(self, carry: Carry, n: int) -> Carry:
-        """The carry n steps later. NumPy does not warn of a blow-up: the check of health reports it, once."""
+        """The carry n steps later, without NumPy's warnings: the health check reports a blow-up."""
         with np.errstate(all="ignore"):
             return self.model.advance(carry, n, self.dt)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def place(north, east):
-    """The function of a padded array [..., R+2, C+2] to its values so many cells to the north and east: [..., R, C]."""
+    """The function from a padded array [..., R+2, C+2] to its values shifted north and east: [..., R, C]."""
     rows, columns = (slice(1 + cells, cells - 1 or None) for cells in (north, east))
     return lambda a: a[..., rows, columns]
 
@@ -50,5 +50,5 @@ def on_v(a, out):
     return mean(n(a), c(a), out=out)
 
 
-#: Thickness on u and on v faces: functions of the padded one at centres.
+#: Thickness on u and on v faces: functions of the padded thickness at centres.
 FACE_THICKNESS = {"centred": (on_u, on_v)}

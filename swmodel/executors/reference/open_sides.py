@@ -14,9 +14,9 @@ NAMES = ("M2", "S2", "N2", "K2", "K1", "O1", "P1", "Q1", "MF", "MM", "M4")
 class OpenSides:
     """The faces between the water outside and the first cells inside.
 
-    All places are flat indices into padded fields; faces of x are looked up in u, those of y in v. `faces` are for x
-    and y, if there are any, [6, faces]: the faces, the cells outside, inside, and beyond these, the inward direction,
-    +1 or -1, and the weight of the cell beyond, 1/2, or 0 if it is land.
+    All places are flat indices into padded fields, of u for faces in x, of v in y. `faces` has an array [6, faces] for
+    x, and for y. Its rows are the faces, the cells outside, inside, and beyond these, the inward direction (+1 or -1),
+    and the weight of the cell beyond (1/2, or 0 on land).
     """
 
     def __init__(self, ring, wet, water):
@@ -67,11 +67,11 @@ class OpenSides:
         return self.padded((values - config.open_sides.pressure) / config.physics.density / self.gravity)
 
     def without_air(self, begin, time):
-        """Sea level at `time`, s, in a step that began at `begin`, under the air pressure for which it is given."""
+        """Sea level at `time`, s, in a step that began at `begin`, without the effect of air pressure."""
         return self.given["level"](begin, time) + self.tide("level", time)
 
     def level(self, begin, time):
-        """The same under the air pressure outside; padded and flat."""
+        """The same with the effect of air pressure; padded and flat."""
         return self.without_air(begin, time) - self.air(begin, time)
 
     def tide(self, wanted, time):

@@ -1,8 +1,7 @@
-"""The domain as a doubly periodic ring of cells, with one row and column of neighbours round it.
+"""The domain as a doubly periodic ring of cells, with one row and column of neighbours around it.
 
-A wall is an explicit row (south of row 0) or column (west of column 0) of land: the ring closes over it, so that the
-same land lies beyond the wall of the north or the east. Coasts and walls are then the same thing, and no stencil
-knows of walls.
+A wall is an explicit row (south of row 0) or column (west of column 0) of land. The ring closes over it, so the same
+land lies beyond the wall in the north or the east. Stencils treat coasts and walls alike.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ def north(a):
 class Ring:
     """The static fields of the domain: masks as lists of exceptional points, depth, Coriolis parameter, coefficients.
 
-    Masks are flat indices into padded arrays, so that a domain without coasts pays nothing for them.
+    Masks are flat indices into padded arrays, which cost nothing in a domain without coasts.
 
     Attributes:
-        shape: shape of a padded field, (R+2, C+2); R = ny, or ny + 1 with walls in the south and north, and so C.
+        shape: shape of a padded field, (R+2, C+2). R is ny, or ny + 1 with walls in the south and north; C likewise.
         depth: H at centres, m, broadcasts to [R, C].
         closed: land cells, closed u faces and closed v faces, flat indices into a padded [h, u, v].
         land: the first of them, flat indices into a padded field.
@@ -43,7 +42,7 @@ class Ring:
         corner_cells: the four cells of each of them [4, boundary], flat indices into a padded field.
         corner_weights: 1/wet cells for the wet ones of these, 0 for land [4, boundary].
         coast: 0 for boundary corners beside water outside, else 1 [boundary].
-        open_sides: `OpenSides`, the faces through which water comes in from outside.
+        open_sides: `OpenSides`, the faces beside water outside.
         corner_dry: 1 m for each boundary corner without a wet cell, 0 m for the others [boundary].
     """
 
@@ -91,7 +90,7 @@ class Ring:
         self.coast = np.where(beside[row, column], 0, 1).astype(self.dtype)
 
     def coriolis(self):
-        """f = f0 + beta y at corners, s-1: [R, 1], or a number if it is constant; without both that of a sphere."""
+        """f = f0 + beta y at corners, s-1, [R, 1] or a number; without both 2 Omega sin(latitude) on a sphere."""
         physics, grid = self.config.physics, self.config.grid
         if grid.kind == "latlon" and physics.f0 == physics.beta == 0:
             north = np.radians(grid.south + (self.rows[:, None] + 1) * grid.dlat)
@@ -119,7 +118,7 @@ class Ring:
         return values.item() if values.size == 1 else 0.5 * (values + north(values))
 
     def in_time(self, name, place=lambda values: values):
-        """place(values) of a field, as a function of the time at which a step begins and a time in the step, s."""
+        """place(values) of a field, as a function of the begin of a step and a time in it, s."""
         if not varies(self.config, name):
             values = place(self.field(name))
             return lambda begin, time: values
@@ -152,7 +151,7 @@ class Ring:
     def embed(self, state, at_closed):
         """A padded copy [h, u, v, ...] of a State of [ny, nx] arrays, with the given values on land and closed faces.
 
-        Fields besides h, u and v are dissolved in the water, and zero on land.
+        Contents of dissolved substances are zero on land.
         """
         x = np.zeros((len(state), *self.shape), self.dtype)
         for padded, values in zip(x, state, strict=True):

@@ -11,8 +11,8 @@ NO_WIDTH = 1e-6
 class Sizes:
     """Numbers on a plane; on a sphere one number in each row, [R, 1], except those of dy.
 
-    On a sphere transports in y are weighted with the cosine of their latitude, as lengths in x are: V = h^y v cos.
-    With e = R dlon, the length of a cell at the equator, cos_c at the middle of a row and cos_v at its northern edge:
+    On a sphere the cosine of latitude weights transports in y, as it weights lengths in x: V = h^y v cos. Below, e is
+    R dlon, the length of a cell at the equator; cos_c is at the middle of a row, cos_v at its northern edge.
 
     Attributes:
         per_x, per_y: 1/(e cos_c) and 1/dy, for slopes on faces.

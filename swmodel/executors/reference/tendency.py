@@ -1,7 +1,7 @@
-"""The tendencies of docs/numerics.md, one physical term a function.
+"""The tendencies of docs/numerics.md, one function for each physical term.
 
-Every field is a padded array on the Ring. The list of terms has only those that a configuration uses. Intermediate
-results go into arrays made once: at 3600 x 1800 an operation on fresh memory costs up to twice as much.
+Every field is a padded array on the Ring. The list of terms has only those of the configuration. Intermediate results
+use arrays that are made once: at 3600 x 1800 an operation on new memory costs up to twice as much.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .sizes import Sizes
 from .tracer import tracer
 from .vorticity_flux import FLUXES
 
-#: Optional terms: functions of the Tendency that prepare a term. They return the function (x, F) that adds the term to
-#: F, or, for a head, the function of x to the head.
+#: Optional terms: functions of the Tendency that return the function (x, F) which adds the term to F, or the function
+#: of x to a head.
 TERMS = {
     "wind": forces.wind,
     "wind_drag": forces.wind_drag,
@@ -34,12 +34,13 @@ TERMS = {
 
 
 class Tendency:
-    """Called with x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], when the step began, and the time since, s.
+    """Writes dx/dt into F and wraps x round the ring.
 
-    It wraps x round the ring and writes dx/dt into F.
+    Its arguments are x = [h, u, v, ...] and F, both padded [fields, R+2, C+2], the begin of the step and the time
+    since, s.
 
     Attributes:
-        begin, time: when the step began, and the time of this tendency, s.
+        begin, time: begin of the step, and time of this tendency, s.
         face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
         slip: factor of the stress at each boundary corner: 0 free slip, 2 no slip, 0 beside outside water.
@@ -59,7 +60,7 @@ class Tendency:
         of_tracers = {each.name: lambda T, each=each: tracer(T, each) for each in config.physics.tracers}
         for term in (term for term in ring.scheme.acting if not term.boundary_flux):
             if (function := (TERMS | of_tracers).get(term.name)) is None:
-                raise UsageError(f"run.executor: the reference does not have the term {term.name}; take xla")
+                raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
             (self.heads if term.bernoulli_potential else added).append(function(self))
         self.terms = [
             self.transports,

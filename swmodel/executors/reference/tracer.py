@@ -1,4 +1,4 @@
-"""A tracer: a function of the Tendency T that prepares it, and returns the function that adds its transport to F."""
+"""A tracer: a function of the Tendency T that returns a function which adds its transport to F."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .neighbours import c, difference, e, n, s, w, wrap
 
 
 def tracer(T, options):
-    """dC/dt = - d_x (U c) - d_y (V c) + div(kappa h grad c), c = C/h; upwind, of the cell that the water leaves.
+    """dC/dt = - d_x (U c) - d_y (V c) + div(kappa h grad c), c = C/h of the upwind cell.
 
     Args:
         options: the table [[tracer]].

@@ -1,4 +1,4 @@
-"""Whether the files of a run are as they were written: `checksums` defines the checksums, `examine` verifies one file.
+"""Integrity of the files of a run: `checksums` defines the checksums, `examine` verifies one file.
 
-HDF5 may crash, hang or use up the memory on a damaged file, so `guard` has another process examine it.
+HDF5 may crash, hang or exhaust the memory on a damaged file, so `guard` starts another process to examine it.
 """

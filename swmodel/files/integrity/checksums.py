@@ -1,14 +1,14 @@
-"""Checksums in a NetCDF file: of each variable in each record, and of all that does not change.
+"""Checksums in a NetCDF file: of each variable in each record, and of constant variables.
 
-A checksum is the CRC-32 (that of zlib) of the values in their order in the file, in its type:
-`zlib.crc32(file["h"][record].tobytes())`. Those of a record are a row of the variable `crc32`, whose attribute
-`variables` names the columns; the last column is the checksum of the row itself. A variable without time has its
-checksum as attribute `crc32`.
+A checksum is the CRC-32 of zlib of the values in their order and type in the file:
+`zlib.crc32(file["h"][record].tobytes())`. The variable `crc32` has a row for each record. Its attribute `variables`
+names the columns; the last column is the checksum of the row itself. A variable without time has an attribute `crc32`.
+
 The global attribute `header_crc32` is the checksum of the names, types and dimensions of these variables, and of the
-attributes that the model reads. It covers nothing else: other programs add attributes and variables.
+attributes that the model reads. Other programs may add attributes and variables.
 
-A CRC of the values detects what HDF5's own checksum of a chunk (fletcher32) cannot: chunks missing in the index of the
-file, which are read as fill values.
+A CRC of the values detects chunks missing in the index of the file, which read as fill values. HDF5's checksum of a
+chunk (fletcher32) does not.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 VARIABLE, DIMENSION, COLUMNS = "crc32", "checked", "variables"
 ATTRIBUTE, HEADER = "crc32", "header_crc32"
 
-#: Attributes in the header's checksum: those of the file, and those of each variable with a checksum.
+#: Attributes in the header's checksum: of the file, and of each variable with a checksum.
 OF_FILE = ("configuration", "configuration_sha256", "seed")
 TEXTS = ("units", "calendar", "standard_name", "long_name", "location", "cell_methods")
 OF_VARIABLE = (*TEXTS, "_FillValue", ATTRIBUTE, COLUMNS)
 
-#: How HDF5's name of a dimension without a variable begins.
+#: The begin of HDF5's name of a dimension without a variable.
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
 #: Bytes of values read at a time.
@@ -33,7 +33,7 @@ READ_BYTES = 4 << 20
 
 
 def crc(values, start: int = 0) -> int:
-    """The checksum of values; with `start`, the checksum of earlier values, of all together."""
+    """The checksum of values, or of earlier values with the checksum `start` and these."""
     from isal import isal_zlib  # 24 GB/s, zlib 2
 
     values = np.ascontiguousarray(values)
@@ -52,7 +52,7 @@ def columns(file) -> list[str]:
 
 
 def header(file) -> int:
-    """The checksum of what is fixed in a file opened with h5py: names, types, dimensions, and attributes."""
+    """The checksum of names, types, dimensions and attributes of a file opened with h5py."""
     known = {*columns(file), VARIABLE}
     variables = [(name, file[name]) for name in sorted(file)]
     variables = [(name, each) for name, each in variables if name in known or ATTRIBUTE in each.attrs]
@@ -68,13 +68,13 @@ def about(file, variable) -> str:
 
 
 def attributes(attrs, names: tuple[str, ...]) -> Iterator[str]:
-    """The attributes of these names, if present, as lines of text; not a fill value of NaN, which xarray adds."""
+    """The attributes of these names, if present, as lines of text, except a fill value of NaN, which xarray adds."""
     values = ((name, text(attrs[name])) for name in names if name in attrs)
     return (f"{name} {value}" for name, value in values if value != "nan")
 
 
 def seal(file, sums: dict[str, int]) -> None:
-    """Write the checksums of variables that do not change; those in `sums` are known, the others are computed."""
+    """Write the checksums of constant variables: those in `sums`, and computed ones."""
     for name in list(file):
         variable = file[name]
         if text(variable.attrs.get("NAME", "")).startswith(NO_VARIABLE):
@@ -85,7 +85,7 @@ def seal(file, sums: dict[str, int]) -> None:
 
 
 def seal_header(file) -> None:
-    """Write the checksum of names, types, dimensions and attributes anew."""
+    """Update the checksum of names, types, dimensions and attributes."""
     file.attrs[HEADER] = np.uint32(header(file))
 
 
@@ -103,21 +103,21 @@ def of_values(variable, lead: tuple[int, ...] = ()) -> int:
 
 
 def block_of(nbytes: int) -> int:
-    """How many pieces of `nbytes` are read at a time."""
+    """The number of pieces of `nbytes` to read at a time."""
     return max(1, READ_BYTES // max(1, nbytes))
 
 
 def text(attribute) -> str:
-    """An attribute, which may be an array of one element, bytes or empty, as text; what is not UTF-8 is replaced."""
+    """An attribute, also an array of one element, bytes or empty, as text; replaces invalid UTF-8."""
     values = () if getattr(attribute, "shape", ()) is None else np.ravel(attribute)  # h5py.Empty has no shape
     value = values[0] if len(values) else ""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    return str(value).encode(errors="replace").decode()  # h5py reads what is not UTF-8 as surrogates
+    return str(value).encode(errors="replace").decode()  # h5py reads invalid UTF-8 as surrogates
 
 
 def number(attribute) -> int:
-    """An attribute as a number, also from an array of one element; -1 if it is no number."""
+    """An attribute as a number, also an array of one element; -1 for others."""
     try:
         return int(np.ravel(attribute)[0])
     except (IndexError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What a file of a run holds, and which parts of it are damaged; also the program that `guard` starts."""
+"""The contents of a file of a run, and its damaged parts; also the program that `guard` starts."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...parallel.spawn import end_with_parent
 from ..restart.examine import examine as examine_restart
 from . import checksums
 
-#: Processor time that examining a file may take, s, apart from reading values, and the least speed of that, bytes/s.
+#: Limit of CPU time for a file without reading of values, s, and least speed of reading, bytes/s.
 SECONDS, SLOWEST = 10.0, 2e7
 
 #: The largest compression ratio of deflate.
 DEFLATED = 1032
 
-#: The damaged part, if names and attributes or their checksum have changed.
+#: The damaged part if names, attributes or their checksum have changed.
 HEADER = ["header", None]
 
 
 def main(jobs: str) -> None:
-    """Print what is found in each file of `jobs` (JSON, see `guard.Job`), as JSON, within limits of processor time."""
+    """Print the facts about each file of `jobs` (JSON, see `guard.Job`), as JSON, within limits of CPU time."""
     end_with_parent()
     for path, kind in json.loads(jobs):
         allow_time(0)
@@ -31,7 +31,7 @@ def main(jobs: str) -> None:
 
 
 def allow_time(nbytes: int) -> None:
-    """From now on allow this process the time to examine a file, and to read `nbytes` of values."""
+    """Limit the further CPU time of this process to that for a file with `nbytes` of values."""
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     with contextlib.suppress(ValueError, OSError):  # the system allows less, or has no limits
         most = int(used + SECONDS + nbytes / SLOWEST) + 1
@@ -39,7 +39,7 @@ def allow_time(nbytes: int) -> None:
 
 
 def facts(path, kind: str, allow=lambda nbytes: None) -> dict:
-    """What is found in a file (`guard.Job`), or its "problem"; `allow` is called before values are read."""
+    """The facts about a file (`guard.Job`), or its "problem"; calls `allow` before it reads values."""
     try:
         if not os.path.isfile(path):
             return {"problem": "there is no such file"}
@@ -55,16 +55,17 @@ def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
     """Facts about a file of records or maps, which this process can read safely afterwards.
 
     Args:
-        full: verify all values; else all but fields [..., y, x], which take long, and open the file with netCDF4, which
-            has an HDF5 of its own.
+        full: whether to verify all values. Else skip fields [..., y, x], which take long, and open the file with
+            netCDF4, which has its own HDF5.
 
     Returns:
-        checksums: whether the file has any; steps: those of its records; damaged: pairs of the name of a variable, or
-        of another damaged part, and the number of the record, None for what does not change.
+        checksums: whether the file has any.
+        steps: the steps of its records.
+        damaged: pairs of the name of a damaged variable or part, and the number of the record or None.
     """
     import h5py
 
-    if not h5py.is_hdf5(path):  # NetCDF in another format, or no NetCDF
+    if not h5py.is_hdf5(path):  # another format
         open_as_netcdf(path)
         return {"checksums": False, "steps": [], "damaged": []}
     with h5py.File(path, "r", locking=False) as file:
@@ -87,12 +88,12 @@ def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
 
 
 def require_within(name: str, variable, size: int) -> int:
-    """Size of a variable's values, uncompressed, bytes. ValueError: the file does not hold all chunks in its index."""
+    """Uncompressed size of a variable's values, bytes. ValueError: chunks of its index are not in the file."""
     ends, unpacked = [], 0
     if variable.chunks is not None:
         variable.id.chunk_iter(lambda chunk: ends.append(chunk.byte_offset + chunk.size))
         if len(set(ends)) < len(ends):
-            raise ValueError(f"chunks of {name} lie on each other")
+            raise ValueError(f"chunks of {name} overlap")
         unpacked = len(ends) * math.prod(variable.chunks) * variable.dtype.itemsize
     elif variable.id.get_offset() is not None:
         unpacked = variable.id.get_storage_size()
@@ -103,7 +104,7 @@ def require_within(name: str, variable, size: int) -> int:
 
 
 def static_damage(file, variables: dict) -> list:
-    """The damaged parts of what does not change. A file whose writer was killed before the first record has no seal."""
+    """The damaged constant parts. A file whose writer was killed before the first record has no seal."""
     if checksums.HEADER not in file.attrs:
         return [HEADER] if len(file["time"]) else []
     found = [HEADER] if checksums.number(file.attrs[checksums.HEADER]) != checksums.header(file) else []
@@ -138,7 +139,7 @@ def of_values(variable, lead: tuple[int, ...] = ()) -> int | None:
 
 
 def of_records(variable) -> list[int | None]:
-    """The checksum of each record of a variable, small ones read many at a time; None if a record cannot be read."""
+    """The checksum of each record of a variable, with small ones read together; None for an unreadable record."""
     found, count = [], checksums.block_of(math.prod(variable.shape[1:]) * variable.dtype.itemsize)
     for first in range(0, len(variable), count):
         records = range(first, min(first + count, len(variable)))
@@ -149,7 +150,7 @@ def of_records(variable) -> list[int | None]:
 
 
 def open_as_netcdf(path) -> None:
-    """Read all that netCDF4 tells of the file."""
+    """Read all metadata of the file with netCDF4."""
     import netCDF4
 
     with netCDF4.Dataset(path) as data:

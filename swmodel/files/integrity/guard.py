@@ -1,4 +1,4 @@
-"""Files examined by another process, as HDF5 may crash, hang or use up the memory on a damaged file."""
+"""Examination of files in another process, as HDF5 may crash, hang or exhaust the memory on a damaged file."""
 
 from __future__ import annotations
 
@@ -14,33 +14,32 @@ from ...errors import FilesError
 from ..journal import journal_of, recover
 from .examine import HEADER
 
-#: How many times a file is read that is being written.
+#: Most attempts to read a file that is being written.
 ATTEMPTS = 3
 
-#: How many damaged places are named.
+#: Most damaged places in a message.
 NAMED = 3
 
-#: The shell has signals that are meant for all processes of a job ignored, and limits the memory, KiB; the program
-#: takes some 100 MB, and reads in blocks.
+#: The shell ignores signals to all processes of a job, and limits the memory, KiB. The program needs some 100 MB.
 LINE = 'trap "" INT TERM HUP; ulimit -c 0; ulimit -v 4194304; exec "$@"'
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from swmodel.files.integrity.examine import main; main(sys.argv[2])"
 )
 ROOT = Path(__file__).parents[3]
 
-#: What differs in a file that another program has rewritten, apart from the header: xarray rounds times.
+#: Differences in a file that another program has rewritten: xarray rounds times.
 WRITTEN_ANEW = ("header", "time", "time_bounds")
 
 
 class Job(NamedTuple):
-    """A file to examine: "whole", to "look" at all but fields, or as a "restart" file."""
+    """A file to examine: "whole", all except fields ("look"), or as a "restart" file."""
 
     path: Path
     kind: str = "whole"
 
 
 def facts(jobs: list[Job]) -> list[dict]:
-    """What one process finds in each file; with "problem", why the file cannot be used."""
+    """The facts of one process about each file; "problem" has the reason if a file cannot be used."""
     found: list[dict] = [{} for _ in jobs]
     left = list(range(len(jobs)))
     for _ in range(ATTEMPTS):
@@ -53,7 +52,7 @@ def facts(jobs: list[Job]) -> list[dict]:
 
 
 def examined(jobs: list[Job]) -> list[dict]:
-    """What the program finds in each file; if it ends at a file, another process goes on with the next."""
+    """The facts of the program about each file; if it ends at a file, another process continues with the next."""
     if not jobs:
         return []
     listed = json.dumps([(str(job.path), job.kind) for job in jobs])
@@ -69,15 +68,15 @@ def examined(jobs: list[Job]) -> list[dict]:
 
 
 def warning_for(path, found: dict) -> str | None:
-    """What the user must know of a file of which the intact values are read; None: nothing.
+    """A warning about a file whose intact values are usable; None for none.
 
-    FilesError: there is a "problem" other than changed names and attributes.
+    FilesError: a "problem" other than changed names and attributes.
     """
     if "problem" not in found:
         return None
     places = found.get("damaged", ())
     if HEADER in places and all(name in WRITTEN_ANEW for name, _ in places):
-        return f"{path}: {found['problem']}: names, units and times may not be those that the model wrote"
+        return f"{path}: {found['problem']}: names, units and times may differ from those of the model"
     raise FilesError(f"{path}: {found['problem']}")
 
 

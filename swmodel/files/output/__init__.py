@@ -1,5 +1,4 @@
-"""The NetCDF files of a run: fields in output.nc, series in diagnostics.nc, spectra.nc, stations.nc, sections.nc; at
-its end tides in harmonics.nc (`tidal_constants`)."""
+"""The NetCDF files of a run: output.nc, diagnostics.nc, spectra.nc, stations.nc, sections.nc, harmonics.nc."""
 
 from .samples import Sections, Stations
 from .series import Diagnostics, Spectra

@@ -1,4 +1,4 @@
-"""Whether an existing file belongs to the run that is to continue it."""
+"""Checks of an existing file before a run continues it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..integrity import checksums, guard
 from ..run_folder import CONFIG, holding
 from .metadata import history_line
 
-#: What must be intact in every record, as it decides which records are kept.
+#: Variables that must be intact in every record, as they decide which records are kept.
 SURE = (checksums.VARIABLE, "step")
 
-#: Lines of the history that are kept besides the first: HDF5 takes 64 KiB at most.
+#: Lines of the history that are kept besides the first, as HDF5 allows 64 KiB.
 HISTORY_LINES = 100
 
 
 def require_intact(files: dict, transport) -> None:
-    """Raise FilesError on all ranks unless existing files, and their records to be kept, are intact.
+    """Raise FilesError on all ranks unless existing files are intact in the records that are kept.
 
-    `files`: {path: function of a record's step that says whether the record is kept}.
+    `files`: {path: function of a record's step, whether the record is kept}.
     """
     problems = []
     if transport.rank == 0:
@@ -31,14 +31,14 @@ def require_intact(files: dict, transport) -> None:
         problems = [f"{path}: {problem}" for path, one in found if (problem := problem_of(one, files[path]))]
         if problems:
             folder = paths[0].parent
-            anew = f"swmodel {holding(folder).task} {folder / CONFIG} --output {folder} --force"
-            problems[-1] += f"; put a copy in its place, or start anew: {anew}"
+            again = f"swmodel {holding(folder).task} {folder / CONFIG} --output {folder} --force"
+            problems[-1] += f"; restore a copy, or start again: {again}"
     if problems := transport.broadcast(problems):
         raise FilesError("\n".join(problems))
 
 
 def problem_of(found: dict, keep) -> str | None:
-    """What is wrong with an examined file, apart from records that are dropped."""
+    """The problem of an examined file, apart from dropped records; None for none."""
     if "damaged" not in found:
         return found["problem"]
     steps = found["steps"]
@@ -51,7 +51,7 @@ def problem_of(found: dict, keep) -> str | None:
 
 
 def resume(records, keep, config, command_line: str) -> None:
-    """Keep the Records for whose step `keep` is true, and record the configuration and the command line."""
+    """Keep the Records whose step is in `keep`, and record the configuration and the command line."""
     records.select(keep)
     file = records.file
     lines = text_of(file, "history").splitlines()
@@ -65,19 +65,19 @@ def resume(records, keep, config, command_line: str) -> None:
 
 
 def differences(file, config) -> list[str]:
-    """Why a file cannot be continued with `config`, in words."""
+    """The differences between a file and `config`, in words."""
     if "configuration" not in file.attrs:
-        return ["it holds no configuration of swmodel"]
+        return ["it has no configuration of swmodel"]
     different = decisive.differences(text_of(file, "configuration"), to_toml(config))
     moving = {name: file[name] for name in list(file) if file[name].ndim > 2}
     chunk = chunk_rows((config.grid.ny, config.grid.nx), np.dtype(config.run.dtype).itemsize), config.grid.nx
-    # Rows are written as whole chunks, which an earlier version may have cut otherwise.
+    # Rows are written as whole chunks, which may differ in files of earlier versions.
     other = [name for name, field in moving.items() if field.maxshape[0] is None and field.chunks[-2:] != chunk]
     return different or [f"{name} has chunks of {moving[name].chunks}" for name in other]
 
 
 def text_of(file, name: str) -> str:
-    """A global attribute as text; empty if there is none."""
+    """A global attribute as text; empty without one."""
     return checksums.text(file.attrs[name]) if name in file.attrs else ""
 
 

@@ -1,4 +1,4 @@
-"""A file of maps that do not change with time, such as derivatives: CF-1.12 and SGRID-0.3 like output.nc."""
+"""A file of constant maps, such as derivatives: CF-1.12 and SGRID-0.3 like output.nc."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .static import define_static, land, on_water, write_static
 
 
 class Largest(NamedTuple):
-    """The value of a map that is largest in size, and its row and column."""
+    """The value of a map with the largest size, and its row and column."""
 
     value: float
     row: int
@@ -25,15 +25,15 @@ class Largest(NamedTuple):
 def write_maps(
     path, config, transport, maps, define: Callable, command_line="", outside: Collection[str] = (), axis: str = ""
 ) -> dict[str, Largest]:
-    """Write a file of maps, which appears whole or not at all; called by all processes together.
+    """Write a file of maps, whole or not at all; all processes call it together.
 
-    Any number of processes writes the same data. Maps have no value on land. FilesError: it could not be written.
+    The data do not depend on the number of processes. Maps have no value on land. FilesError: it could not be written.
 
     Args:
         maps: pairs of a Variable and the array of this process's block [ny, nx], or [length of `axis`, ny, nx].
-        define: function of the netCDF4.Dataset that adds all else that the file holds.
-        outside: names of maps that have values on the water outside open sides, too.
-        axis: the name of a dimension that `define` makes.
+        define: function of the netCDF4.Dataset that adds other contents.
+        outside: names of maps that also have values on the water outside open sides.
+        axis: the name of a dimension from `define`.
 
     Returns:
         {name of a map: its Largest} on rank 0.
@@ -50,7 +50,7 @@ def write_maps(
             define_field(dataset, entry, config, (axis,) if local.ndim == 3 else ())
 
     def store(records, entry: Variable, place: tuple[int, ...], first: int, rows: np.ndarray):
-        """Write rows of a map, or of the one at a place of its axis, and keep its Largest."""
+        """Write rows of a map at an index of its axis, and keep its Largest."""
         numbers = np.arange(first, first + len(rows)), np.arange(config.grid.nx)
         dry = land(config, *numbers, outside=entry.name in outside)[entry.location]
         records.put_static(entry.name, place, first, on_water(rows, dry))

@@ -17,7 +17,7 @@ from ...parallel.environment import version_of
 from ..gather import chunk_rows
 from ..integrity import checksums
 
-#: Dimensions (y, x) of each location, and its name in SGRID, whose nodes are x_f and y_f, the east and north faces.
+#: Dimensions (y, x) of each location, and its name in SGRID; nodes are x_f and y_f, the east and north faces.
 DIMENSIONS = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
 SGRID_LOCATIONS = {"centre": "face", "u": "edge1", "v": "edge2", "corner": "node"}
 
@@ -61,7 +61,7 @@ ABOUT_A_POLE = {
     "y": ("grid_latitude", "latitude about the pole of the grid", "degrees"),
 }
 
-#: How the names of a location's longitudes and latitudes end if they vary along both axes.
+#: The endings of the names of longitudes and latitudes that vary along both axes, by location.
 END = {"centre": "", "u": "_u", "v": "_v", "corner": "_f"}
 
 #: Size of a chunk of checksums: a page.
@@ -72,7 +72,7 @@ PACKAGES = ("swmodel", "numpy", "jax", "mpi4jax", "netCDF4")
 
 
 def define_provenance(dataset, config, transport, command_line: str) -> None:
-    """Set the global attributes: what the file is, and how it came about."""
+    """Set the global attributes: title, references, and origin of the file."""
     title, references = of_case(config)
     packages = versions()
     dataset.setncatts(
@@ -97,7 +97,7 @@ def define_provenance(dataset, config, transport, command_line: str) -> None:
 
 
 def history_line(command_line: str) -> str:
-    """When (UTC) and by what command line a file was made or continued."""
+    """Date (UTC) and command line that made or continued a file."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {command_line or 'swmodel.Simulation'}"
 
 
@@ -120,9 +120,9 @@ def times_of(time) -> dict[str, str]:
 
 
 def define_variable(dataset, name: str, dimensions, about: dict, values=None, kind="f8", fill=False, **storage):
-    """Make a variable of a netCDF4.Dataset with its attributes `about`, and its values where they are known.
+    """Make a variable of a netCDF4.Dataset with its attributes `about`, and its values if known.
 
-    `fill`: its fill value; False: none, as all of it is written.
+    `fill`: its fill value; False: none, as all values are written.
     """
     variable = dataset.createVariable(name, kind, dimensions, fill_value=fill, **storage)
     variable.setncatts(about)
@@ -164,12 +164,12 @@ def define_bounds(dataset, name: str, values=None) -> None:
 
 
 def define_checksums(dataset) -> None:
-    """Make the variable with the checksums of each record; call it after all others are made."""
+    """Make the variable with the checksums of each record, after all other variables."""
     names = [name for name, variable in dataset.variables.items() if "time" in variable.dimensions]
     size = len(names) + 1
     dataset.createDimension(checksums.DIMENSION, size)
     about = {
-        "long_name": "CRC-32 of the values in the record of each of the variables, and of these checksums",
+        "long_name": "CRC-32 of each variable in the record, and of these checksums",
         checksums.COLUMNS: " ".join(names),
     }
     chunk, dimensions = (max(1, CHECKSUM_BYTES // (4 * size)), size), ("time", checksums.DIMENSION)
@@ -228,7 +228,7 @@ def positions(grid, axis: str, location: str) -> np.ndarray:
 
 
 def attributes(variable, grid, /, name: str | None = None, **more) -> dict[str, str]:
-    """Attributes of a field; UDUNITS has no fractional powers: units with one follow the long name."""
+    """Attributes of a field; units with fractional powers, which UDUNITS lacks, follow the long name."""
     broken, variable = "/" in variable.units, on_grid(variable, grid)
     found = {
         "standard_name": variable.standard_name,

@@ -1,4 +1,4 @@
-"""What the files of records have in common: how they are defined and continued."""
+"""The base of files of records: their definition and continuation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from .static import static_differences, write_static
 
 
 class RecordFile(BackgroundFile, ABC):
-    """Base of the files with a record for each time that is due. All methods are called by all processes together.
+    """Base of the files with records in time. All processes call all methods together.
 
-    `keep`: continue an existing file after the records for whose number of steps it is true; None: a new file.
+    `keep`: function of a step, whether its record of an existing file is kept; None: a new file.
     FilesError, on all processes: the file cannot be written, or belongs to another run.
     """
 
-    #: Whether the file holds fields, and so also those that do not change; whether there are intervals of means; the
-    #: records of a chunk of `time`.
+    #: Whether the file has fields, and also constant ones, whether it has intervals of means, and records in a chunk.
     on_grid, bounds, chunk = True, False, None
 
     def __init__(self, path, config, transport, command_line: str = "", keep: Callable | None = None):
@@ -51,4 +50,4 @@ class RecordFile(BackgroundFile, ABC):
 
     @abstractmethod
     def define_contents(self, dataset, config) -> None:
-        """Define everything but times, checksums and global attributes."""
+        """Define everything except times, checksums and global attributes."""

@@ -1,4 +1,4 @@
-"""Series at places, with many records written at a time: stations.nc and sections.nc of a run."""
+"""Series at places, with many records in each write: stations.nc and sections.nc of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...setup.setup import setup_of
 from .metadata import IN_DEGREES, IN_METRES, define_variable
 from .record_file import RecordFile
 
-#: Records of a chunk, fewer where there are so many places that it would have more values than MOST.
+#: Records of a chunk, and its most values, which limit the records for many places.
 CHUNK, MOST = 1024, 2**20
 
 
@@ -24,7 +24,7 @@ class Samples(RecordFile):
     dimension = ""
 
     def write(self, steps: np.ndarray, seconds: np.ndarray, values: dict[str, np.ndarray]) -> None:
-        """Append the values [k, places] at k times; called by all processes together."""
+        """Append the values [k, places] at k times; all processes call it together."""
         if len(steps):
             self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
         self.agree()
@@ -54,7 +54,7 @@ class Samples(RecordFile):
         define_variable(dataset, name, ("time", self.dimension), about, chunksizes=chunk)
 
     def define_positions(self, dataset, config, places, before: str = "", after: str = "") -> str:
-        """Make the coordinates of places; returns their names. `before` names and `after` long names words are put."""
+        """Make the coordinates of places; returns their names. `before` precedes names, `after` follows long names."""
         table, names = IN_DEGREES if on_sphere(config.grid) else IN_METRES, []
         for letter, key, values in zip("xy", positions(config.grid)[0], places, strict=True):
             standard_name, what, units = table[letter]

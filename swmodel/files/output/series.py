@@ -12,7 +12,7 @@ from .record_file import RecordFile
 
 
 class Series(RecordFile):
-    """A file of time series of the whole domain: numbers, or vectors of them."""
+    """A file of time series of the whole domain: numbers or vectors."""
 
     on_grid = False
 
@@ -51,7 +51,7 @@ def define_wavenumbers(dataset, grid) -> None:
 
 
 def define_spectra(dataset, names, parts=None, **about: str) -> None:
-    """Make the variables of spectra; `parts`: of the tendency, by quantity, whose effect is in the file."""
+    """Make the variables of spectra; `parts`: {quantity: parts of the tendency with an effect in the file}."""
     for name in names:
         square, of = square_of(name), (parts or {}).get(name, ())
         for along, words in ALONG.items():

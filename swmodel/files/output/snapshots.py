@@ -14,9 +14,9 @@ from .static import define_static, land, on_water
 
 
 class Output(RecordFile):
-    """output.nc of a run: CF-1.12 and SGRID-0.3; any number of processes writes the same data.
+    """output.nc of a run: CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
 
-    `output.fields`, `means`, `maxima` and `arrival` of the configuration say what is written; see `RecordFile`.
+    `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents; see `RecordFile`.
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
@@ -27,9 +27,9 @@ class Output(RecordFile):
         super().__init__(path, config, transport, command_line, keep)
 
     def write(self, step: int, seconds: float, fields: dict, member: int = 0) -> None:
-        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name; a time of NaN: none.
+        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name; a time of NaN is missing.
 
-        Without means if there was no step. Fields are empty if this process has none of the member.
+        Means are missing before the first step. Fields are empty on processes without a part of the member.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -53,7 +53,7 @@ class Output(RecordFile):
 
 
 def rows_of(config) -> dict[str, tuple[Variable, str]]:
-    """The fields of each record by name: the row of each, and what CF calls its cell methods."""
+    """The fields of each record by name: row and cell methods (CF)."""
     rows = {name: entry_of(name, config.physics) for name in (*config.output.fields, *config.output.means)}
     found = {name: (rows[name], "time: point") for name in config.output.fields}
     found |= {name + MEAN: (rows[name], "time: mean") for name in config.output.means}

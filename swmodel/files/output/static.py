@@ -1,4 +1,4 @@
-"""The fields that do not change: depth, mask, Coriolis parameter, coefficients of terms, and the sizes of cells."""
+"""The constant fields: depth, mask, Coriolis parameter, coefficients of terms, and the sizes of cells."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ON_SPHERE = {
 #: The axes of the tide outside: constituents of the open sides, and the parts of an oscillation.
 AXES = {"boundary_constituent": "constituent of the tide outside", "boundary_part": "part of the oscillation"}
 
-#: The name of the angle by which the x axis of a grid with a pole of its own is turned.
+#: The name of the angle of the x axis of a turned grid.
 ANGLE = "angle"
 
-#: Further fields on a grid with a pole of its own.
+#: Further fields on a turned grid.
 TURNED = {
     f"{short}{END[location]}": Variable(
         f"{short}{END[location]}", location, f"degrees_{way}", word, f"{word} of the {what}"
@@ -53,9 +53,9 @@ TURNED = {
 
 
 def land(config, rows, columns, outside: bool = False) -> dict[str, np.ndarray | None]:
-    """For each location, the points without water of the model around, on [rows, columns]; None: there are none.
+    """For each location, the points without adjacent water of the model, on [rows, columns]; None: none.
 
-    Water outside open sides does not count, except for fields that have values `outside`, as depth has.
+    Water outside open sides counts only for fields with values `outside`, as depth.
     """
     beyond = np.append(rows, rows[-1] + 1), np.append(columns, columns[-1] + 1)
     water = fields.water if outside else fields.wet
@@ -66,7 +66,7 @@ def land(config, rows, columns, outside: bool = False) -> dict[str, np.ndarray |
 
 
 def ground(config, rows, columns) -> np.ndarray:
-    """Where the mask has land; broadcasts to [rows, columns]."""
+    """The land of the mask; broadcasts to [rows, columns]."""
     return fields.evaluate(config, "mask", rows, columns) == 0
 
 
@@ -76,7 +76,7 @@ def on_water(values: np.ndarray, dry: np.ndarray | None) -> np.ndarray:
 
 
 def define_static(dataset, config) -> None:
-    """Make the fields that do not change in a netCDF4.Dataset that has its grid; write those with one axis."""
+    """Make the constant fields in a netCDF4.Dataset with a grid; write those with one axis."""
     lengths = metrics(config.grid, range(config.grid.ny))
     for name, (dimension, description) in (SPACING | (ON_SPHERE if on_sphere(config.grid) else {})).items():
         places = lengths[name[:2]]
@@ -99,13 +99,13 @@ def define_static(dataset, config) -> None:
 
 
 def write_static(records, config, first: int, last: int) -> None:
-    """Write rows first to last of the fields that do not change into a file's Records, in rising order."""
+    """Write rows first to last of the constant fields into a file's Records, in rising order."""
     for name, values in static_rows(config, first, last):
         records.put_static(*place_of(config, name), first, values)
 
 
 def static_differences(file, config, row_blocks) -> list[str]:
-    """Which of the fields that do not change differ in the file, in words; read in blocks of rows (first, last)."""
+    """The constant fields that differ in the file, in words; read in blocks of rows (first, last)."""
 
     def differs(name: str, first: int, last: int, values: np.ndarray) -> bool:
         array, at = place_of(config, name)
@@ -122,12 +122,12 @@ def axes(config) -> tuple[tuple[str, ...], ...]:
 
 
 def place_of(config, name: str) -> tuple[str, tuple[int, ...]]:
-    """The variable in the file that has a field [y, x], and its index along the AXES."""
+    """The variable in the file with a field [y, x], and its index along the AXES."""
     return array_of(name), tuple(axis.index(at) for axis, at in zip(axes(config), index_of(name), strict=False))
 
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Rows first to last of the fields that do not change, as in the file."""
+    """Rows first to last of the constant fields, as in the file."""
     rows, columns = np.arange(first, last), np.arange(config.grid.nx)
     dry = ground(config, rows, columns)
     for name in static_fields(config):
@@ -137,12 +137,12 @@ def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray
 
 
 def on_water_only(name: str) -> bool:
-    """Whether a field that does not change has no value on land."""
+    """Whether a constant field has no value on land."""
     return name == "depth" or name in COEFFICIENTS
 
 
 def static_fields(config) -> dict[str, Variable]:
-    """The fields [y, x] that do not change, among them coefficients of terms that are fields without records."""
+    """The constant fields [y, x], with coefficients of terms that are fields without records."""
     moving = (*config.output.fields, *(name for name in COEFFICIENTS if fields.varies(config, name)))
     coefficients = (name for name in COEFFICIENTS if name not in moving and fields.given(config, name))
     found = {name: entry_of(name, config.physics) for name in ("depth", "mask", "f", *coefficients)}
@@ -150,7 +150,7 @@ def static_fields(config) -> dict[str, Variable]:
 
 
 def place(grid, name: str, rows, columns) -> np.ndarray:
-    """Longitude or latitude of the points of a location, or the angle of the axes at these, degrees [rows, columns]."""
+    """Longitude, latitude or angle of the axes at the points of a location, degrees [rows, columns]."""
     at = points(grid, TURNED[name].location, rows, columns)
     if name == ANGLE:
         return np.degrees(np.arctan2(at.turn[1], at.turn[0]))
@@ -158,7 +158,7 @@ def place(grid, name: str, rows, columns) -> np.ndarray:
 
 
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
-    """Values of a field that does not change, which broadcast to [rows, columns]."""
+    """Values of a constant field, which broadcast to [rows, columns]."""
     if name == "f":
         return coriolis(config, rows, columns)
     if name in TURNED:

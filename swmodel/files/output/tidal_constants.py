@@ -16,13 +16,13 @@ AXIS = "constituent"
 
 #: A comment for readers of the file.
 COMMENT = (
-    "x(t) = mean + sum of f amplitude cos(2 pi (t - start) / period + V + u - phase), by least squares; f, V and u "
-    "are those of the start of the run"
+    "x(t) = mean + sum of f amplitude cos(2 pi (t - start) / period + V + u - phase), by least squares. f, V and u "
+    "refer to the start of the run."
 )
 
 
 def write(path, config, transport, constants: dict[str, tuple], command_line: str = "") -> None:
-    """Write the file, whole or not at all, by all processes; `constants`: those of `model.accumulators.Harmonics`."""
+    """Write the file of `Harmonics.constants`, whole or not at all; all processes call it together."""
     made, maps = analysis(config), []
     for name, (mean, pairs) in constants.items():
         entry = entry_of(name, config.physics)

@@ -1,9 +1,8 @@
-"""Depth and share of sea of the cells of a grid: means over their area of a relief.
+"""Depth and share of sea of the cells of a grid: means of a relief over their area.
 
-On longitudes and latitudes each value of the relief stands for the cell that reaches half way to its neighbours. It
-counts by the area on the sphere in which that cell and a cell of the grid overlap, exactly. Cells that are turned
-against the relief, or smaller than its steps, have the mean over places spread in them, to which the relief is
-interpolated bilinearly.
+On longitudes and latitudes each value of the relief belongs to the cell that reaches half way to its neighbours. Its
+weight is the exact area on the sphere of the overlap with a cell of the grid. Cells on a turned grid, or smaller than
+the steps of the relief, use the mean over places in them, with bilinear interpolation.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from ...ocean.coordinates import CIRCLE, axes, turned
 from ...ocean.rotated import to_earth
 from .source import Relief, ReliefError
 
-#: Values of the relief, or places in cells of the grid, that are held at a time.
+#: Most values of the relief, or places in cells of the grid, in memory at a time.
 MOST = 2**24
 
-#: Places along a side of a cell: at least, and for each step of the relief in it.
+#: Number of places along a side of a cell: at least, and for each step of the relief in it.
 FEWEST, EACH = 3, 2
 
-#: Relative difference of what is the same except for rounding.
+#: Largest relative difference of equal numbers.
 SAME = 1e-6
 
 
 def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
-    """Mean depth of the part that is sea, m, zero where none is, and share of sea, of all cells [ny, nx], float64."""
+    """Mean depth of the sea in each cell, m, zero without sea, and share of sea [ny, nx], float64."""
     parts = sampled if turned(grid) or is_coarse(relief, grid) else overlapping
     volume, sea, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
     return np.divide(volume, sea, out=np.zeros_like(sea), where=sea > 0), sea / whole
@@ -41,7 +40,7 @@ def is_coarse(relief: Relief, grid) -> bool:
 
 
 def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For each band of rows: volume and area of the sea, and the whole area, of each cell, by areas that overlap."""
+    """For each band of rows, volume and area of the sea and the whole area of each cell, by overlapping areas."""
     along_x, along_y = axes(grid)
     of_x, columns = overlaps(relief, "lon", np.linspace(*along_x.edges, along_x.cells + 1))
     of_y, rows = overlaps(relief, "lat", np.linspace(*along_y.edges, along_y.cells + 1))
@@ -54,10 +53,10 @@ def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def overlaps(relief: Relief, name: str, wanted: np.ndarray):
-    """Which part of each cell overlaps with each point's of the relief along "lon" or "lat", and the points' numbers.
+    """The overlaps of cells with those of the relief's points along "lon" or "lat", and the points' numbers.
 
-    A sparse matrix [cells, points]; along latitudes by the difference of their sines, to which areas on a sphere are
-    proportional. `wanted`: edges of the cells, degrees, rising. ReliefError: cells lie beyond the relief.
+    A sparse matrix [cells, points]; along latitudes with differences of sines, which are proportional to areas on a
+    sphere. `wanted`: edges of the cells, degrees, rising. ReliefError: cells lie beyond the relief.
     """
     from scipy.sparse import coo_array
 
@@ -89,7 +88,7 @@ def refuse(relief: Relief, name: str, position: float):
     line = relief.x if name == "lon" else relief.y
     low, high = line.edges[0], line.edges[-1]
     raise ReliefError(
-        f"{relief.path} does not cover the region: it has nothing at {name} = {position:.10g} degrees; its {name} runs "
+        f"{relief.path} does not cover the region, which needs {name} = {position:.10g} degrees; its {name} runs "
         f"from {low:.10g} to {high:.10g} degrees"
     )
 
@@ -104,7 +103,7 @@ def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def places_along(relief: Relief, grid) -> list[int]:
-    """How many places are spread along x and y in a cell."""
+    """The number of places along x and y in a cell."""
     pairs = zip(axes(grid), (relief.x, relief.y), strict=True)
     return [max(FEWEST, math.ceil(EACH * axis.spacing / np.diff(line.points).min())) for axis, line in pairs]
 
@@ -121,7 +120,7 @@ def places(grid, count, rows: int) -> Iterator[tuple]:
 
 
 def sea_places(relief: Relief, grid) -> np.ndarray:
-    """Whether places spread over the cells are sea, as the relief's nearest point is, [ny, ky, nx, kx]."""
+    """Whether the relief's point nearest to each place in the cells is sea, [ny, ky, nx, kx]."""
     most = max(1, math.isqrt(MOST // (grid.nx * grid.ny)))
     count = [min(number, most) for number in places_along(relief, grid)]
     rows = max(1, MOST // int(len(relief.x.points) * (axes(grid).y.spacing / relief.y.step + 2)))
@@ -151,7 +150,7 @@ def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndar
 
 
 def between(relief: Relief, name: str, wanted: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The numbers of the relief's points on both sides of positions, and the part of the step after the first."""
+    """The numbers of the relief's points on both sides of positions, and the fraction of the step after the first."""
     line = relief.x if name == "lon" else relief.y
     points, edges, count = line.points, line.edges, len(line.points)
     if name == "lon":

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: A sea with more cells than this part of the largest stays, too.
+#: A sea with more cells than this fraction of the largest is kept, too.
 ALSO = 0.5
 
 
 class Changed(NamedTuple):
-    """Water that became land, or land that became water: what (isthmus, ...), how many cells, where one lies."""
+    """A change between water and land: its kind (isthmus, ...), number of cells, and one cell."""
 
     what: str
     cells: int
@@ -20,11 +20,11 @@ class Changed(NamedTuple):
 
 
 def close(wet: np.ndarray, ring: bool, keep=()) -> tuple[np.ndarray, list[Changed]]:
-    """The mask without seas that are cut off from the largest and without bays, and what became land.
+    """The mask without bays and seas that are cut off from the largest, and the changes.
 
-    Where a region has two large seas, as Central America, both stay, and so do those of the cells `keep`. A bay is a
-    cell with water on one side only; where it ends a narrow inlet, the next cell of that becomes one, and so on.
-    `ring`: whether the last column is a neighbour of the first.
+    Both seas of a region with two large ones are kept, as in Central America, and so are seas of the cells `keep`. A
+    bay is a cell with water on one side only; narrow inlets are closed bay by bay. `ring`: whether the last column is a
+    neighbour of the first.
     """
     seas = label(wet, ring)
     sizes = np.bincount(seas.ravel())
@@ -58,7 +58,7 @@ def label(wet: np.ndarray, ring: bool) -> np.ndarray:
 
 
 def without_bays(wet: np.ndarray, ring: bool) -> np.ndarray:
-    """The mask without cells that have water on one side, or none, again and again; beyond its edges water goes on."""
+    """The mask without cells that have water on at most one side, repeatedly; beyond its edges is water."""
     from scipy.ndimage import convolve1d
 
     while True:

@@ -20,14 +20,14 @@ from ..output.metadata import DIMENSIONS, PACKED, attributes, define_grid, defin
 from ..output.static import TURNED, place
 from .coast import Changed
 
-#: Keys of [grid] that a file gives.
+#: Keys of [grid] in a file.
 KEYS = ("kind", "nx", "ny", "west", "south", "dlon", "dlat", "pole", "periodic_x", "periodic_y")
 
-#: What a file has beside depth and mask.
+#: Variables of a file besides depth and mask.
 SHARE = Variable("sea_area_fraction", "centre", "1", "sea_area_fraction", "share of the cell that is sea")
 CLOSED = Variable("closed", "centre", "1", "", "water of the relief that became land")
 
-#: How many of each kind of change are named on the terminal.
+#: Most changes of each kind in the terminal output.
 NAMED = 8
 
 
@@ -42,6 +42,7 @@ class Made:
         share: of sea by the relief, [ny, nx].
         lost: water by the relief that became land, [ny, nx].
         changes: parts of it, and straits that were opened.
+        min_depth, deepened: the least depth, m, and how many cells of water were shallower.
     """
 
     grid: Grid
@@ -50,9 +51,11 @@ class Made:
     share: np.ndarray
     lost: np.ndarray
     changes: list[Changed]
+    min_depth: float
+    deepened: int
 
     def words(self) -> Iterable[str]:
-        """What was made and what was closed, for the terminal."""
+        """Lines about the grid and its changes, for the terminal."""
         x, y = axes(self.grid)
         area = np.broadcast_to(metrics(self.grid, range(y.cells))["area"].centre, self.wet.shape)
         depth, sea = self.depth[self.wet], area[self.wet]
@@ -61,6 +64,7 @@ class Made:
             f"{100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
             f"{(depth * sea).sum() / sea.sum():.4g} m on average"
         )
+        yield f"{self.deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
         for what in dict.fromkeys(one.what for one in self.changes):
             some = [one for one in self.changes if one.what == what]
             more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
@@ -70,13 +74,13 @@ class Made:
             yield f"{done} {len(some)} {what}{many}, at longitude and latitude {named}{more}"
 
     def place(self, one: Changed) -> str:
-        """Where a part was, and how large."""
+        """Place and size of a part, in words."""
         at = points(self.grid, "centre", [one.row], [one.column])
         return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)})"
 
 
 def check_vacant(target, force: bool) -> None:
-    """Raise an error unless the file of a grid, and its picture beside it, may be written, or with `force` replaced."""
+    """Raise an error unless the file of a grid and its picture can be written, or with `force` replaced."""
     import netCDF4
 
     target = Path(target)
@@ -84,7 +88,7 @@ def check_vacant(target, force: bool) -> None:
     if picture == target:
         raise UsageError(f"{target} is the name of a picture; give the grid another, as {target.with_suffix('.nc')}")
     if not target.parent.is_dir():
-        raise FilesError(f"{target} cannot be written: there is no folder {target.parent}")
+        raise FilesError(f"{target} cannot be written: no such folder: {target.parent}")
     if target.exists():
         try:
             with netCDF4.Dataset(target) as data:
@@ -92,14 +96,14 @@ def check_vacant(target, force: bool) -> None:
         except OSError as error:
             raise FilesError(f"{target} cannot be read: {error.strerror or error}") from None
         if foreign:
-            raise FilesError(f"{target} is no file of `swmodel grid`, and is not replaced")
+            raise FilesError(f"{target} is no file of `swmodel grid`; give another name, or remove it")
     there = [str(file) for file in (target, picture) if file.exists()]
     if there and not force:
-        raise UsageError(f"{there[0]} is there already; give --force to replace it, or another name")
+        raise UsageError(f"{there[0]} already exists; give --force to replace it, or another name")
 
 
 def write(target, made: Made, source: str, command_line: str) -> None:
-    """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be."""
+    """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be written."""
     import netCDF4
 
     grid = made.grid

@@ -1,4 +1,4 @@
-"""A grid as asked for, with depth and coast from a relief."""
+"""Make a grid with depth and coast from a relief."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from .grid_file import Made, check_vacant, write
 from .source import Relief, ReliefError, open_relief
 from .straits import connected
 
-#: Share of sea from which on a cell is water.
+#: Least share of sea of a cell of water.
 WATER = 0.5
 
-#: Along each axis no more places than these are compared with the package's relief.
+#: Most places along each axis for the comparison with the package's relief.
 MOST = 100
 
-#: Memory that making a grid and its picture takes for each cell, bytes, as measured with 3000 x 3000 cells.
+#: Memory for a grid and its picture for each cell, bytes, measured with 3000 x 3000 cells.
 CELL_BYTES = 200
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What a grid is to be.
+    """The specification of a grid.
 
     Attributes:
-        region: west, east, south and north edge, degrees; about the pole of the grid if it has one of its own.
-        resolution: size of the cells, degrees; changed a little where the region is no whole number of cells.
-        pole: longitude and latitude of the grid's own north pole, degrees.
-        min_depth: m, of water; shallower is made as deep.
-        smooth: how often depths are smoothed (`coast.smooth`).
-        keep: (longitude, latitude) of places whose seas stay although they are cut off from the largest.
+        region: west, east, south and north edge, degrees, about the pole of the grid.
+        resolution: size of the cells, degrees, adjusted so that a whole number of cells fits the region.
+        pole: longitude and latitude of the grid's north pole, degrees.
+        min_depth: least depth of water, m; shallower water is deepened.
+        smooth: number of smoothing passes of the depth (`coast.smooth`).
+        keep: (longitude, latitude) of places in seas to keep although they are cut off from the largest.
     """
 
     region: tuple[float, float, float, float]
@@ -54,21 +54,21 @@ class Wish:
 def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bool = False) -> Made:
     """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; without it, that of the package.
 
-    `force`: replace the grid that is there. ReliefError: the relief is none, or does not cover the region; or there is
-    no water. UsageError: the region cannot be a grid, or there is one in the file. FilesError: it cannot be written.
+    `force`: replace an existing grid. ReliefError: the relief is invalid, does not cover the region, or has no water
+    there. UsageError: the region cannot be a grid, or the file exists. FilesError: it cannot be written.
     """
     check_vacant(target, force)
     grid = grid_of(wish)
     with ExitStack() as stack:
         opened = open_relief(relief, stack)
         depth, share = averages(opened, grid)
-        taken = opened.taken_for()
+        remedy = opened.remedy()
         doubt_sign(opened, grid, share >= WATER)
         places = None if is_coarse(opened, grid) else sea_places(opened, grid)
         if places is None:
             remark(
                 f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {opened.path}, which has points "
-                f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees; --relief takes a finer one"
+                f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees; give a finer one as --relief"
             )
     source = ", ".join(filter(None, [os.path.basename(opened.path), opened.about]))
     grid, rows = without_poles(grid, share >= WATER)
@@ -78,15 +78,16 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
     changes = [*parts(isthmus, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
     if not wet.any():
-        raise ReliefError(f"--region: there is no water in it by {opened.path}{taken}")
+        raise ReliefError(f"--region: {opened.path} has no water in it{remedy}")
+    raised = wet & (depth < wish.min_depth)
     depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
-    made = Made(grid, depth, wet, share, sea & ~wet, changes)
+    made = Made(grid, depth, wet, share, sea & ~wet, changes, wish.min_depth, int(raised.sum()))
     write(target, made, source, command_line)
     return made
 
 
 def grid_of(wish: Wish) -> Grid:
-    """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: there is no such grid."""
+    """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: an impossible grid."""
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
     nx, ny = (max(1, round((high - low) / wish.resolution)) for low, high in ((west, east), (south, north)))
@@ -108,35 +109,34 @@ def grid_of(wish: Wish) -> Grid:
 
 
 def check_region(west: float, east: float, south: float, north: float, resolution: float) -> None:
-    """Raise UsageError unless there is a region, degrees, that cells of this size fit into, and memory for them."""
+    """Raise UsageError if the region, degrees, is invalid, or cells of this size do not fit into it or the memory."""
     if not 0 < resolution < math.inf:
         raise UsageError(f"--resolution: cells of {resolution:g} degrees: it must be above 0")
     wide, high = east - west, north - south
     if not (0 < wide < math.inf and 0 < high < math.inf and max(-south, north) <= POLE):
         raise UsageError(
-            "--region: write it as W,E,S,N with W below E, where longitudes go on beyond 180, and S below N, from -90 "
+            "--region: must be W,E,S,N with W below E, where longitudes may exceed 180, and S below N, from -90 "
             f"to 90; it is {west:g},{east:g},{south:g},{north:g}"
         )
     along, present = max(wide, high) / resolution, total_memory()
     need = wide * high / resolution**2 * CELL_BYTES
     if resolution > min(wide, high) * (1 + ROUND_OFF) or along > MOST_CELLS or need > present:
         raise UsageError(
-            f"--resolution: cells of {resolution:g} degrees in a region of {wide:g} by {high:g} degrees: at least one "
-            f"and at most {MOST_CELLS} fit along an axis; they need {need / 1e9:.3g} GB, and this machine has "
-            f"{present / 1e9:.3g} GB"
+            f"--resolution: cells of {resolution:g} degrees in a region of {wide:g} by {high:g} degrees: must be 1 to "
+            f"{MOST_CELLS} along an axis. They need {need / 1e9:.3g} GB; this machine has {present / 1e9:.3g} GB"
         )
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
-    """The grid without rows of land at a pole, but one beside the water; and the rows that stay."""
+    """The grid without rows of land at a pole, except one beside the water; and the remaining rows."""
     rows, first, last = np.flatnonzero(wet.any(axis=1)), 0, grid.ny
     for name, latitude in (("south", grid.south), ("north", grid.south + grid.ny * grid.dlat)):
         if abs(latitude) <= POLE - NEAREST:
             continue
         if wet[0 if name == "south" else -1].any():
             raise UsageError(
-                f"--region: the {name} pole of the grid lies in water; end the region before it, or give the grid a "
-                "pole on land whose antipode is on land, too, such as --pole -42,76"
+                f"--region: the {name} pole of the grid lies in water; end the region before it, or choose a pole on "
+                "land with an antipode on land, such as --pole -42,76"
             )
         if rows.size:
             least, most = max(rows[0] - 1, 1), min(rows[-1] + 2, grid.ny - 1)
@@ -146,7 +146,7 @@ def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:
 
 
 def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[int, int]:
-    """Row and column of the cell of water around a longitude and latitude. UsageError: there is none."""
+    """Row and column of the cell of water around a longitude and latitude. UsageError: no water there."""
     along, (x, y) = axes(grid), along_axes(grid, *place)
     row, column = (int(np.rint(axis.index(axis.within(at)))) for axis, at in ((along.y, y), (along.x, x)))
     if not (0 <= row < grid.ny and 0 <= column < grid.nx and wet[row, column]):
@@ -155,7 +155,7 @@ def cell_of(grid: Grid, place: tuple[float, float], wet: np.ndarray) -> tuple[in
 
 
 def doubt_sign(relief: Relief, grid, sea: np.ndarray) -> None:
-    """Say where sea and land [ny, nx] are more often those of the package exchanged than as they are there."""
+    """Log a line if sea and land [ny, nx] agree better with the package's relief when exchanged."""
     if relief.share is not None:
         return
     rows, columns = (np.arange(0, cells, -(-cells // MOST)) for cells in (grid.ny, grid.nx))
@@ -165,6 +165,6 @@ def doubt_sign(relief: Relief, grid, sea: np.ndarray) -> None:
     other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
     if other > 0.5:
         remark(
-            f"{100 * other:.0f} % of the region is sea where the relief of the package has land, or land where that "
-            f"has sea, by {relief.path}{relief.taken_for()}"
+            f"{relief.path} and the relief of the package differ between sea and land in {100 * other:.0f} % of the "
+            f"region{relief.remedy()}"
         )

@@ -1,4 +1,4 @@
-"""Relief in a CF file: which variable is height or depth, which the share of sea, and windows of both."""
+"""Relief in a CF file: the variables with height or depth, and the share of sea, and windows of both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...setup.fields.netcdf_input.dataset import CFDataset, in_degrees, numeric,
 from ...setup.fields.netcdf_input.degrees import line_of as sphere_line
 from ...setup.fields.netcdf_input.source import Source, parse
 
-#: The relief that is used where none is named (tools/relief.py).
+#: The default relief (tools/relief.py).
 SHIPPED = Path(__file__).with_name("relief.nc")
 
 #: Standard names of heights, positive upward, and of depths, positive downward.
@@ -27,7 +27,7 @@ DEPTHS = {
     "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
 }  # fmt: skip
 
-#: Names by which either is known without a standard name, in small letters.
+#: Names of either without a standard name, in lower case.
 NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "band1", "topobathy"), 1.0)
 NAMES |= dict.fromkeys(("depth", "bathymetry", "bathy", "deptho"), -1.0)
 
@@ -38,19 +38,19 @@ LAND = {"land_area_fraction", "land_binary_mask", "land"}
 #: Name of the points that connect seas (`Relief.strait`).
 STRAIT = "strait"
 
-#: What a share is divided by, by its units.
+#: The divisors of shares, by units.
 SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
 
 class ReliefError(InputError):
-    """A relief does not hold what a grid needs."""
+    """A relief lacks data that a grid needs."""
 
 
 class Line(NamedTuple):
     """Positions along one axis of a relief, rising, degrees.
 
     Attributes:
-        points: of the values; longitudes that go round the sphere have each place once.
+        points: positions of the values; longitudes round the sphere have each place once.
         order: the numbers of the points in the file.
         closed: whether they go round the sphere.
     """
@@ -66,7 +66,7 @@ class Line(NamedTuple):
 
     @property
     def edges(self) -> np.ndarray:
-        """Of the cells around the points: half way between them, and half a step beyond the outer ones."""
+        """The edges of the cells around the points, half a step beyond the outer ones."""
         middles = 0.5 * (self.points[1:] + self.points[:-1])
         ends = 1.5 * self.points[:1] - 0.5 * self.points[1:2], 1.5 * self.points[-1:] - 0.5 * self.points[-2:-1]
         return np.concatenate([ends[0], middles, ends[1]])
@@ -76,15 +76,15 @@ class Relief(NamedTuple):
     """An open relief.
 
     Attributes:
-        path: of its file.
-        about: where it comes from, by the file; may be empty.
+        path: path of its file.
+        about: its origin, from the file; may be empty.
         height: the variable, a DataArray.
         factor: metres upward in a unit of the height; below zero for depths.
-        share: that of the share of sea or land; None where it has none: sea is then what lies below zero.
-        parts: what the share is multiplied by, and what is added, to be the share of sea.
-        strait: that of points that connect seas of a finer relief, though less than half of them is sea; or None.
-        x, y: where they are.
-        exchanged: whether the last axis is that of y.
+        share: the variable with the share of sea or land; None: sea is below zero.
+        parts: factor and offset that turn the share into that of sea.
+        strait: the variable with points that connect seas of a finer relief, though less than half is sea; or None.
+        x, y: the positions along both axes.
+        exchanged: whether the last axis is y.
     """
 
     path: str
@@ -99,7 +99,7 @@ class Relief(NamedTuple):
     exchanged: bool
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Depth, m, zero where there is none, and share of sea, of points [rows, columns]."""
+        """Depth, m, zero on land, and share of sea, of points [rows, columns]."""
         z = self.factor * self.read(self.height, rows, columns)
         missing, sea = np.isnan(z), z < 0
         wrong = missing
@@ -111,12 +111,10 @@ class Relief(NamedTuple):
             self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
         return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea)
 
-    def taken_for(self) -> str:
-        """How the sign can be changed, in words that follow others; nothing where a share says where the sea is."""
-        taken, other = ("depths", "up") if self.factor < 0 else ("heights", "down")
-        words = (
-            f', whose {self.height.name} is taken for {taken}; if wrongly, give it the attribute positive = "{other}"'
-        )
+    def remedy(self) -> str:
+        """The remedy for a wrong sign, as the end of a message; "" where a share defines the sea."""
+        other = "up" if self.factor < 0 else "down"
+        words = f'; if {self.height.name} is positive {other}ward, give it the attribute positive = "{other}"'
         return words if self.share is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -133,7 +131,7 @@ class Relief(NamedTuple):
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
     def refuse(self, what: str, where: np.ndarray, rows, columns):
-        """Raise ReliefError at the first place of a mask [rows, columns], if there is one."""
+        """Raise ReliefError at the first place of a mask [rows, columns], if any."""
         for j, i in np.argwhere(where)[:1]:
             lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
             raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
@@ -151,9 +149,7 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
     place, units = f"{wanted.path}: {found.name}", found.attrs.get("units", "")
     sign = sign_of(found)
     if sign is None:
-        raise ReliefError(
-            f'{place} does not say whether it is height or depth; give it the attribute positive, "up" or "down"'
-        )
+        raise ReliefError(f'{place} may be height or depth; give it the attribute positive, "up" or "down"')
     if units not in LENGTHS:
         raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: give it the attribute units, "m" or "km"')
     strait = dataset.data.get(STRAIT)
@@ -171,7 +167,7 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
 
 
 def find(dataset: CFDataset, wanted: Source):
-    """The variable with the relief. ReliefError: there is none, or there are several."""
+    """The variable with the relief. ReliefError: none, or several."""
     fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and numeric(one)}
     if wanted.name:
         if wanted.name not in fields:
@@ -181,20 +177,20 @@ def find(dataset: CFDataset, wanted: Source):
     known = standard or [name for name in fields if name.lower() in NAMES]
     if len(known) == 1:
         return dataset.data[known[0]]
-    what = "several fields that may be the relief" if known else "no field that is known as height or depth"
+    what = "several fields that may be the relief" if known else "no known field of height or depth"
     names = ", ".join(known or fields)
     raise ReliefError(f"{wanted.path} has {what} ({names}); name it as {wanted.path}:NAME")
 
 
 def sign_of(found) -> float | None:
-    """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: not known."""
+    """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: unknown."""
     standard = dict.fromkeys(HEIGHTS, 1.0) | dict.fromkeys(DEPTHS, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(found.attrs.get("positive", "").lower())
     return by_attribute or standard.get(found.attrs.get("standard_name")) or NAMES.get(found.name.lower())
 
 
 def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
-    """Where the points of a field lie along an axis. InputError: nowhere, or they do not run in one direction."""
+    """The Line of a field's points along an axis. InputError: no positions, or not in one direction."""
     lines = [one for name in found.dims[-2:] for one in dataset.along(name) if dataset.kind(one) == axis]
     degrees = [one for one in lines if in_degrees(one)]
     if not degrees:
@@ -210,7 +206,7 @@ def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
 
 
 def share_in(dataset: CFDataset, found) -> tuple[Any, tuple[float, float]]:
-    """The variable with the share of sea or land on the points of a relief, and how it becomes that of sea."""
+    """The variable with the share of sea or land, and the factor and offset that make it the share of sea."""
     for name, one in dataset.data.variables.items():
         units = one.attrs.get("units", "")
         if one.dims[-2:] != found.dims[-2:] or not numeric(one) or units not in SHARES:

@@ -1,8 +1,8 @@
-"""Straits and isthmuses narrower than a cell: water of a grid is connected where that of its relief is.
+"""Straits and isthmuses narrower than a cell: water of a grid is connected where water of its relief is.
 
-Each cell is divided into places, which are water or land as the nearest point of the relief. A body is the water of a
-cell whose places share sides. The bodies of neighbouring cells that share sides are the edges of a graph, in which
-seas of the relief are connected parts. The largest body of a cell of water stands for it.
+Each cell is divided into places, each water or land like the nearest point of the relief. A body is connected water
+within a cell. Bodies of neighbouring cells that share sides are the edges of a graph, whose connected parts are the
+seas of the relief. The largest body of a cell of water represents it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 
 from .coast import label
 
-#: Cost of a path through a cell of land, which becomes water, in cells of water.
+#: Cost of a path through a cell of land, in cells of water.
 OPENED = 1000.0
 
 
 def connected(wet: np.ndarray, share: np.ndarray, places: np.ndarray, ring: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The mask with isthmuses closed and straits opened, and where isthmuses were closed, both [ny, nx].
+    """The mask with closed isthmuses and opened straits, and the closed isthmuses, both [ny, nx].
 
-    Neighbouring cells of water whose bodies are not connected within one cell around both have land between them: that
-    with less sea becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with
-    it along the way through the fewest cells of land, unless that joins waters with land between them.
-    `places`: whether the places in the cells are water, [ny, ky, nx, kx]; `share`: of sea in cells.
+    If bodies of neighbouring cells of water are not connected within one cell around both, the cell with less sea
+    becomes land. Then seas that are cut off from the largest, but not in the relief, are connected with it. The path
+    has the fewest cells of land, and must not join waters with land between them.
+    `places`: whether the places in the cells are water, [ny, ky, nx, kx]. `share`: share of sea in cells.
     """
     bodies = Bodies(places, ring)
     wet = wet.copy()
@@ -48,9 +48,9 @@ class Bodies:
     """The bodies of water in the cells of a grid, numbered from 1 on.
 
     Attributes:
-        cell: that of each body, its number in the flat grid.
-        main: the largest body of each cell, 0 where it has none, [ny, nx].
-        pairs: of bodies that share sides, [n, 2].
+        cell: the cell of each body, as number in the flat grid.
+        main: the largest body of each cell, 0 for none, [ny, nx].
+        pairs: pairs of bodies that share sides, [n, 2].
     """
 
     def __init__(self, places: np.ndarray, ring: bool):
@@ -108,12 +108,12 @@ class Bodies:
         return other in found
 
     def columns_between(self, cell: int, column: int) -> int:
-        """How many columns a cell is away from another, on a ring the shorter way round."""
+        """The distance of a cell from another in columns, on a ring the shorter way round."""
         away = abs(int(cell) % self.shape[1] - int(column))
         return min(away, self.shape[1] - away) if self.ring else away
 
     def joins(self, body: int, wet: np.ndarray) -> bool:
-        """Whether the cell of a body, as water, would join it with water of a neighbour that is not near to it."""
+        """Whether the cell of a body, as water, would join it with water of a neighbour that is not near it."""
         beside = wet.copy()
         beside.flat[self.cell[body]] = True
         pairs = self.neighbours(beside)
@@ -122,7 +122,7 @@ class Bodies:
         return not all(self.near(body, int(other)) for other in others)
 
     def paths(self, wet: np.ndarray, isthmus: np.ndarray, barred: set[int]) -> set[int]:
-        """Bodies in cells of land, no `isthmus` nor `barred`, that connect cut-off seas with the largest."""
+        """Bodies in cells of land that connect cut-off seas with the largest, without `isthmus` and `barred`."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 

@@ -1,4 +1,4 @@
-"""What a restart file holds, and whether it is intact."""
+"""The contents of a restart file, and the check of its integrity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def checksum(variable) -> str:
 def examine(path, allow=lambda nbytes: None) -> dict:
     """Facts about a restart file, reliable if `damaged` (pairs of a field's name or "header", and None) is empty.
 
-    Any error: the file cannot be read, or is no restart file. `allow`: called with its size before fields are read.
+    Any error: the file cannot be read, or is no restart file. `allow` receives its size before fields are read.
     """
     import h5py
 

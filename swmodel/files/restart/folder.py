@@ -1,4 +1,4 @@
-"""The restart files in a run folder: their names, whether they are intact, and which one a run continues from."""
+"""The restart files in a run folder: names, checks, and the choice of one to continue from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...config import ConfigError, to_toml
 from ...config.loading.decisive import decisive, decisive_of_ensemble, differences
-from ...errors import FilesError
+from ...errors import FilesError, UsageError
 from ...setup.fields import noted
 from ..draft import WRITING
 from ..integrity import guard
@@ -16,15 +16,13 @@ from ..run_folder import CONFIG, RESTARTS, holding
 
 NAME = re.compile(r"step-(\d+)\.nc")
 
-#: Patterns of files not in use: left by a run that died while writing, or set aside by a resumed run.
+#: Endings of unused files: of a run that died while writing, or set aside by a resumed run.
 TEMPORARY, UNUSED = WRITING, ".unused"
 LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
 
 
 class Restart(NamedTuple):
-    """An intact restart file: steps done, TOML and members (1 for a run) of the run that wrote it; the text of the
-    file with the user's own case; what is noted of records in time (`setup.fields.noted`).
-    """
+    """An intact restart file: step, configuration (TOML), members (1 for a run), text of a user's case, notes."""
 
     path: Path
     step: int = 0
@@ -53,7 +51,7 @@ def candidates(directory) -> list[Path]:
 
 
 def facts(path) -> dict:
-    """What `examine.examine` finds, in another process; with "problem", the reason, if the file cannot be used."""
+    """The facts of `examine.examine`, from another process; "problem" has the reason if the file cannot be used."""
     return guard.facts([job(path)])[0]
 
 
@@ -63,9 +61,9 @@ def job(path) -> guard.Job:
 
 
 def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
-    """The restart file to continue from, and remarks for the user on newer ones that are damaged.
+    """The restart file to continue from, and remarks on newer damaged ones.
 
-    `name`: a path, or the name of a file in the folder's restart/; None: the newest intact one. FilesError: none is.
+    `name`: a path, or the name of a file in the folder's restart/; None: the newest intact one. FilesError: none.
     """
     if name is not None:
         named = Path(directory) / RESTARTS / name
@@ -77,38 +75,49 @@ def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
         found = facts(path)
         if "problem" not in found:
             restart = Restart(path, *(found[name] for name in Restart._fields[1:]))
-            return restart, [f"{problem}; going on from {path.name}" for problem in problems]
+            return restart, [f"{problem}; continues from {path.name}" for problem in problems]
         problems.append(f"{path}: {found['problem']}")
     if name is not None or not paths:
         others = [path for path in candidates(directory) if path not in paths]
         listed = f"restart files in {directory} are: {', '.join(path.name for path in others) or 'none'}"
         task = holding(directory).task
-        anew = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} anew"
-        nothing = f"{directory} holds no restart file to go on from; {anew}"
+        again = f"`swmodel {task} {Path(directory) / CONFIG} --output {directory} --force` starts the {task} again"
+        nothing = f"{directory} has no restart file to continue from; {again}"
         raise FilesError(f"{problems[0]}; {listed}" if problems else nothing)
     raise FilesError("\n".join([f"no restart file in {directory} is intact", *problems]))
 
 
+def check_start(path, directory) -> None:
+    """Make sure that a run into `directory` can start from a restart file: it is intact, and is not replaced.
+
+    FilesError, UsageError: it cannot.
+    """
+    if Path(directory).resolve() in Path(path).resolve().parents:
+        raise UsageError(f"{directory} holds {path}, from which the run starts; give another folder with --output")
+    if "problem" in (found := facts(path)):
+        raise FilesError(f"{path}: {found['problem']}")
+
+
 def compare(config, restart: Restart, task: str = "run") -> None:
-    """Raise ConfigError, a line for each difference, unless a restart file is that of a task so configured."""
+    """Raise ConfigError, with a line for each difference, unless a restart file has this task and configuration."""
     ensemble = task == "ensemble"
     essence = decisive_of_ensemble if ensemble else decisive
     problems = differences(restart.configuration, to_toml(config), essence)
     if ensemble != (restart.members > 1):
-        problems.insert(0, f"it is {'of a single run' if ensemble else 'that of an ensemble'}")
+        problems.insert(0, f"it is from {'a single run' if ensemble else 'an ensemble'}")
     if problems := problems or list(noted.differences(config, restart.records)):
-        raise ConfigError([f"{restart.path} is of another {task}:", *problems])
+        raise ConfigError([f"{restart.path} is from another {task}:", *problems])
 
 
 def set_aside(directory, step: int) -> None:
-    """Rename the restart files beyond `step`: the run continues from there, and will write them again."""
+    """Rename the restart files beyond `step`, from which the run continues and writes them again."""
     for path in candidates(directory):
         if step_of(path) > step:
             path.replace(path.with_name(path.name + UNUSED))
 
 
 def tidy(directory, step: int) -> None:
-    """Keep the restart file of `step` and the one before; remove all others, unfinished ones too."""
+    """Keep the restart file of `step` and the one before; remove all others, also unfinished ones."""
     ours = [path for path in candidates(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTARTS).iterdir():
         if LEFT_OVER.fullmatch(path.name) and path not in ours:

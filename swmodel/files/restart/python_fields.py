@@ -1,4 +1,4 @@
-"""Fields from Python, as restart files keep them: a run can go on without the script that made them."""
+"""Fields from Python in restart files, so that a run can continue without its script."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ...setup.fields.kinds import PythonField
 from ...setup.fields.noted import IN_TIME
 from ..integrity.checksums import text
 
-#: How the name of such a field begins in a file, and its attribute with the checksum that the run records.
+#: The begin of the name of such a field in a file, and its attribute with the recorded checksum.
 GIVEN, RECORDED = "given_", "recorded_sha256"
 
 
 def with_stored(config, path):
-    """The configuration with the fields from Python that the run had, read from a restart file where they are missing.
+    """The configuration with the fields from Python of the run, read from a restart file if missing.
 
-    FilesError: the file cannot be read, or lacks such a field.
+    FilesError: the file cannot be read, or lacks a field.
     """
     python = config.python
     if not (missing := [name for name in python.names if name not in python._sources]):
@@ -36,14 +36,14 @@ def with_stored(config, path):
     for name in (words[0] for words in map(str.split, python.fields) if IN_TIME in words):
         if name in missing and name not in found:
             raise FilesError(
-                f"{path}: {name} varies in time and was given in Python: only there the run can go on, as "
-                f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS where it has it'
+                f"{path}: {name} varies in time and comes from Python; continue the run there, as "
+                f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS of its case'
             )
     with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
         for name in (name for name in missing if name not in found):
             written = name if GIVEN + name in file else earlier(name)
             if any(key not in file for key in keys_of(config, name, written)):
-                raise FilesError(f"{path}: has no field {name}, which was given in Python when the run began")
+                raise FilesError(f"{path}: has no field {name}, which came from Python when the run began")
             values = {location: file[key][:] for key, location in keys_of(config, name, written).items()}
             stored = file[GIVEN + written].attrs
             found[name] = PythonField(values, tabulated=bool(stored["table"]), recorded=text(stored[RECORDED]))
@@ -51,9 +51,9 @@ def with_stored(config, path):
 
 
 def keys_of(config, name: str, written: str = "") -> dict[str, str]:
-    """The names in the file of a field from Python, called `written` there, and the location of the values of each.
+    """{name in the file: location} of a field from Python, which the file calls `written`.
 
-    On a turned grid a component of a vector is also needed at the location of the other one.
+    On a turned grid a component of a vector also has values at the location of the other one.
     """
     key = GIVEN + (written or name)
     own = location_of(name)
@@ -80,7 +80,7 @@ def fields_of(config, block) -> dict[str, np.ndarray]:
 
 
 def entry(config, key: str) -> Variable:
-    """The row in the table of variables for such a field, by its name in the file."""
+    """The row in the table of variables of such a field, by its name in the file."""
     name, location = kept(config)[key]
     row = rows_asked_for(python_terms(config)).get(name) or entry_of(name, config.physics)
     return row._replace(location=location)
@@ -90,4 +90,4 @@ def attributes_of(config, key: str) -> dict:
     """The attributes of such a field in the file, besides those of its row."""
     name, _ = kept(config)[key]
     (recorded,) = [text.split()[-1] for text in config.python.fields if text.split()[0] == name]
-    return {RECORDED: recorded, "table": np.int8(field_of(config, name).tabulated), "comment": "given in Python"}
+    return {RECORDED: recorded, "table": np.int8(field_of(config, name).tabulated), "comment": "from Python"}

@@ -1,4 +1,4 @@
-"""Reading a restart file: rank 0 makes sure that it is intact; then each rank reads its block, or its members."""
+"""Reading a restart file: rank 0 checks that it is intact; then each rank reads its block, or its members."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .write import MEMORY
 
 
 class Loaded(NamedTuple):
-    """A process's part of the fields in a restart file, as `transport.make` makes them.
+    """A process's part of the fields in a restart file, in the form of `transport.make`.
 
     Attributes:
         carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
-        kept: what accumulators have kept, fields and the number of steps in the means, by the names in the file.
-        config: that of the run that wrote it, without its case.
+        kept: fields of accumulators, and the number of steps in the means, by the names in the file.
+        config: the configuration of the run that wrote it, without its case.
     """
 
     carry: Any  # a Carry
@@ -34,9 +34,9 @@ class Loaded(NamedTuple):
 
 
 def read(path, setup: Setup, transport) -> Loaded:
-    """The fields of this rank, read block by block; called by all ranks together; the path on rank 0 counts.
+    """The fields of this rank, read block by block; all ranks call it together, with the path on rank 0.
 
-    FilesError: the file is damaged, or has other cells, precision or time stepping; on all ranks.
+    FilesError, on all ranks: the file is damaged, or has other cells, precision or time stepping.
     """
     members = transport.block.members.size
     found, problem = transport.broadcast(_examined(path, setup, members) if transport.rank == 0 else None)
@@ -64,7 +64,7 @@ def read(path, setup: Setup, transport) -> Loaded:
 
 
 def _examined(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:
-    """The facts about the file, and why it cannot be used, if so."""
+    """The facts about the file, and why it cannot be used, or None."""
     found = facts(path)
     if "problem" in found:
         return None, f"{path}: {found['problem']}"

@@ -1,4 +1,4 @@
-"""The restart files of a run: when one is due, and the two that are kept."""
+"""The schedule of a run's restart files, of which two are kept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .write import contents_of, write
 
 
 class Restarts:
-    """Writes restart/ in a run folder; `model.config.restart` says how often.
+    """Writes restart/ in a run folder, at the intervals of `model.config.restart`.
 
-    `config`: as the run records it; `written`: step of the newest file in the folder, -1: none.
+    `config`: the recorded configuration; `written`: step of the newest file in the folder, -1: none.
     """
 
     def __init__(self, model, config, directory, command_line: str = "", written: int = -1):
@@ -38,9 +38,9 @@ class Restarts:
         return every is not None and time.monotonic() - self._begun >= every
 
     def write(self, kept: dict) -> float:
-        """Write the file of the present step, unless it exists, by all ranks; returns the seconds that it took.
+        """Write the file of the present step, unless it exists, by all ranks; returns the seconds.
 
-        `kept`: what accumulators keep, by name in the file.
+        `kept`: fields of accumulators, by name in the file.
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
@@ -54,6 +54,6 @@ class Restarts:
 
 
 def write_restart(path, model, config, kept: dict, command_line: str = "") -> None:
-    """Write a model as a restart file, with what its accumulators keep; `config` as the run records it."""
+    """Write a model as a restart file, with fields of its accumulators and the recorded configuration."""
     contents = contents_of(model.carry, model.step, model.time, kept)._replace(records=model.noted())
     write(path, contents, config, model.transport, command_line, model.get)

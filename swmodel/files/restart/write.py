@@ -1,6 +1,6 @@
-"""Writing a restart file: gathered in blocks of rows, written and verified by rank 0; it appears whole or not at all.
+"""Write a restart file: rank 0 gathers blocks of rows, writes and verifies them; the file appears whole or not at all.
 
-The file of an ensemble holds the carries of all members, along an axis before those of the grid.
+The file of an ensemble has the carries of all members, along a leading axis.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .examine import CHECKSUM, HEADER_CHECKSUM, examine, seal
 
 MEMORY = "_memory"
 
-#: What is kept of a field since the start of the run, by the ending of its name; the pattern of such names.
+#: Extremes of a field since the start of the run, by the ending of the name; the pattern of such names.
 EXTREMES = {
     MAXIMUM: "largest value",
     f"{MAXIMUM}_step": "step of the largest value",
@@ -38,15 +38,15 @@ MEMBERS = "realization"
 
 
 class Contents(NamedTuple):
-    """What a run needs to continue: numbers, and fields, as `get` takes them, by their names in the file.
+    """The contents of a restart file: numbers, and fields for `get`, by their names in the file.
 
     Attributes:
-        fields: h, u, v; h_memory1, ... of the time stepper; eta_mean, ... since the last record; eta_max,
-            eta_max_step, eta_arrival_step, ... since the start of the run; eta_harmonic0, ... of a tidal analysis.
+        fields: h, u, v, memories of the time stepper (h_memory1), means since the last record (eta_mean), extremes
+            since the start (eta_max, eta_max_step, eta_arrival_step), and harmonic sums (eta_harmonic0).
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
-        records: what is noted of records in time, see `setup.fields.noted`.
+        records: notes on records in time, see `setup.fields.noted`.
     """
 
     fields: dict[str, np.ndarray]
@@ -57,7 +57,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents:
-    """The contents of a restart file for a carry, and for what accumulators keep, by the names in the file."""
+    """The contents of a restart file from a carry, and from fields of accumulators by name."""
     states = [("", carry.state), *((f"{MEMORY}{k}", past) for k, past in enumerate(carry.memory, 1))]
     fields = {f"{name}{suffix}": field for suffix, state in states for name, field in state._asdict().items()}
     fields |= {name: field for name, field in kept.items() if name != MEAN_STEPS}
@@ -65,7 +65,7 @@ def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents
 
 
 def write(path, contents: Contents, config, transport, command_line: str = "", get=None) -> None:
-    """Write a restart file; called by all ranks. FilesError: it could not be written; an earlier file is unchanged.
+    """Write a restart file; all ranks call it. FilesError: it could not be written; an earlier file is unchanged.
 
     `get`: function of a field that returns this process's part of it; None: that of the transport.
     """
@@ -88,7 +88,7 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
         found = examine(path)
         if found["damaged"] or found["fields"] != sorted(names):
             places = ", ".join(name for name, _ in found["damaged"])
-            raise OSError(f"what was read back is not what was written ({places or 'fields'})")
+            raise OSError(f"verification failed: other values were read back ({places or 'fields'})")
 
     cells = config.grid.ny * config.grid.nx
     needed = cells * transport.block.members.size * len(contents.fields) * np.dtype(config.run.dtype).itemsize
@@ -106,7 +106,7 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
 
 
 def define_contents(contents: Contents, config, transport, command_line: str, dataset) -> None:
-    """Define everything but the values of the fields and the checksums in a new netCDF4.Dataset."""
+    """Define everything except the values of the fields and the checksums in a new netCDF4.Dataset."""
     define_provenance(dataset, config, transport, command_line)
     dataset.setncatts(
         {
@@ -133,7 +133,7 @@ def define_contents(contents: Contents, config, transport, command_line: str, da
 
 
 def described(name: str, mean_steps: int, config) -> tuple[Variable, dict]:
-    """The row in the table of variables to which a field in the file belongs, and the attributes of the field."""
+    """The row in the table of variables of a field in the file, and its attributes."""
     base, extreme = EXTREME.fullmatch(name).groups()
     base, _, product = base.partition(HARMONIC)
     base, _, memory = base.removesuffix(MEAN).partition(MEMORY)

@@ -1,6 +1,6 @@
-"""What a run keeps of the states after each step: means, largest values, harmonic sums, series at points.
+"""Accumulators of the states after each step: means, largest values, harmonic sums, series at points.
 
-accumulator   the Accumulator: how the loop, restart files and output see one; a run's list; derived fields in programs
+accumulator   the interface Accumulator; a run's list; derived fields in programs
 fields        means; largest values, their times, and first arrivals; sums for harmonic constants
 series        values at points
 """

@@ -1,4 +1,4 @@
-"""One accumulator, and the list of those of a run; the state of a block with its halo, and derived fields of it."""
+"""The Accumulator and the list of those of a run; the state of a block with its halo, and its derived fields."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ...ocean.state import State
 from ...parallel.transport.halo import make_pad
 from ...parallel.transport.programs import jitted
 
-#: Derived fields of single points, which need no halo; with open sides velocities depend on what is beside them.
+#: Derived fields of single points, which need no halo; with open sides velocities depend on neighbours.
 OF_POINTS, VELOCITIES = ("h", "eta", "sea_level"), ("u", "v")
 
 
 class Accumulator:
-    """What is kept of the states of a run after each step, updated within the compiled loop over steps.
+    """A summary of the states of a run, updated after each step within the compiled loop.
 
     Attributes:
-        update: (make, *parts), hashable; make(*parts, transport) is a function (kept, inputs, State, step) -> kept with
-            one more state, of one block, to be traced.
-        kept: what is kept so far, a tree of arrays on the devices.
+        update: (make, *parts), hashable; make(*parts, transport) is the traceable function (kept, inputs, State, step)
+            -> kept with one more state, of one block.
+        kept: the present summary, a tree of arrays on the devices.
     """
 
     update: tuple
@@ -38,29 +38,29 @@ class Accumulator:
         self.simulation = simulation
 
     def inputs(self) -> Any:
-        """The second argument of `update`, a tree of arrays that holds for the next steps."""
+        """The second argument of `update` for the next steps, a tree of arrays."""
         raise NotImplementedError
 
     def begin(self, stored: dict[str, Any]) -> None:
-        """Begin at the present state, or go on from what a restart file of this step has; {}: there is no file."""
+        """Begin at the present state, or continue from the contents of a restart file of this step; {} without one."""
 
     def until(self, last: int) -> int:
-        """The step, at most `last`, to which the run may go before `collect` is called."""
+        """The step, at most `last`, at which `collect` must be called."""
         return last
 
     def collect(self) -> None:
-        """Take from the devices what is due at the present step; called by all processes together."""
+        """Take the values that are due at the present step from the devices; all processes call it together."""
 
     def stored(self) -> dict[str, Any]:
-        """The fields and numbers in a restart file, by their names there."""
+        """The fields and numbers for a restart file, by name."""
         return {}
 
     def record(self) -> dict[str, np.ndarray]:
-        """The fields of this process in a record of output.nc, by their names there."""
+        """The fields of this process for a record of output.nc, by name."""
         return {}
 
     def next_record(self) -> None:
-        """Begin with what belongs to the next record of output.nc, as one has been written."""
+        """Begin the next record of output.nc after one was written."""
 
     def add(self, state: Any) -> None:
         """Add a state at the present step, outside the loop over steps."""
@@ -69,7 +69,7 @@ class Accumulator:
 
 
 def make_updates(updates: tuple, transport):
-    """The `update` of several Accumulators: of tuples of what is kept, and of `inputs`."""
+    """The `update` of several Accumulators, with tuples of their `kept` and `inputs`."""
     functions = [make(*parts, transport) for make, *parts in updates]
 
     def update(kept, inputs, state, step):
@@ -79,14 +79,14 @@ def make_updates(updates: tuple, transport):
 
 
 class Accumulators(list):
-    """The Accumulators of a run, as the loop over steps, restart files and output see them."""
+    """The Accumulators of a run, for the loop over steps, restart files and output."""
 
     def until(self, last: int) -> int:
-        """The step, at most `last`, to which the run may go before the next `collect`."""
+        """The step, at most `last`, of the next `collect`."""
         return min([last, *(each.until(last) for each in self)])
 
     def advance(self, executor, carry, steps: int):
-        """The executor's carry `steps` later, each of which was added."""
+        """The executor's carry `steps` later; each step was added."""
         if not self:
             return executor.advance(carry, steps)
         update = make_updates, tuple(each.update for each in self)
@@ -113,14 +113,14 @@ class Accumulators(list):
         return reduce(or_, (each.record() for each in self), {})
 
 
-#: The list of a run that keeps nothing.
+#: The list of a run without accumulators.
 NO_ACCUMULATORS = Accumulators()
 
 
 def make_padded(scheme, transport):
     """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
 
-    Faces of open sides are open, and the state has the current through them; Params and step matter for these only.
+    Faces of open sides are open, and the state has the current through them, which depends on Params and step.
     """
     width, margin, with_halo = scheme.width, scheme.margin, make_pad(scheme.width, transport)
 
@@ -133,10 +133,10 @@ def make_padded(scheme, transport):
 
 
 def make_fields(names, physics, sea, scheme, transport):
-    """The function (State, Grid, Params, step) -> dict of the derived fields called `names`, [y, x] of a block.
+    """The function (State, Grid, Params, step) -> dict of the derived fields `names`, [y, x] of a block.
 
     Args:
-        physics, sea: sections [physics] and [grid] of the configuration, on which the fields depend.
+        physics, sea: sections [physics] and [grid] of the configuration.
     """
     padded, shape = make_padded(scheme, transport), transport.shape
     of_points = OF_POINTS if scheme.with_sides else OF_POINTS + VELOCITIES

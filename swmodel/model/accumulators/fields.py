@@ -1,4 +1,4 @@
-"""Accumulators of fields: means; largest values, their times and first arrivals; sums for harmonic constants."""
+"""Accumulators of fields: means, largest values with their times, first arrivals, and harmonic sums."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, maxima_
 from ...setup.tidal_analysis import analysis
 from .accumulator import Accumulator, make_fields
 
-#: Times are kept as numbers of steps (in seconds in output.nc); NEVER: there was none.
+#: Times are numbers of steps here, seconds in output.nc; NEVER: none.
 STEP, NEVER = "_step", -1
 
 #: The name of the field of first steps.
 REACHED = f"eta{ARRIVAL}{STEP}"
 
-#: Samples of harmonic sums whose basis functions a program has at hand.
+#: Samples of harmonic sums whose basis functions are inputs of a program.
 SAMPLES = 256
 
 
 class OfFields(Accumulator):
-    """Base of the accumulators of fields, which are kept by their names in a restart file.
+    """Base of the accumulators of fields, which have their names in restart files.
 
-    `make` makes `update` of the names of the fields, `parts`, and the further arguments of `make_fields`; `blank` has
-    the number with which each field of numbers of its type begins.
+    `make` makes `update` from the names of the fields, `parts` and the further arguments of `make_fields`. `blank` has
+    the initial number of fields of each type.
     """
 
     def __init__(self, simulation, names, make, parts: tuple, blank: dict[str, Any]):
@@ -38,14 +38,14 @@ class OfFields(Accumulator):
         self.reset()
 
     def reset(self) -> None:
-        """Begin without any state."""
+        """Forget all states."""
         blank = self._blank
         self.kept = self.simulation.transport.make(
             lambda block: {name: np.full(block.shape, number) for name, number in blank.items()}
         )
 
     def resume(self, stored: dict) -> bool:
-        """Whether a restart file has all that is kept, which is taken from it then."""
+        """Take all values from a restart file; false if one is missing there."""
         there = self.kept.keys() <= stored.keys()
         if there:
             self.kept = {name: stored[name] for name in self.kept}
@@ -61,8 +61,8 @@ class OfFields(Accumulator):
 def make_mean(names, *parts):
     """The `update` of Mean; its `parts` are further arguments of `make_fields`, `inputs` are Grid and Params.
 
-    The bits must be the same on any layout. So nothing but the weight is divided, as compilers may multiply by the
-    reciprocal; and products pass through a maximum, so that they are rounded before they are added.
+    The bits must be the same on any layout. So only the weight is divided, as compilers may multiply by the reciprocal.
+    Products pass through a maximum, which rounds them before the addition.
     """
     fields = make_fields(names, *parts)
 
@@ -103,12 +103,12 @@ class Mean(OfFields):
         self.reset()
 
     def values(self) -> dict[str, np.ndarray]:
-        """The means on this process's block, by the names of the fields."""
+        """The means on this process's block, by name."""
         return {name.removesuffix(MEAN): field for name, field in self.record().items()}
 
 
 def make_extremes(names, arrival, *parts):
-    """The `update` of Extremes: arguments as those of `make_mean`, and the size of eta whose first step is kept."""
+    """The `update` of Extremes: arguments as for `make_mean`, and the size of eta that counts as arrival."""
     fields = make_fields(names if arrival is None else (*names, *({"eta"} - {*names})), *parts)
 
     def update(kept, inputs, state, step):
@@ -141,7 +141,7 @@ class Extremes(OfFields):
             self.add(self.simulation.carry.state)
 
     def record(self) -> dict[str, np.ndarray]:
-        """See `Accumulator`: times are in s, NaN where there was none."""
+        """See `Accumulator`: times are in s, NaN for none."""
         config, found = self.simulation.config, self.simulation.get(self.kept)
         for name in maxima_of(config.output):
             if name not in found:
@@ -151,9 +151,9 @@ class Extremes(OfFields):
 
 
 def make_sums(names, count: int, samples: range, *parts):
-    """The `update` of Harmonics: arguments as those of `make_mean`, the number of basis functions, steps to add.
+    """The `update` of Harmonics: arguments as for `make_mean`, the number of basis functions, steps to add.
 
-    `inputs` are Grid, Params, the values of the basis functions in turn at some samples, and the number of the first.
+    `inputs` are Grid, Params, the values of the basis functions at some samples, and the number of the first sample.
     """
     fields = make_fields(names, *parts)
 
@@ -176,7 +176,7 @@ def make_sums(names, count: int, samples: range, *parts):
 
 
 class Harmonics(OfFields):
-    """Sums over the run of fields times basis functions, every few steps, for an analysis of tides."""
+    """Sums over the run of fields times basis functions, every few steps, for a harmonic analysis."""
 
     def __init__(self, simulation):
         self.analysis = found = analysis(simulation.config)
@@ -186,11 +186,11 @@ class Harmonics(OfFields):
         super().__init__(simulation, found.fields, make_sums, (self.count, self.steps), blank)
 
     def begin(self, stored: dict) -> None:
-        """UsageError: the run goes on from a restart file without the sums of the steps before."""
+        """UsageError: the restart file lacks the sums of earlier steps."""
         if not self.resume(stored) and (step := self.simulation.step) >= self.steps.start:
             raise UsageError(
-                f"output.harmonics: there are no sums of the steps up to {step} to go on with; "
-                "start with a later output.harmonics_from"
+                f"output.harmonics: the restart file lacks the sums of the steps up to {step}; "
+                "give a later output.harmonics_from"
             )
 
     def next_sample(self) -> int:

@@ -1,4 +1,4 @@
-"""Series at points of the grid: values after each few steps, kept by the compiled loop until the host writes them."""
+"""Series at points of the grid: values every few steps, which the compiled loop keeps until the host writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .accumulator import Accumulator, make_padded
 
-#: Most bytes of the values that are kept, and most times; with fewer the host would have to ask more often.
+#: Most bytes and most times in memory; smaller limits mean more frequent transfers to the host.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
 
 
@@ -16,11 +16,10 @@ def make_series(every: int, scheme, transport):
     """The `update` of Series, of values at points: the function (kept, inputs, state, step) -> kept of one block.
 
     kept = values [times points], steps [times]. Row 0 belongs to the first multiple of `every` after
-    inputs["host_step"], and each step writes into the row of the next multiple: the last values there are those of the
-    multiple itself.
+    inputs["host_step"]. Each step overwrites the row of the next multiple, so a row ends with its own step.
 
     Args:
-        scheme: that of the run, if some of the points are faces of open sides; None: none is.
+        scheme: the Scheme of the run, if some points are faces of open sides; else None.
     """
     padded, shape = scheme and make_padded(scheme, transport), transport.shape
 
@@ -43,13 +42,13 @@ class Series(Accumulator):
     """Values of a run's state at points, after each `every` steps and the last, written into a file.
 
     Args:
-        places: what is computed from the values: `setup.positions.gauges.Gauges` or `crossings.Crossings`.
+        places: `setup.positions.gauges.Gauges` or `crossings.Crossings`, which convert the values.
         every: steps between values.
         file: of `files.output`, open.
 
     Attributes:
-        kept: the values kept, and the step of each row, on the devices.
-        host_step: the step up to which the host has the values. Rows are counted from it, however steps are cut.
+        kept: the values in memory, and the step of each row, on the devices.
+        host_step: the step up to which the host has the values; rows count from it.
     """
 
     def __init__(self, simulation, places, every: int, file):
@@ -72,16 +71,15 @@ class Series(Accumulator):
         return min(last, (self.host_step // self.every + self.times) * self.every)
 
     def write_present(self) -> None:
-        """Write the values at the present step, where recording begins."""
+        """Write the values at the present step, the begin of the recording."""
         self.host_step = self.simulation.step - 1
         self.add(self.simulation.carry.state)
         self.collect(last=True)
 
     def collect(self, last: bool = False) -> None:
-        """Write the values at the multiples of `every` up to the present step since the last call; of the last step
-        of the run, and where `last` is true, too.
+        """Write the values at multiples of `every` since the last call, and at the last step of the run, or if `last`.
 
-        RuntimeError: a step was taken without being added.
+        RuntimeError: a step was taken without the accumulator.
         """
         simulation, step, every = self.simulation, self.simulation.step, self.every
         steps = np.arange(self.host_step // every + 1, step // every + 1) * every
@@ -93,7 +91,7 @@ class Series(Accumulator):
                 raise RuntimeError(f"the values of some of the steps {steps} were not recorded")
         rows = np.sum([each[: len(steps) * self._count] for each, _ in pieces], axis=0, dtype=pieces[0][0].dtype)
         rows = simulation.transport.reduce(rows.reshape(len(steps), self._count), "sum")
-        values = rows + rows.dtype.type(0)  # -0 becomes 0, however many blocks there are
+        values = rows + rows.dtype.type(0)  # -0 becomes 0 for any number of blocks
         self.file.write(steps, steps * simulation.dt, self.places.values(values))
 
 

@@ -1,7 +1,7 @@
-"""ensemble.nc: mean and spread of the members, some members themselves, and time series of all; CF-1.12 and SGRID-0.3.
+"""ensemble.nc: mean and spread of the members, some members, and time series of all; CF-1.12 and SGRID-0.3.
 
-Fields come to rank 0 member by member. Their mean and spread are computed there in that order, in double precision
-(Welford 1962): the same bits however members are distributed.
+Rank 0 gathers fields member by member and computes mean and spread in that order, in double precision (Welford 1962):
+the same bits for any distribution of members.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ WORDS = {MEAN: ("mean over the members", "realization: mean"), SPREAD: ("spread"
 
 
 def define_members(dataset, config) -> None:
-    """Make the dimensions of all members and of those with fields, their coordinates, and the time series of all."""
-    numbers = {"member": ("number of the member in realization, of those with fields in the file", written(config))}
-    every = "number of the member, of all; 0 is not perturbed; fields of some are along member"
+    """Define the dimensions of all members and of those with fields, their coordinates, and all time series."""
+    numbers = {"member": ("number of the member in realization, for members with fields in the file", written(config))}
+    every = "number of the member; 0 is not perturbed; some members have fields along member"
     numbers["realization"] = every, range(config.ensemble.members)
     for name, (words, values) in numbers.items():
         dataset.createDimension(name, len(values))
@@ -50,7 +50,7 @@ def define_members(dataset, config) -> None:
 
 
 def series(scheme, sides) -> dict[str, Quantity]:
-    """The `diagnostics.quantities` by their names here; that of a content is not the name of the concentration."""
+    """The `diagnostics.quantities` by their names in ensemble.nc, where contents differ from concentrations."""
     return {f"{name}_content" if name in scheme.initial else name: of for name, of in quantities(scheme, sides).items()}
 
 
@@ -73,7 +73,7 @@ class Moments:
 
 
 class EnsembleFile(RecordFile):
-    """ensemble.nc, of the fields that `output.fields` of the configuration names; see `RecordFile`."""
+    """ensemble.nc with the fields of `output.fields`; see `RecordFile`."""
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
         self.names, self.written = config.output.fields, written(config)
@@ -120,9 +120,9 @@ class EnsembleFile(RecordFile):
         return numbers
 
     def _member(self, members, member: int, moments: dict) -> dict[str, float]:
-        """Write the fields of a member, if chosen, and add them to the moments; returns its diagnostics, {} elsewhere.
+        """Write the fields of a chosen member, and add all to the moments; returns its diagnostics, {} elsewhere.
 
-        All processes call it for all members in turn, so that no process gathers more fields than those of one member.
+        All processes call it for all members in turn, so that rank 0 gathers the fields of one member at a time.
         """
         fields, numbers = members.evaluate(member, self.names) if member in members.here else ({}, {})
         for name in self.names:
@@ -152,7 +152,7 @@ class ResultsOfMembers(Results):
 
 @contextmanager
 def opened(members, directory, command_line: str = "", resume: bool = False) -> Iterator[Results]:
-    """A context with the Results of an ensemble, whose file is closed at its end; see `Model.results`."""
+    """A context with the Results of an ensemble; its end closes the file. See `Model.results`."""
     path, keep = Path(directory) / ENSEMBLE, keepers(members)[OUTPUT] if resume else None
     if resume:
         require_intact({path: keep}, members.transport)

@@ -1,7 +1,7 @@
-"""The members of a process, on its devices: one compiled program advances all of them.
+"""The members of a process on its devices, which one compiled program advances.
 
-Carries have a leading axis of members, and so have the static fields that are perturbed; members share all else. On
-several devices the axis is divided among them. A member has the whole grid, so that no device waits for another.
+Carries and perturbed static fields have a leading axis of members; members share all other fields. Several devices
+divide the axis. A member has the whole grid, so that no device waits for another.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Devices(tuple):
 def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
     """The program (carry, own, shared and dt, n) -> carry n steps later, of the members of each device.
 
-    `tree` and `perturbed` say how the executor's static fields are made of each member's own and of shared ones.
+    `tree` and `perturbed` describe the executor's static fields: their structure, and which ones differ by member.
     """
     loop = loop[0](*loop[1:], transport)
 
@@ -79,14 +79,14 @@ def make_loop(loop, transport, tree, perturbed, batched: bool, devices):
 
 
 class Members(Model):
-    """The members of a process, a Model. All processes make theirs together.
+    """The members of a process, a Model. All processes construct theirs together.
 
     Args:
         config: a configuration from `settings.check_ensemble`.
         restart: a restart file of the ensemble to continue from; None: the initial states.
 
     Attributes:
-        transport: the one between processes; each has the whole grid, and some of the members.
+        transport: the transport between processes, each of which has the whole grid and some of the members.
         here: Span of the members of this process.
         domain: Domain of a member, with the transport of a single process.
         carry: Carry with a leading axis of members.
@@ -109,7 +109,7 @@ class Members(Model):
         self._drawn, self._forcing = Perturbations(self.domain), Forcing(self.domain.setup, self.domain.transport)
         options = {}
         if run.executor == "native":
-            # One step in a sweep: the coefficients of members have the margin of one.
+            # One step in a sweep: the coefficients of members have the margin of one step.
             options = {
                 "steps_per_sweep": 1,
                 "threads": max(1, share_of_cores() // run.devices) if run.devices > 1 else 0,
@@ -142,7 +142,7 @@ class Members(Model):
         return jax.tree.map(lambda leaf: np.asarray(leaf)[: self.here.length], tree)
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The fields called `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
+        """The fields `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
         one, state = self.domain, self.state._make(field[member - self.here.start] for field in self.state)
         view = {"config": one.config, "scheme": one.scheme, "transport": one.transport, "grid": self._drawn.grid}
         view |= {"carry": Carry(state, (), self.step), "step": self.step, "params": self._drawn.again(member)}
@@ -156,7 +156,7 @@ class Members(Model):
         return opened(self, directory, command_line, resume)
 
     def _start(self) -> None:
-        """Draw the members one by one, into the carry and the static fields that differ between members."""
+        """Draw the members one by one, into the carry and the perturbed static fields."""
         static_of, grid = self._executor.static_of, self._drawn.grid
         leaves, self._tree = jax.tree.flatten(static_of(grid, self._drawn.coefficients(0, None)))
         marked = jax.tree.leaves(static_of(grid, self._drawn.marked()))
@@ -171,7 +171,7 @@ class Members(Model):
         self._shared = self._place(shared, PartitionSpec())
 
     def _exchange(self) -> None:
-        """Take the coefficients that hold at the present step, in all members."""
+        """Take the coefficients of the present step, in all members."""
         taken = self._forcing.take(self.step)
         self.domain.params.update(taken)
         self._drawn.params |= self.domain.transport.get(taken)
@@ -180,7 +180,7 @@ class Members(Model):
         self._shared = self._place(self._static_of(first, own=False), PartitionSpec())
 
     def _static_of(self, params, own: bool) -> list:
-        """The static fields of a member that differ between members; or those that all members share."""
+        """The perturbed static fields of a member (`own`), or the fields that all members share."""
         leaves = jax.tree.leaves(self._executor.static_of(self._drawn.grid, params))
         return [leaf for leaf, differs in zip(leaves, self._perturbed, strict=True) if differs == own]
 
@@ -201,7 +201,7 @@ class Members(Model):
         self.carry = jax.block_until_ready(self._loop(self.carry, self._own, common))
 
     def _put(self, tree):
-        """NumPy arrays [members, ...] on the devices; if they do not divide evenly, the last member is repeated."""
+        """NumPy arrays [members, ...] on the devices; the last member is repeated to fill all devices."""
         missing = -self.here.length % len(self.devices)
 
         def fill(leaf):
@@ -221,15 +221,15 @@ class Members(Model):
 def advances_by_vmap(config) -> bool:
     """Whether the members of a device take each step together, rather than one member after the other.
 
-    On processors one after the other is faster with the native step, which has no batches: the state of a member stays
-    in the cache. With XLA neither is always faster.
+    On CPUs one after the other is faster with the native step, which has no batches: the state of a member stays in the
+    cache. With XLA neither is always faster.
     """
     choice = config.ensemble.advance
     return choice == "vmap" or (choice == "auto" and jax.default_backend() != "cpu")
 
 
 def of_each(make, *parts):
-    """The function make(*parts) of State and static fields, for many members; the last part is their devices."""
+    """The function make(*parts) of State and static fields for many members; the last part has their devices."""
     program = make(*parts[:-1])
     return lambda states, static: jax.vmap(lambda state: program(state, static))(states)
 
@@ -237,7 +237,7 @@ def of_each(make, *parts):
 class HealthOfMembers(Health):
     """The Health of Members; see `health.verdict`."""
 
-    remedy, remedy_at_start = ", more friction or smaller perturbations", "; take smaller perturbations"
+    remedy, remedy_at_start = ", more friction or smaller perturbations", "; choose smaller perturbations"
 
     def __init__(self, members, directory=None):
         params = dict(members.domain.params)
@@ -246,6 +246,6 @@ class HealthOfMembers(Health):
         super().__init__(members, directory, members.domain, params)
 
     def measure(self) -> np.ndarray:
-        """What is measured in each member of this process, [members here, 1, Measures]."""
+        """The Measures of each member of this process, [members here, 1, Measures]."""
         program = jitted(of_each, *self.measuring, self.model.devices)
         return self.model.get(program(self.model.carry.state, self.static))[:, None]

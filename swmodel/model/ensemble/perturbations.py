@@ -1,11 +1,11 @@
-"""The members: initial states and coefficients that differ from those of the configuration by random perturbations.
+"""The members: initial states and coefficients of the configuration plus random perturbations.
 
         eta(x)        += size e(x)               e: standard deviation 1, correlated over a length; zero on land
         wind_x,y      *= 1 + size e              e: one number, or a field as above if a length is given
     viscosity     *= exp(size e)             e: one number
 
-e is standard normal and depends only on (seed, name, member) (`ocean.noise`), not on how members are distributed over
-processes and devices. Fields are smoothed like errors of a first guess (`assimilation.background`).
+e is standard normal and depends only on (seed, name, member) (`ocean.noise`), not on the distribution of members.
+Fields are smoothed like errors of a first guess (`assimilation.background`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...assimilation.background import Background
 from ...ocean.records import params_of
 from .settings import viscosity_factors, wind_factors
 
-#: The controls of a Background that stand for the fields; both components of the wind have the same factor.
+#: The controls of a Background for the fields; both components of the wind have the same factor.
 ETA, WIND = "eta", "wind_x"
 
 
@@ -36,7 +36,7 @@ class Perturbations:
         self.viscosity, self.wind = viscosity_factors(domain.config), wind_factors(domain.config)
 
     def draw(self, member: int):
-        """State and Params of a member, NumPy arrays; member 0 has those of the configuration."""
+        """State and Params of a member, NumPy arrays; member 0 is the configuration."""
         noise = self.background.draw(self.seed, member) if self.background and member else {}
         if WIND in noise and self.scheme.varying:
             self.winds[member] = noise[WIND]
@@ -48,9 +48,9 @@ class Perturbations:
         return state, self.coefficients(member, noise.get(WIND))
 
     def coefficients(self, member: int, wind):
-        """Params of a member, in the precision of the run; those of all members have the same shapes.
+        """Params of a member, in the precision of the run, of the same shapes for all members.
 
-        `wind` is the relative change of the wind stress [ny, nx]; None: that of `wind_factors`.
+        `wind` is the relative change of the wind stress [ny, nx]; None: from `wind_factors`.
         """
         factor = np.full((1, 1), self.wind[member])
         if self.background and WIND in self.background.names:
@@ -68,13 +68,13 @@ class Perturbations:
         return self.params | {name: (values * factor).astype(values.dtype) for name, (values, factor) in there.items()}
 
     def wind_names(self) -> list[str]:
-        """The names of the wind stress in the Params: those of its records, if it varies in time."""
+        """The names of the wind stress in the Params, or of its records in time."""
         steady = [name for name in ("wind_x", "wind_y") if name not in self.scheme.varying]
         varying = {"wind_x", "wind_y"} - set(steady)
         return steady + [name for name, field in params_of(sorted(varying)).items() if field]
 
     def again(self, member: int):
-        """Params of a member that was drawn before, from the configuration's present ones."""
+        """Params of an earlier drawn member, from the configuration's present ones."""
         return self.coefficients(member, self.winds.get(member))
 
     def marked(self):

@@ -1,4 +1,4 @@
-"""Checks of an ensemble's section of the configuration, and the numbers drawn for it. No JAX."""
+"""Checks of the section [ensemble] of the configuration, and its random numbers. No JAX."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ...setup.fields import given
 from ...setup.setup import Setup, setup_of
 from .. import validate
 
-#: The usual perturbation: the standard deviation of the initial eta as a fraction of the depth, and the length as a
-#: fraction of the shorter side of the domain, at least CELLS.
+#: Default perturbation of the initial eta: standard deviation relative to the depth, and length relative to the shorter
+#: side of the domain, at least CELLS.
 SIZE, LENGTH = 1e-4, 0.1
 
-#: Cells in the shortest length of correlation that the grid resolves.
+#: Cells in the shortest correlation length that the grid resolves.
 CELLS = 3
 
-#: Largest standard deviation of the logarithm of a factor: a member in six has more than 20 000 times the viscosity.
+#: Largest standard deviation of the logarithm of a factor, where a sixth of the members exceeds a factor of 20 000.
 LARGEST = 10
 
 #: Options of [output] without use for an ensemble, and their values then.
 UNUSED = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
 UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmonics": ()}
 
-#: How many members' fields are written if the configuration names none.
+#: Default number of members whose fields are written.
 WRITTEN = 4
 
-#: States that a member holds, by time stepper: its own and those that the stepper remembers. It holds little else.
+#: States in the memory of a member, by time stepper.
 STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3, "gfb": 3}
 
 
@@ -48,7 +48,7 @@ def whole(config: Config) -> Config:
 
 
 def check_ensemble(config: Config) -> Config:
-    """The resolved configuration; run.nproc and run.devices distribute the members, and there is no layout."""
+    """The resolved configuration; run.nproc and run.devices distribute the members, without a layout."""
     config = perturbed(config)
     found = list(problems(setup_of(config)))
     config = config.model_copy(update={"output": config.output.model_copy(update=UNUSED)})
@@ -64,7 +64,7 @@ def check_ensemble(config: Config) -> Config:
 
 
 def perturbed(config: Config) -> Config:
-    """The configuration; without any perturbation, with the usual one of the initial eta."""
+    """The configuration, with the default perturbation of the initial eta if it has none."""
     if config.ensemble.initial_eta or config.ensemble.wind or config.ensemble.viscosity:
         return config
     cell, (shorter, longer) = largest_cell(config.grid), sorted(sides(config.grid))
@@ -74,32 +74,32 @@ def perturbed(config: Config) -> Config:
 
 
 def problems(setup: Setup) -> Iterator[str]:
-    """What is wrong with processes and devices, perturbations and output, one line each."""
+    """The problems of processes and devices, perturbations and output, one line each."""
     config = setup.config
     run, options, members = config.run, config.ensemble, config.ensemble.members
     if run.layout not in ("", "1x1") or run.transport not in ("auto", "serial"):
         key = "layout" if run.layout not in ("", "1x1") else "transport"
         yield (
-            f"run.{key}: {getattr(run, key)} cuts the grid into blocks; a member of an ensemble has the whole grid "
-            "on one device, and members are spread over processes (--nproc) or devices (--devices)"
+            f"run.{key}: {getattr(run, key)} cuts the grid into blocks, but a member of an ensemble has the whole grid "
+            "on one device; distribute members over processes (--nproc) or devices (--devices)"
         )
     if run.nproc > 1 and run.devices > 1:
-        yield f"run.devices: members are spread over processes or over devices; give 1 with run.nproc = {run.nproc}"
+        yield f"run.devices: distribute members over processes or devices; give 1 with run.nproc = {run.nproc}"
     for key, what in (("nproc", "processes"), ("devices", "devices")):
         if getattr(run, key) > members:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
-        yield "run.executor: the reference computes one run; take native or xla"
+        yield "run.executor: the reference computes one run; choose native or xla"
     longest = max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
-            "ensemble.initial_eta_length: must be above 0 m: the length of correlation of the perturbation of eta "
+            "ensemble.initial_eta_length: must be above 0 m; give the correlation length of the perturbation of eta "
             "(--perturb initial.eta=SIZE,LENGTH)"
         )
     for key in ("initial_eta", "wind"):
         length = getattr(options, f"{key}_length")
         if length > 0 and getattr(options, key) == 0:
-            yield f"ensemble.{key}: must be above 0 for a perturbation with a length of correlation"
+            yield f"ensemble.{key}: must be above 0 for a perturbation with a correlation length"
         if length > longest:
             yield f"ensemble.{key}_length: {length:g} m is longer than the domain; at most {longest:g} m"
     if options.wind > 0 and not any(given(config, name) for name in ("wind_x", "wind_y")):
@@ -121,27 +121,27 @@ def problems(setup: Setup) -> Iterator[str]:
 
 
 def unresolved(config: Config) -> Iterator[str]:
-    """Lengths of correlation that are allowed but hardly intended, one line each."""
+    """Correlation lengths that are allowed but unusual, one line each."""
     shortest = CELLS * largest_cell(config.grid)
     for key in ("initial_eta_length", "wind_length"):
         if 0 < (length := getattr(config.ensemble, key)) < shortest:
-            yield f"ensemble.{key}: {length:g} m is less than three cells, and not the one that perturbations have"
+            yield f"ensemble.{key}: {length:g} m is less than three cells, which perturbations cannot resolve"
 
 
 def memory(setup: Setup, nproc: int) -> Iterator[str]:
-    """Whether the members of one of `nproc` processes fit into this machine's memory; a line if not."""
+    """A line if the members of one of `nproc` processes do not fit into this machine's memory."""
     here, present = math.ceil(setup.config.ensemble.members / nproc), total_memory() / 1e9
     fields = STATES[setup.config.time.stepper] * len(setup.scheme.state._fields)
     wanted = here * math.prod(setup.shape) * fields * setup.dtype.itemsize / 1e9
     if wanted > present:
         yield (
             f"ensemble.members: {here} members in a process need at least {wanted:.3g} GB; this machine has "
-            f"{present:.3g} GB; take fewer, or more processes on more machines"
+            f"{present:.3g} GB; use fewer, or more processes on more machines"
         )
 
 
 def friction(setup: Setup) -> Iterator[str]:
-    """Whether the time step is stable with the largest viscosity of all members; a line if not."""
+    """A line if the time step is unstable with the largest viscosity of all members."""
     config = setup.config
     factors = viscosity_factors(config)
     member = int(np.argmax(factors))

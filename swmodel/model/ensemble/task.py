@@ -28,4 +28,5 @@ def compute(config, directory, options, report, command_line, watch) -> None:
 
 def summary(directory) -> str:
     """How long it took, how fast it was, and what to type next."""
-    return progress.summary(read_status(directory), directory)
+    spread = f"Spread: swmodel plot {Path(directory) / ENSEMBLE} --field eta_spread"
+    return f"{progress.summary(read_status(directory), directory)}\n{spread}"

@@ -1,6 +1,6 @@
-"""Health of runs: finite, of positive thickness, no faster than a few cells a step, tracers within their bounds.
+"""Health of runs: finite values, positive thickness, at most a few cells a step, tracers within their bounds.
 
-`measures` is the one pass over a state, `verdict` judges what it finds, and reports a run that blew up.
+`measures` is the pass over a state; `verdict` judges its results, and reports a blow-up.
 """
 
 from ...files.run_folder import BLOWUP

@@ -1,4 +1,4 @@
-"""What one pass over the state of a block measures, to be jitted."""
+"""The measures of one pass over the state of a block, as traceable functions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import rates_of
 
-#: Cells that the water crosses in a step along an axis only where the solution blows up.
+#: Cells per step along an axis that water crosses only in a blow-up.
 CELLS = 3.0
 
 
 class Measures(NamedTuple):
-    """The largest values on water: numbers of a block, or of the whole domain of each run, arrays [runs]."""
+    """The largest values on water: numbers of a block, or arrays [runs] of the whole domain of each run."""
 
     neg_min_h: float  # -min(h), m; infinity where a field is not finite
     max_h: float  # m
@@ -33,7 +33,7 @@ class Measures(NamedTuple):
     drag_rate: float
     friction_rate: float
     transport_rate: float
-    concentration: float  # in size, of what is dissolved, C/h of any
+    concentration: float  # largest |C/h| of any dissolved substance
 
 
 #: The rates among them, which limit the time step.
@@ -50,9 +50,9 @@ def blocks_of(domain):
 
 
 def make_count(margin: int, transport):
-    """The function (State, wet) of a block -> number of cells, in all blocks, with which no run can go on.
+    """The function (State, wet) of a block -> number of unusable cells in all blocks.
 
-    These are cells in which a field is not finite, and water without thickness: there `neg_min_h` is not negative.
+    These are cells with a field that is not finite, and water without thickness: there `neg_min_h` is not negative.
     `wet` has `margin` cells around the block.
     """
 
@@ -68,7 +68,7 @@ def make_count(margin: int, transport):
 def unusable(state: State, wet, margin: int, transport):
     """The number of cells that `make_count` counts, in arrays of the blocks.
 
-    A state of NumPy arrays is counted in NumPy: copying it to a device takes many times longer.
+    NumPy counts states of NumPy arrays, as a copy to a device takes many times longer.
     """
     if not isinstance(state.h, np.ndarray):
         return jitted(make_count, margin, transport)(state, wet)

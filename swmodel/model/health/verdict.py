@@ -1,11 +1,10 @@
 """The verdict on the states of runs.
 
-A run goes on while all numbers are finite, all water has thickness, no water crosses more than CELLS cells in a step
-along x or y, and no concentration is more than RUNAWAY times as large as any at the start.
+A run continues while all numbers are finite and all water has thickness. No water may cross more than CELLS cells in a
+step along x or y. No concentration may exceed RUNAWAY times the largest one at the start.
 
-No stepper is stable where water crosses CELLS cells in a step: an eigenvalue i |u|/dx is within the limit of rk4, the
-widest, up to 2.83 / dt, and with friction up to 2.95 / dt. What is dissolved is carried by upwind differences, which
-keep it between the values at the start.
+No stepper is stable where water crosses CELLS cells in a step: rk4 has the widest limit of an eigenvalue i |u|/dx,
+2.83 / dt, with friction 2.95 / dt. Upwind differences keep concentrations between the values at the start.
 """
 
 from __future__ import annotations
@@ -35,27 +34,27 @@ log = logging.getLogger(__name__)
 RUNAWAY = 10.0
 #: The recommended fraction of the largest stable time step.
 SAFETY = 0.8
-#: XLA and NumPy round otherwise: what is just above a limit there need not be so here.
+#: Tolerance for the different rounding of XLA and NumPy near a limit.
 ALMOST = 0.999
 
 
 class Health:
     """The health of a run: `check` between chunks of steps, one jitted pass over the state and a few small messages.
 
-    All ranks reach the same verdict. Numbers are arrays [runs], as those of an ensemble (`HealthOfMembers`).
-    NumericalError: the present state is not finite, or without thickness, somewhere.
+    All ranks reach the same verdict. Numbers are arrays [runs], for ensembles (`HealthOfMembers`).
+    NumericalError: the present state has values that are not finite, or water without thickness.
 
     Args:
         directory: the run folder, for blowup.nc; None: a blow-up leaves no file.
-        domain: scheme, transport, grid and params of one run; None: those of the model.
+        domain: scheme, transport, grid and params of one run; None: the model.
         params: coefficients by name, at values that need the smallest time step; None: those of the domain.
 
     Attributes:
-        last: Measures of the last look, at step `step`.
+        last: Measures of the last check, at step `step`.
         most: the largest concentrations that are healthy.
     """
 
-    #: What may help besides a smaller time step, and if the state at the start cannot be used, in words.
+    #: Advice besides a smaller time step, and for an unusable state at the start, in words.
     remedy, remedy_at_start = " or more friction", ""
 
     def __init__(self, model, directory=None, domain=None, params=None):
@@ -66,23 +65,23 @@ class Health:
         self.scale = float(domain.transport.reduce(np.asarray(scale), "max"))
         self.static = domain.grid, domain.params if params is None else params
         self.measuring = make_measure, domain.scheme, domain.scheme.margin, domain.transport
-        self.stable = (0.0,) * len(RATES)  # rates for which the time step is known to be stable
+        self.stable = (0.0,) * len(RATES)  # rates with a stable time step
         self.warned = False
         self.begin()
 
     def begin(self) -> None:
-        """Take the present states for those at the start; called by all processes together."""
+        """Use the present states as those of the start; all processes call it together."""
         now = self.look()
-        own = self.domain.scheme.own  # the user's own terms may dissolve more
+        own = self.domain.scheme.own  # user-defined terms may have sources
         self.most = np.full_like(now.concentration, np.inf) if own else RUNAWAY * now.concentration
         if (bad := ~(now.neg_min_h < 0)).any():
             self.fail(bad, now)
         self.last, self.step = now, self.model.step
 
     def check(self) -> None:
-        """Look at the states; called by all processes together. Warns once if the time step is above the stable one.
+        """Check the states; all processes call it together. Warns once if the time step is above the stable one.
 
-        NumericalError: a solution blew up; the message says where, when, and what to change.
+        NumericalError: a solution blew up; the message has the place, the time and advice.
         """
         now = self.look()
         bad = ~(now.neg_min_h < 0) | (now.crossing * self.config.time.dt > CELLS) | (now.concentration > self.most)
@@ -98,7 +97,7 @@ class Health:
         return Measures(*of_all_members(self.transport, found.max(axis=1), "max", -np.inf).T)
 
     def measure(self) -> np.ndarray:
-        """What is measured in the blocks of this process, [runs here, blocks, Measures]."""
+        """The Measures of the blocks of this process, [runs here, blocks, Measures]."""
         found = jitted(*self.measuring)(self.model.carry.state, self.static)
         return np.stack(self.transport.pieces(found))[None]
 
@@ -107,7 +106,7 @@ class Health:
         rates, dt = [getattr(self.last, name).max() for name in RATES], self.config.time.dt
         if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
             return
-        for margin in (1.05, 1.0):  # finding the limit takes 10 ms, so not anew with every small change
+        for margin in (1.05, 1.0):  # the limit takes 10 ms, so a margin avoids it for small changes
             largest, process = self.largest_dt(self.last, margin)
             if dt <= largest:
                 self.stable = tuple(margin * rate for rate in rates)
@@ -126,7 +125,7 @@ class Health:
         return largest_dt(self.config, Extremes(ranges))
 
     def cfl(self) -> np.ndarray:
-        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last look, with the largest |u| and h; [runs]."""
+        """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last check, with the largest |u| and h; [runs]."""
         gravity = self.config.physics.gravity
         return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.max_h)) * self.scale
 
@@ -136,7 +135,7 @@ class Health:
         place, left = bad_cell(self, run), remains(self, run)
         when = f"by step {model.step} (day {model.time / 86400:.3f})"
         names = ", ".join(term.name for term in self.domain.scheme.own)
-        own = f", or see what {names} gives" if names else ""
+        own = f", or check {names}" if names else ""
         if self.last is None and model.step == model.first_step:
             raise NumericalError(
                 f"the state at step {model.step} cannot be used{which}: {place}{self.remedy_at_start}{left}"
@@ -144,7 +143,7 @@ class Health:
         dry = np.isfinite(now.neg_min_h[bad]) & (now.neg_min_h[bad] >= 0)
         if dry.all() and dt <= self.largest_dt(now)[0]:
             raise NumericalError(
-                f"the water fell dry {when}{which}: {place}, and there is no wetting and drying; take a larger least "
+                f"the water fell dry {when}{which}: {place}, without wetting and drying; choose a larger least "
                 f"depth (physics.depth, input.depth; swmodel grid --min-depth){own}{left}"
             )
         if self.last is None:
@@ -152,19 +151,19 @@ class Health:
         else:
             largest, place = self.largest_dt(self.last)[0], f"{place}; CFL {self.cfl()[run]:.3g} at step {self.step}"
         raise NumericalError(
-            f"the solution blew up {when}{which}: {place}; start anew with a smaller time step "
+            f"the solution blew up {when}{which}: {place}; start again with a smaller time step "
             f"(time.dt = {min(dt / 2, SAFETY * largest):.4g} s){self.remedy}{own}{left}"
         )
 
 
 def state_of(health, run: int) -> State:
-    """The state of a run on this process's block, [y, x]; [0, x] if the process has no part of the run."""
+    """The state of a run on this process's block, [y, x]; [0, x] on processes without a part of the run."""
     state = health.model.state
     return state._make(of_member(field, health.transport.block, run) for field in state)
 
 
 def bad_cell(health, run: int) -> str:
-    """The value in the domain's first cell with which the run cannot go on, in words."""
+    """The value in the domain's first unusable cell, in words."""
     state, domain, block, dt = state_of(health, run), health.domain, health.transport.block, health.config.time.dt
     parts = [
         tuple(np.broadcast_to(part.on(shape), shape) for part in (grid.wet, grid.dx.centre, grid.dy.centre))
@@ -195,7 +194,7 @@ def bad_cell(health, run: int) -> str:
 
 
 def remains(health, run: int) -> str:
-    """Write blowup.nc, and say which files the run leaves."""
+    """Write blowup.nc; returns words about the files of the run."""
     if health.directory is None:
         return ""
     path = Path(health.directory) / BLOWUP
@@ -221,6 +220,6 @@ def save(health, path, run: int) -> None:
 
 
 def in_which(marked) -> str:
-    """In which members of an ensemble, if any of [runs] are marked, in words."""
+    """The marked members of an ensemble, in words; "" for none."""
     found = [str(number) for number in np.flatnonzero(marked)] if len(marked) > 1 else []
     return f" in member{'s' * (len(found) > 1)} {', '.join(found)}" if found else ""

@@ -1,8 +1,8 @@
 """The terms of the equations besides pressure, advection and the Coriolis force.
 
-A new term is a Term in a file here and a line in TERMS. Tracers, of which a run has any number, are Terms made from
-their names (`tracer.tracer_term`). Configuration, input files, static fields, time-step limits, controls of gradients
-and assimilation, output and tests take what they need from the Term objects.
+A new term is a Term in a file here and a line in TERMS. Each tracer of a run is a Term made from its name
+(`tracer.tracer_term`). The Term objects define keys of the configuration, input files, static fields, time-step limits,
+controls, output and tests.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ TURNS = "body_force_turns_high", "body_force_turns_low"
 class BodyForce(Section):
     """A uniform force per mass, mean + amplitude cos(2 pi t / period + phase), in x and in y."""
 
-    x: float = option(0.0, "m s-2", "its mean in x")
-    x_amplitude: float = option(0.0, "m s-2", "amplitude of its oscillation in x")
+    x: float = option(0.0, "m s-2", "mean in x")
+    x_amplitude: float = option(0.0, "m s-2", "amplitude of the oscillation in x")
     x_phase: float = option(0.0, "1", "phase of the oscillation in x at the start of the run, radians")
-    y: float = option(0.0, "m s-2", "its mean in y")
-    y_amplitude: float = option(0.0, "m s-2", "amplitude of its oscillation in y")
+    y: float = option(0.0, "m s-2", "mean in y")
+    y_amplitude: float = option(0.0, "m s-2", "amplitude of the oscillation in y")
     y_phase: float = option(0.0, "1", "phase of the oscillation in y at the start of the run, radians")
     period: Duration = option(86400.0, "s", 'period of the oscillations, as seconds or "12.42 h"')
 

@@ -1,4 +1,4 @@
-"""Drag of the bottom: linear, quadratic, and over rough ground by Manning's formula.
+"""Bottom drag: linear, quadratic, and by Manning's formula.
 
     linear      du/dt = - r u
     quadratic   du/dt = - C |u| u / h

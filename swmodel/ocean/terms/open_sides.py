@@ -1,13 +1,13 @@
-"""Open sides: waves leave through them, on top of sea level and transport that are given outside.
+"""Open sides: waves leave through them, on top of the sea level and transport given outside.
 
-The outermost row of cells of an open side is water outside the model: only what is given is known of it. The transport
-through the face between it and the first cell inside follows from the sea level inside, at each stage of a step,
+The outermost row of cells of an open side is water outside the model, whose values are given. The transport through the
+face between it and the first cell inside follows from the sea level inside, at each stage of a step,
 
     U = U_ext + n sqrt(g H) (eta_ext - eta_b),    n the direction inward, +1 or -1,
 
-with H and what is given averaged over the two cells, and eta_b extrapolated to the face from the two cells inside
-(from one if the second is land). A wave that leaves at right angles leaves a fraction of order dx⁴ of its energy. The
-face needs no memory. Under air pressure both levels are those under `open_sides.pressure`, eta + (p - pressure) /
+with H and the given values averaged over the two cells, and eta_b extrapolated to the face from the two cells inside
+(from one if the second is land). A wave at right angles is reflected with a fraction of order dx⁴ of its energy. The
+face needs no memory. With air pressure, both levels are reduced to `open_sides.pressure`, eta + (p - pressure) /
 (rho g), so that a storm that crosses a side pumps no water.
 
 Reference: Flather, R. A. (1976), Mém. Soc. R. Sci. Liège, 6e série, 10, 141-164.
@@ -30,7 +30,7 @@ from .tide import grown, ramp_of
 
 
 class Outside(NamedTuple):
-    """What is given of the water outside at a time: sea level, m, and transports on u and on v faces, m2 s-1."""
+    """Given values of the water outside at a time: sea level, m, and transports on u and v faces, m2 s-1."""
 
     level: Patch
     x: Patch
@@ -38,10 +38,7 @@ class Outside(NamedTuple):
 
 
 def build(config, rows, columns):
-    """For each constituent the fraction of its period in a step, and f cos(V + u) and f sin(V + u) at the start.
-
-    Also the air pressure under which the level is as given, if there is air pressure.
-    """
+    """For each constituent, its PhaseIncrement, f cos(V + u) and f sin(V + u) at the start; and the air pressure."""
     built = {PRESSURE: np.full((1, 1), config.open_sides.pressure)} if outside.uses_air_pressure(config) else {}
     built |= ramp_of(config, RAMP) if names(config) else {}
     for each in tides(names(config), config.time.start, config.open_sides.nodal):
@@ -53,17 +50,17 @@ def build(config, rows, columns):
 
 
 def tides(names, start: str, nodal: bool = True) -> list[Constituent]:
-    """The constituents called `names` at the date of the start; without a date with f = 1 and V + u = 0."""
+    """The constituents `names` at the date of the start; without a date with f = 1 and V + u = 0."""
     if start:
         return constituents(names, start, nodal)
     return [each._replace(phase=0.0, factor=1.0) for each in constituents(names, outside.NO_DATE)]
 
 
 def given_outside(flow, params, now) -> Outside:
-    """What is given at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
+    """The given values at an Instant: the mean, and f (cosine cos(wt + V + u) + sine sin(wt + V + u)) of each tide.
 
-    Tides grow as `tide.ramp` says. The level is the one under the air pressure outside. Transports are those given,
-    plus currents times the sum of depth and sea level.
+    Tides grow with `tide.ramp`. The level includes the effect of air pressure. Transports include currents times the
+    sum of depth and sea level.
     """
     *means, u, v = (params[row.name] for row in outside.MEAN)
     found = dict(zip(ARRAYS, means, strict=True))
@@ -89,7 +86,7 @@ def pressed(params) -> bool:
 
 
 def inverse_barometer(params):
-    """How much lower water stands under the air pressure than under `open_sides.pressure`, m."""
+    """The fall of sea level under the air pressure relative to `open_sides.pressure`, m."""
     return (params["air_pressure"] - params[PRESSURE]) / (params["density"] * params["gravity"])
 
 
@@ -103,7 +100,7 @@ def boundary_flux(flow, params, now):
 
 
 def flows(flow, params, eta, given: Outside):
-    """As `boundary_flux`, from the sea level inside and what is given outside."""
+    """As `boundary_flux`, from the sea level inside and the given values outside."""
     grid, g, wet = flow.grid, params["gravity"], flow.grid.wet
     from_west = wet * (eta + 0.5 * (west(grid.open_u) * (eta - west(eta))))
     from_east = wet * (eta + 0.5 * (grid.open_u * (eta - east(eta))))

@@ -1,4 +1,4 @@
-"""What is known of the water outside open sides: options, rows of coefficients, and where each value comes from."""
+"""The water outside open sides: options, rows of coefficients, and the source of each value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_DATE = "2000-01-01"
 
 
 def given(name: str, location: str, units: str, long_name: str, dimension: tuple) -> Variable:
-    """A field of the water outside; of a mean, which may vary in time, the section has a number, too."""
+    """A field of the water outside; a mean may vary in time, and has a number in the section."""
     of_mean = not index_of(name)
     more = {"key": name.replace("outside_", "open_sides.") if of_mean else "", "varies": of_mean, "control": "field"}
     return Variable(name, location, units, "", long_name, **more, dimension=dimension, signed=True, small=1e-3)
@@ -38,12 +38,12 @@ def parts_of(constituent: str, array: str) -> list[str]:
 
 
 def numbers_of(constituent: str) -> list[str]:
-    """The names in the params of the fraction of its period in a step, and of f cos(V + u) and f sin(V + u)."""
+    """The names in the params of a constituent's PhaseIncrement, f cos(V + u) and f sin(V + u)."""
     return [element("outside_tide", constituent, word) for word in WORDS]
 
 
 def flows_of(constituent: str) -> str:
-    """The name in the params of a number that is present if transports have the tide, too."""
+    """The name in the params of a number that is present if transports also have the tide."""
     return element("outside_tide", constituent, "flows")
 
 
@@ -69,7 +69,7 @@ TIDES = tuple(
     for name in NAMES
     for part, field in zip(PARTS, parts_of(name, array), strict=True)
 )
-#: The name of the air pressure under which the sea level outside is as given.
+#: The name of the air pressure that the sea level outside refers to.
 PRESSURE = "outside_pressure"
 #: The ramp of the tide outside, as `tide.RAMP`.
 RAMP = "outside_ramp"
@@ -80,48 +80,48 @@ NUMBERS = (
         for number in (*numbers_of(name), flows_of(name))
     ),
     *ramp_fields(RAMP),
-    Variable(PRESSURE, "", "Pa", "", "air pressure under which the level of the outside water is as given"),
+    Variable(PRESSURE, "", "Pa", "", "air pressure that the level of the outside water refers to"),
 )
 
 
-#: Behind what a tide lags.
-LAG = "the lag behind Greenwich, or without time.start behind the start; none: 0"
+#: The reference of phase lags.
+LAG = "the lag behind Greenwich, or behind the start without time.start; none: 0"
 
 
 class OpenSides(Section):
-    """Sides through which water flows, where their outermost cells are water, and what is known of that outside."""
+    """Sides through which water flows where their outermost cells are water, and the water outside."""
 
-    sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "sides with outside water")
-    level: float = option(0.0, "m", "its mean sea level where the case or a file gives none")
-    transport_x: float = option(0.0, "m2 s-1", "its mean transport in x where the case or a file gives none")
-    transport_y: float = option(0.0, "m2 s-1", "its mean transport in y where the case or a file gives none")
-    current_x: float = option(0.0, "m s-1", "its current in x, which is added to the transport")
-    current_y: float = option(0.0, "m s-1", "its current in y, which is added to the transport")
+    sides: tuple[Literal["west", "east", "south", "north"], ...] = option((), "", "open sides")
+    level: float = option(0.0, "m", "mean sea level outside, where the case or a file gives none")
+    transport_x: float = option(0.0, "m2 s-1", "mean transport outside in x, where the case or a file gives none")
+    transport_y: float = option(0.0, "m2 s-1", "mean transport outside in y, where the case or a file gives none")
+    current_x: float = option(0.0, "m s-1", "current outside in x, which is added to the transport")
+    current_y: float = option(0.0, "m s-1", "current outside in y, which is added to the transport")
 
     pressure: float | None = option(
         101325.0,
         "Pa",
-        "air pressure under which the level outside is as given; under another one it is lower, as by a barometer; "
-        "none: it is as given under any, as that of another run is",
+        "air pressure that the level outside refers to (inverse barometer); none: the level already includes the "
+        "effect of air pressure, as that of another run does",
     )
     constituents: Annotated[tuple[Literal[NAMES], ...], BeforeValidator(known)] = option(
-        (), "", "constituents of its tide; the lists that follow have an element for each"
+        (), "", "tidal constituents outside; each list below has an element for each"
     )
-    amplitude: tuple[float, ...] = option((), "m", "amplitude of each where the case or a file gives none")
-    phase: tuple[float, ...] = option((), "degrees", f"phase of each, {LAG}")
+    amplitude: tuple[float, ...] = option((), "m", "amplitude of each constituent, where the case or a file gives none")
+    phase: tuple[float, ...] = option((), "degrees", f"phase of each constituent, {LAG}")
     tide: str = option(
-        "", "", "in place of these its tide from harmonics.nc of another run, on any grid: level and transports"
+        "", "", "harmonics.nc of another run, on any grid, which gives level and transports of the tide instead"
     )
-    nodal: bool = option(True, "", "as the nodes of the Moon's orbit change its tide, with time.start; false: not")
+    nodal: bool = option(True, "", "whether the tide varies with the nodes of the Moon's orbit, with time.start")
 
 
 def problems(config):
-    """Lines about an open side of a ring, values given without an open side, a stepper and tides that do not fit."""
+    """Lines about open sides of a ring, values without an open side, and unsuitable steppers and tides."""
     options, grid, time, there = config.open_sides, config.grid, config.time, names(config)
     if options.sides and time.stepper == "leapfrog":
         yield (
-            "time.stepper: leapfrog amplifies what leaves through open sides unless the time step is about a tenth of "
-            "the stable one elsewhere; take ab2, ab3, rk3 or rk4"
+            "time.stepper: leapfrog amplifies waves through open sides unless the time step is a tenth of the stable "
+            "one elsewhere; choose ab2, ab3, rk3 or rk4"
         )
     for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
         for side in (side for side in options.sides if ring and SIDES[side] == axis):
@@ -137,16 +137,16 @@ def problems(config):
     lists |= {f"input.{array}": getattr(config.input, array) for array in ARRAYS}
     for key, values in lists.items():
         if values and len(values) != len(options.constituents):
-            wanted = f"open_sides.constituents has {len(options.constituents)}; give one of each"
+            wanted = f"open_sides.constituents has {len(options.constituents)}; give one element for each"
             yield f"{key}: has {len(values)} elements, and {wanted}"
     for name in there:
         if not any(options.amplitude) and not are_given(config, name, *ARRAYS):
             arrays = ", ".join(f"input.{array}" for array in ARRAYS)
-            yield f"open_sides.constituents: nothing is known of {name}; give open_sides.amplitude, or {arrays}"
+            yield f"open_sides.constituents: {name} has no values; give open_sides.amplitude, or {arrays}"
     if config.tide.ramp and not (config.tide.constituents or there):
         yield "tide.ramp: has no effect without tide.constituents, or a tide outside open sides"
     if there and time.start and config.tide.constituents and config.tide.nodal != options.nodal:
-        yield "open_sides.nodal: the tides outside and inside have the same Moon; set it and tide.nodal alike"
+        yield "open_sides.nodal: differs from tide.nodal; set both alike"
     if wrong := undated(time) if there and time.start else "":
         yield wrong
     elif time.dt is not None:
@@ -154,7 +154,7 @@ def problems(config):
 
 
 def number(section: OpenSides, name: str) -> float:
-    """A part of a tide where it is the same everywhere: a cos(phase) or a sin(phase) for sea level, m; 0 for flows."""
+    """A part of a uniform tide: a cos(phase) or a sin(phase) for sea level, m; 0 for flows."""
     array, (constituent, part) = array_of(name), index_of(name)
     if array != LEVEL or constituent not in section.constituents or not section.amplitude:
         return 0.0
@@ -163,7 +163,7 @@ def number(section: OpenSides, name: str) -> float:
 
 
 def are_given(config, name: str, *arrays: str) -> bool:
-    """Whether parts of a constituent are given by files, by the case or in Python, in any of the arrays."""
+    """Whether files, the case or Python give parts of a constituent, in any of the arrays."""
     return any(has_source(config, part) for array in arrays for part in parts_of(name, array))
 
 
@@ -173,18 +173,18 @@ def names(config) -> list[str]:
 
 
 def has_source(config, name: str) -> bool:
-    """Whether a field is given by files, by the case or in Python."""
+    """Whether files, the case or Python give a field."""
     return name in config.python.names or in_case(config, name) or bool(file_of(config, name))
 
 
 def in_case(config, name: str) -> bool:
-    """Whether the case has a function of a field; of a tide it has one of the array of all constituents."""
+    """Whether the case has a function of a field, or of the array of all constituents of a tide."""
     index = index_of(name)
     return hasattr(config.case, array_of(name)) and (not index or index[0] in config.open_sides.constituents)
 
 
 def file_of(config, name: str) -> str:
-    """The entry of [input] for a field; a tide has one for each constituent; "": there is none."""
+    """The entry of [input] for a field, or for a constituent of a tide; "" for none."""
     found, index = getattr(config.input, array_of(name), ""), index_of(name)
     return dict(zip(config.open_sides.constituents, found, strict=False)).get(index[0], "") if index else found
 
@@ -195,7 +195,7 @@ def uses_air_pressure(config) -> bool:
 
 
 def unused_coefficients(config) -> list[str]:
-    """The parts of constituents that are not given."""
+    """The parts of constituents without values."""
     with_flows = [name for name in names(config) if are_given(config, name, *FLOWS)]
     there = {LEVEL: names(config)} | dict.fromkeys(FLOWS, with_flows)
     return [part for array in ARRAYS for name in NAMES if name not in there[array] for part in parts_of(name, array)]

@@ -1,4 +1,4 @@
-"""Relaxation along the sides to rest, or to the water given outside open sides.
+"""Relaxation along the sides to rest, or to the water outside open sides.
 
 dh/dt = - s (h - H - eta_ext), du/dt = - s (u - U_ext / h); s falls to zero away from the side.
 """
@@ -19,7 +19,7 @@ LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
 
 
 class Sponge(Section):
-    """Relaxation along the sides of the domain to rest, or to what [open_sides] gives of the water outside."""
+    """Relaxation along the sides of the domain to rest, or to the water outside of [open_sides]."""
 
     rate: float = option(0.0, "s-1", "relaxation rate at the side; 0 switches the sponge off", ge=0)
     width: float = option(0.0, "m", "distance over which the rate falls to zero, as a parabola", ge=0)
@@ -56,9 +56,9 @@ def parabolas(config, at) -> np.ndarray:
 
 
 def tendency(flow, params, now):
-    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; water that is removed takes dissolved fields with it.
+    """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; removed water takes dissolved substances with it.
 
-    With open sides the water outside takes the place of rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
+    With open sides the water outside replaces rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_sides:

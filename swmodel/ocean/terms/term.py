@@ -8,7 +8,7 @@ from typing import Any
 
 from ..variable import Variable
 
-#: What limits the time step: damping of all motion, damping of the shortest waves, upwind transport by the current.
+#: Processes that limit the time step: damping of all motion, damping of the shortest waves, upwind transport.
 PROCESSES = ("drag", "friction", "transport")
 
 
@@ -16,26 +16,26 @@ PROCESSES = ("drag", "friction", "transport")
 class Term:
     """One term, equal only to itself.
 
-    Its name is its switch in a Scheme, and the name of its section of the configuration, if it has one.
+    A Scheme has its name, and so has its section of the configuration.
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
-        bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2,
-            which is added to the pressure g (h - H) before its slope is taken.
+        bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which
+            is added to the pressure g (h - H).
         coefficients: its numbers or fields; those with a number are keys of [physics].
-        options: class of its own section of the configuration.
+        options: class of its section of the configuration.
         active: whether the section switches the term on. Without a section, a coefficient that is not zero does.
-        problems: function of a configuration to lines that say what is wrong with its options, whether it is on or not.
+        problems: function of a configuration to lines about wrong options, also of inactive terms.
         fields: the fields that `build` makes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
         initial: initial fields that a case or a file gives.
         start: function of {name: values} of h and of the initial fields to {prognostic field: values}.
         derived: {name: function of the State} of its initial fields, for output.
-        rate: function of ({name: values}, dx, dy) to the rate, s-1, at which it acts; for the time step. Values are
-            arrays of coefficients, gravity, built fields, h, and u, v (their sizes) of a cell; dx, dy its lengths, m.
-        process: what acts at that rate, one of PROCESSES.
-        parameters: `parametric.Form` of the parameters of a user's own term, a vector by its name; None: it has none.
+        rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time step. Values are arrays of
+            coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
+        process: the process with that rate, one of PROCESSES.
+        parameters: `parametric.Form` of the parameters of a user-defined term; None for none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
     """

@@ -1,16 +1,16 @@
-"""The tidal potential: du/dt = + d_x (g eta_eq), with eta_eq the equilibrium tide; self-attraction of its water.
+"""The tidal potential, du/dt = + d_x (g eta_eq) with the equilibrium tide eta_eq, and self-attraction.
 
     eta_eq = sum over constituents of A (1 + k - h) f cos(w t + V + u + m lon) G_m(lat)
     G_0 = 1/2 - 3/2 sin² lat,   G_1 = sin 2 lat,   G_2 = cos² lat
 
-A is the amplitude, 1 + k - h the factor for the yielding Earth, m the species; f, u and V are those of the date of the
-start (`constituents`). Any number of constituents takes five fields at most: G_0, G_m cos(m lon) and G_m sin(m lon),
-each times a number that varies in time. With `tide.ramp` T > 0 all is multiplied by r(t) = (1 - cos(pi t / T)) / 2 up
-to t = T, and by 1 from then on: a start from rest raises no waves of its own. The tide outside open sides is, too.
+A is the amplitude, 1 + k - h the factor for the yielding Earth, m the species. f, u and V refer to the date of the
+start (`constituents`). All constituents together need at most five fields: G_0, G_m cos(m lon) and G_m sin(m lon),
+each times a number that varies in time. `tide.ramp` T > 0 multiplies tides, inside and outside, by
+r(t) = (1 - cos(pi t / T)) / 2 up to t = T: so a start from rest raises no waves.
 
-Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta). The water of a tide attracts
-itself and presses the sea floor down: together about beta eta, beta near 0.09. Waves are as with a gravity of
-(1 - beta) g. The energy of the diagnostics, without this term, stays within 1 / (1 - beta).
+Self-attraction and loading in the scalar approximation: du/dt = + d_x (g beta eta), beta near 0.09. The water of a tide
+attracts itself and presses the sea floor down. Waves are those of a gravity of (1 - beta) g. The energy of the
+diagnostics, which omits this term, stays within 1 / (1 - beta).
 
 Reference: Hendershott, M. C. (1972), Geophys. J. R. Astron. Soc. 29, 389-402; Accad, Y. and Pekeris, C. L. (1978),
 Phil. Trans. R. Soc. A 290, 235-266; Arbic, B. K. et al. (2004), Deep-Sea Res. II 51, 3069-3101, table 1; Ssa as
@@ -36,7 +36,7 @@ from .term import Term
 
 
 class Equilibrium(NamedTuple):
-    """An equilibrium tide: amplitude A, m, 1 + k - h, and their product, the height over a yielding Earth."""
+    """An equilibrium tide: amplitude A, m, and 1 + k - h; their product is the height over a yielding Earth."""
 
     amplitude: float
     yielding: float
@@ -62,7 +62,7 @@ EQUILIBRIUM = {
 }
 ALL = "main"
 
-#: Calendars in which the Moon's position is known.
+#: Calendars with a known position of the Moon.
 CALENDARS = ("proleptic_gregorian", "standard")
 
 
@@ -74,7 +74,7 @@ SHAPES = {
 }
 SPECIES = {name: 0 if name in ("MF", "MM", "SSA") else int(name[-1]) for name in EQUILIBRIUM}
 PARTS = ("turns_high", "turns_low", "cosine", "sine")
-#: The ramp of the potential, and the names of its numbers in the params, which are there if there is a ramp.
+#: The ramp of the potential; the params have its numbers if there is a ramp.
 RAMP = "tide_ramp"
 
 NUMBER = {"control": "number", "dimension": (0, 0, 0, 0), "small": 1e-2}
@@ -89,15 +89,17 @@ def known(names):
 
 
 class Tide(Section):
-    """Tides raised by the Moon and the Sun in the interior of the ocean, on a sphere; of the date time.start."""
+    """Tides raised by the Moon and the Sun in the interior of the ocean, on a sphere, from the date time.start."""
 
     constituents: Annotated[tuple[Literal[tuple(EQUILIBRIUM)], ...], BeforeValidator(known)] = option(
-        (), "", f'constituents of the potential, as ["M2", "K1"]; ["{ALL}"]: all {len(EQUILIBRIUM)}; none: no tide'
+        (), "", f'constituents of the potential, as ["M2", "K1"]; ["{ALL}"] for all {len(EQUILIBRIUM)}'
     )
-    nodal: bool = option(True, "", "as the nodes of the Moon's orbit change them: f and u of the start; false: 1 and 0")
+    nodal: bool = option(
+        True, "", "whether tides vary with the nodes of the Moon's orbit: f and u of the start; false: 1 and 0"
+    )
     factor: float = option(1.0, "1", "factor of the potential")
     ramp: Duration | None = option(
-        None, "s", 'time in which the tide grows from zero, inside and outside, as "1 day"; none: it is there at once'
+        None, "s", 'time in which the tide grows from zero, inside and outside, as "1 day"; none: no ramp'
     )
 
 
@@ -107,7 +109,7 @@ def problems(config):
     if not names:
         return
     if not on_sphere(config.grid):
-        yield f"tide.constituents: there are tides on a sphere alone, and grid.kind is {config.grid.kind}"
+        yield f"tide.constituents: tides need a sphere, grid.kind=latlon, but grid.kind is {config.grid.kind}"
     if config.physics.reduced_gravity:
         yield "tide.constituents: tides move the whole water column; physics.reduced_gravity must be false"
     yield from repeated("tide.constituents", names)
@@ -124,11 +126,11 @@ def repeated(key: str, names):
 
 
 def undated(time) -> str:
-    """What is wrong with the date of a run that needs the Moon's position; "": nothing. `time` is the section."""
+    """The problem of the date of a run that needs the Moon's position; "" for none. `time` is the section."""
     if not time.start:
         return 'time.start: must be given, as "2020-03-01T06:00", as the phases of tides depend on it'
     if time.calendar not in CALENDARS:
-        return f"time.calendar: tides are those of {' or '.join(CALENDARS)}, not of {time.calendar}"
+        return f"time.calendar: must be {' or '.join(CALENDARS)} for tides, not {time.calendar}"
     try:
         date_of(time.start)
     except (ValueError, OverflowError) as error:
@@ -145,7 +147,7 @@ def too_fast(key: str, names, time):
 
 
 def build(config, rows, columns):
-    """The shapes of the species present, at centres; the PhaseIncrement of each constituent, and its parts, m."""
+    """The shapes of the species present, at centres, and for each constituent its PhaseIncrement and parts, m."""
     options, grid, built = config.tide, config.grid, {}
     at = points(grid, "centre", np.asarray(rows) % grid.ny, np.asarray(columns) % grid.nx)
     for each in constituents(options.constituents, config.time.start, options.nodal):
@@ -160,7 +162,7 @@ def build(config, rows, columns):
 
 
 def ramp_of(config, name: str) -> dict[str, np.ndarray]:
-    """The numbers of the ramp of this name in the params: from 0 at the start to 1 after `tide.ramp`; or nothing."""
+    """The numbers in the params of the ramp of this name, from 0 to 1 after `tide.ramp`; none without a ramp."""
     return numbers_of(name, Span(0.0, config.tide.ramp / config.time.dt)) if config.tide.ramp else {}
 
 
@@ -229,7 +231,7 @@ TIDE = Term(
     build=build,
 )
 BETA = coefficient(
-    "self_attraction", "1", "part of sea level by which it attracts and loads", "number", (0, 0, 0, 0), small=1e-2
+    "self_attraction", "1", "fraction of sea level in self-attraction and loading", "number", (0, 0, 0, 0), small=1e-2
 )._replace(most=0.5)
 SELF_ATTRACTION = Term(
     "self_attraction",

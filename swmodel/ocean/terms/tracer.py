@@ -1,11 +1,11 @@
 """Passive tracers, carried by the current: dC/dt = - div(c u h) + div(kappa h grad c), with C = c h the content.
 
-First-order upwind: water leaves a cell with its concentration. Nothing is lost, and a constant stays constant. Steps in
-the limit of the transport make no new extremes with Runge-Kutta methods, and small ones with others. The price is a
-diffusivity |u| dx (1 - |u| dt/dx) / 2, to which kappa is added.
+The flux is first-order upwind: it conserves the content, and a constant stays constant. Within the limit of the
+transport, Runge-Kutta methods make no new extremes, other methods small ones. The numerical diffusivity is
+|u| dx (1 - |u| dt/dx) / 2, to which kappa is added.
 
-Each tracer of a run is a Term of its own, made by `tracer_term`. All that is known of it follows from its name: the
-concentration `dye`, the prognostic field `dye_content`, the coefficient `dye_diffusivity`.
+`tracer_term` makes a Term for each tracer of a run. Its name gives all others: the concentration `dye`, the prognostic
+field `dye_content`, the coefficient `dye_diffusivity`.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
@@ -27,9 +27,9 @@ CONTENT, DIFFUSIVITY = "_content", "_diffusivity"
 
 
 class Tracer(Section):
-    """A passive tracer. A table [[tracer]] of a file; the case, a file of [input] or Python may give its field."""
+    """A passive tracer, a table [[tracer]]; the case, a file of [input] or Python may give its initial field."""
 
-    name: str = option(..., "", "of its concentration, letters and digits", pattern="^[A-Za-z][A-Za-z0-9]*$")
+    name: str = option(..., "", "name of the tracer, letters and digits", pattern="^[A-Za-z][A-Za-z0-9]*$")
     initial: float = option(0.0, "1", "initial concentration where neither the case nor a file gives its field")
     diffusivity: float = option(0.0, "m2 s-1", "diffusivity along the layer", ge=0)
 
@@ -41,7 +41,7 @@ def content(name: str) -> Variable:
 
 
 def concentration(name: str) -> Variable:
-    """The row of a tracer's concentration, which is its initial field, too."""
+    """The row of a tracer's concentration, which is also its initial field."""
     words = "concentration of the tracer" + (f" {name}" if name != "tracer" else "")
     return Variable(name, "centre", "1", "", words, control="field", dimension=(0, 0, 0, 0))
 
@@ -63,7 +63,7 @@ def terms_of(tracers: tuple[Tracer, ...]) -> tuple[Term, ...]:
 
 @cache
 def tracer_term(name: str, diffuses: bool = False) -> Term:
-    """The Term of a tracer, always the same one; it diffuses unless its diffusivity is zero."""
+    """The Term of a tracer, always the same object."""
     diffusivity = Variable(name + DIFFUSIVITY, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0))
 
     def tendency(flow, params, now):
@@ -77,7 +77,7 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
         return {diffusivity.name: np.full((1, 1), value)}
 
     def rate(values, dx, dy):
-        """|u|/dx + |v|/dy + 2 kappa (1/dx² + 1/dy²): so its fastest decay is that of upwind differences, twice this."""
+        """|u|/dx + |v|/dy + 2 kappa (1/dx² + 1/dy²); the fastest decay is twice this, as with upwind differences."""
         carried = values["u"] / dx + values["v"] / dy
         return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if diffuses else carried
 
@@ -96,7 +96,7 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
 
 
 def upwind(flow, c: Patch) -> tuple[Patch, Patch]:
-    """The transports of a concentration through the faces; at open sides of that inside: none is known outside."""
+    """The transports of a concentration through the faces; inflow through open sides has that of the inside."""
     along_x = positive(flow.U) * c - positive(-flow.U) * east(c)
     along_y = positive(flow.V) * c - positive(-flow.V) * north(c)
     if not flow.has_open_sides:

@@ -1,7 +1,7 @@
 """Weather on the sea: wind stress, the stress of a wind 10 m above it, and air pressure at sea level.
 
     stress     du/dt = tau_x / (rho h), with tau given, or tau = rho_a C |U| U of the wind U
-    pressure   du/dt = - d_x (p / rho): at rest 1 hPa more lowers sea level by 9.95 mm
+    pressure   du/dt = - d_x (p / rho): at rest, 1 hPa more lowers sea level by 9.95 mm
 
 The drag coefficient C is min(most, max(least, rest + growth |U|)):
 
@@ -52,10 +52,10 @@ NUMBERS = (
 
 
 class WindDrag(Section):
-    """How the wind at 10 m, u10 and v10, drags at the sea."""
+    """The stress of the wind at 10 m, u10 and v10."""
 
     law: Literal[tuple(LAWS)] = option(
-        "large_pond", "", "drag coefficient, as Large and Pond (1981) or Garratt (1977) measured it"
+        "large_pond", "", "law of the drag coefficient: Large and Pond (1981) or Garratt (1977)"
     )
     air_density: float = option(1.22, "kg m-3", "density of the air", gt=0)
 

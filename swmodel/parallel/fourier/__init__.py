@@ -1,4 +1,4 @@
-"""Fourier transforms of fields that are cut into blocks: those of scipy.fft, with the same bits on any layout.
+"""Fourier transforms of fields on blocks: those of scipy.fft, with the same bits on any layout.
 
     fourier = Fourier.of(transport, "u", periodic=(False, True))    # a channel: walls in y, a ring in x
     program = transport.jit(lambda u: fourier.backward(fourier.forward(u)))
@@ -21,8 +21,8 @@ from ..transport import Transport
 from . import series
 from .lines import Lines, turned
 
-#: The kinds of series along an axis: periodic; or, between two walls, cosines (values at centres of cells) or sines
-#: (values on faces; the last one lies on the wall).
+#: The kinds of series along an axis: periodic, or between two walls cosines (values at centres of cells) or sines
+#: (values on faces, the last one on the wall).
 KINDS = ("periodic", "cosine", "sine")
 #: For each location of the C-grid, whether its values lie on the faces of walls in y, and of walls in x.
 ON_FACES = {"centre": (False, False), "u": (False, True), "v": (True, False), "corner": (True, True)}
@@ -32,16 +32,16 @@ class Spectrum(NamedTuple):
     """One axis of the whole array of coefficients: NumPy vectors."""
 
     modes: np.ndarray  # whole numbers m; the wavenumber is 2 π m/L where the axis is periodic, else π m/L
-    turns: int  # that factor of π, 2 or 1
-    weights: np.ndarray  # those of |c|² in sums over cells
+    turns: int  # the factor of π, 2 or 1
+    weights: np.ndarray  # weights of |c|² in sums over cells
 
 
 @dataclass(frozen=True)
 class Fourier:
     """The transforms of the fields of one grid, and the layout of their coefficients.
 
-    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, there is no
-    factor forward, and 1/n backward. With NY by NX cells the coefficients are:
+    A field [..., y, x] of a block, float32 or float64, becomes coefficients [..., ky, kx]. As in scipy.fft, the factor
+    is 1 forward, and 1/n backward. With NY by NX cells the coefficients are:
 
     | y, x | | ky | kx | |
     | --- | --- | --- | --- | --- |
@@ -50,13 +50,13 @@ class Fourier:
     | periodic, walls | dct or dst along x, rfft along y | NY//2 + 1 | NX | complex |
     | walls, walls | dct or dst along both | NY | NX | real |
 
-    "cosine" is the dct of type 2. "sine" is the dst of type 1 of the NX - 1 faces within the walls: coefficient m, for
-    m = 1 to NX - 1, belongs to sin(π m x/L) and has index m, as with cosines; index 0 is zero. The last value, on the
-    wall, is ignored and comes back as zero.
+    "cosine" is the dct of type 2. "sine" is the dst of type 1 of the NX - 1 faces between the walls. Its coefficient of
+    sin(π m x/L) has index m = 1 to NX - 1, as with cosines; index 0 is zero. The last value, on the wall, is ignored
+    forward and zero backward.
 
     Each block has all ky of a few kx: of P blocks, block r = row * PX + column of the layout has the kx of
-    `decomposition.split(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks; those
-    beyond a block's own are zero, and are ignored.
+    `decomposition.split(NX_k, P)[r]`. In a jitted program the arrays have ceil(NX_k / P) columns in all blocks; columns
+    beyond these kx are zero, and are ignored.
 
     Attributes:
         y, x: the kind of series along each axis, of KINDS.
@@ -70,15 +70,15 @@ class Fourier:
         (py, px), (ny, _), (_, kx) = self.transport.layout, self.cells, self.size
         if py * px > min(ny, kx):
             raise UsageError(
-                f"a layout of {py}x{px} has more blocks than lines to transform: {ny} along x, {kx} along y; "
+                f"a layout of {py}x{px} has more blocks than lines of a transform: {ny} along x, {kx} along y; "
                 f"at most {min(ny, kx)} blocks can share them"
             )
 
     @classmethod
     def of(cls, transport: Transport, location: str, periodic: tuple[bool, bool]) -> Fourier:
-        """The Fourier of fields at a location of the C-grid, "centre", "u", "v" or "corner"; are y and x periodic?
+        """The Fourier of fields at a location of the C-grid, "centre", "u", "v" or "corner"; `periodic`: in y, in x.
 
-        At walls, the normal velocity and values that lie on the wall are zero; other fields have no normal gradient.
+        At walls, the normal velocity and values on the wall are zero; other fields have no normal gradient.
         """
         places = zip(periodic, ON_FACES[location], strict=True)
         return cls(transport, *("periodic" if ring else "sine" if on_faces else "cosine" for ring, on_faces in places))
@@ -120,7 +120,7 @@ class Fourier:
         return tuple(axis.turns * np.pi * axis.modes / (n * spacing) for axis, n, spacing in axes)
 
     def part(self, vector):
-        """In a jitted program: the block's part of a NumPy array [..., NX_k], zero beyond its own kx."""
+        """The block's part of a NumPy array [..., NX_k], zero beyond its kx, in a jitted program."""
         row, column = self.transport.place()
         parts = np.zeros((self._blocks, *vector.shape[:-1], self.shape[1]), vector.dtype)
         for part, span in zip(parts, split(self.size[1], self._blocks), strict=True):
@@ -133,12 +133,12 @@ class Fourier:
         return [array[..., : span.length] for array, span in zip(found, self.columns, strict=True)]
 
     def forward(self, fields):
-        """In a jitted program: the coefficients of the fields of a block."""
+        """The coefficients of the fields of a block, in a jitted program."""
         lines = self._lines.along_y(FORWARD[self.x](self._lines.along_x(fields)))
         return series.full(lines) if all(self._periodic) else turned(self._along_y(FORWARD, lines), -1, -2)
 
     def backward(self, coefficients):
-        """In a jitted program: the fields of a block with these coefficients, zero beyond its rows and columns."""
+        """The fields of a block with these coefficients, zero beyond its rows and columns, in a jitted program."""
         ny, nx = self.cells
         if all(self._periodic):
             lines = series.from_full(coefficients, ny)
@@ -171,7 +171,7 @@ BACKWARD = {"periodic": jnp.fft.irfft, "cosine": series.from_cosine, "sine": ser
 
 
 def spectrum(n: int, kind: str, halved: bool) -> Spectrum:
-    """The axis of the coefficients of lines of n cells; if `halved`, only the half from 0 on of a periodic one."""
+    """The axis of the coefficients of lines of n cells; if `halved`, only the half from 0 on if periodic."""
     modes = np.arange(n // 2 + 1 if halved else n)
     if kind == "periodic":
         if not halved:

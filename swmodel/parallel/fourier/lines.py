@@ -1,9 +1,8 @@
-"""Blocks of the grid made into whole lines and back, by all-to-alls on the rings of the layout.
+"""Conversion of blocks of the grid to whole lines and back, by all-to-alls on the rings of the layout.
 
 In a jitted program a block has an array [..., rows, columns]. For lines along x, the blocks of a row of the layout
-divide their rows among them: each gets a few rows with all columns. For lines along y, all blocks divide the
-coefficients in x: first the blocks of a row of the layout, which then have their own rows again, then those of a
-column.
+divide their rows: each gets a few rows with all columns. For lines along y, all blocks divide the coefficients in x.
+First the blocks of a row of the layout do so and return to their rows, then those of a column.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..transport import Transport
 
 
 class Lines(NamedTuple):
-    """How the lines of a grid of ny x nx cells are made whole; `numbers`: coefficients of a line along x."""
+    """The conversion for a grid of ny x nx cells; `numbers`: coefficients of a line along x."""
 
     transport: Transport
     ny: int
@@ -26,7 +25,7 @@ class Lines(NamedTuple):
 
     @property
     def share(self) -> int:
-        """How many whole rows a block gets; the last blocks get fewer, filled up with zeros."""
+        """The number of whole rows of a block; the last blocks have fewer, with zeros added."""
         return -(-self.transport.shape[0] // self.transport.layout[1])
 
     def along_x(self, fields):
@@ -68,7 +67,7 @@ class Lines(NamedTuple):
 
 
 def turned(array, source: int, destination: int):
-    """jnp.moveaxis as a loop of its own: fused into another loop by XLA, that loop would read memory in strides."""
+    """jnp.moveaxis as a separate loop: in a fused loop of XLA it would read memory in strides."""
     alone = jax.lax.optimization_barrier
     return alone(jnp.moveaxis(alone(array), source, destination))
 

@@ -1,9 +1,9 @@
-"""The series of whole lines, along the last axis of real arrays: what scipy.fft computes, from real FFTs alone.
+"""The series of whole lines, along the last axis of real arrays: those of scipy.fft, from real FFTs only.
 
-On processors JAX's real FFT of a line has the same bits wherever the line lies among others. Its complex FFT has not:
-lines left over from whole vectors are computed otherwise. So the FFT of a complex line is made of those of its real and
-imaginary parts. Sine and cosine series are FFTs of the line and its mirror image, twice as long. No product is added
-to anything: a compiler may fuse that in one place and not in another.
+On CPUs JAX's real FFT of a line has the same bits at any place among other lines. Its complex FFT does not, as lines
+beyond whole vectors use another algorithm. So the FFT of a complex line uses those of its real and imaginary parts.
+Sine and cosine series are FFTs of the line and its mirror image, twice as long. No product is added to anything, as
+compilers may fuse that in some places.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def cosine(line):
     n = line.shape[-1]
     mirrored = jnp.fft.rfft(jnp.concatenate([line, line[..., ::-1]], -1))[..., :n]
     across, along = turns(line)
-    low = across >= along  # the larger of the two parts that a number has in the complex plane
+    low = across >= along  # the larger of a number's two parts
     return jnp.where(low, jnp.real(mirrored), jnp.imag(mirrored)) * (1 / np.where(low, across, along))
 
 
@@ -55,14 +55,14 @@ def from_cosine(numbers, n: int):
 
 
 def turns(line):
-    """cos and sin of π k/(2n), the angle by which coefficients turn: the mirror lies half a cell before the line."""
+    """cos and sin of π k/(2n), the phase of coefficients, as the mirror lies half a cell before the line."""
     n = line.shape[-1]
     angle = np.pi / (2 * n) * np.arange(n).reshape(*[1] * (line.ndim - 1), n)
     return np.cos(angle).astype(line.dtype), np.sin(angle).astype(line.dtype)
 
 
 def sine(line):
-    """scipy.fft.dst, type 1, of all but the last value, which lies on a wall; so does the one before the first.
+    """scipy.fft.dst, type 1, of all values except the last one, which lies on a wall, as does the one before the first.
 
     Coefficient k belongs to sin(π k x/L); coefficient 0 is zero.
     """
@@ -72,7 +72,7 @@ def sine(line):
 
 
 def from_sine(numbers, n: int):
-    """scipy.fft.idst, type 1; zero on the wall; coefficient 0 is ignored."""
+    """scipy.fft.idst, type 1, with zero on the wall; ignores coefficient 0."""
     odd = padded(-numbers[..., 1:], 1, 1)
     return padded(jnp.fft.irfft(jax.lax.complex(jnp.zeros_like(odd), odd), 2 * n)[..., 1:n], 0, 1)
 

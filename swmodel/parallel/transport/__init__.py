@@ -1,4 +1,4 @@
-"""How blocks exchange messages: the only door to other processes, and the interface of its implementations."""
+"""Messages between blocks: the interface and its implementations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def connect(
 ) -> Transport:
     """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
-    `devices` are those of each process, if sharded; the members of an ensemble are divided into so many shares.
+    `devices`: number in each process, if sharded. `shares`: number of shares of an ensemble's members.
     """
     if name == "serial":
         from .serial import Serial
@@ -38,7 +38,7 @@ def connect(
 
 @lru_cache(maxsize=8)
 def _sharded(layout: tuple[int, int], ny: int, nx: int, devices: int) -> Transport:
-    """The sharded transport: of equal arguments one object, as programs are kept by their transport."""
+    """The sharded transport, one object for equal arguments, as programs are stored by their transport."""
     from .sharded import Sharded
 
     return Sharded(layout, ny, nx, devices)
@@ -49,7 +49,7 @@ def of_all_members(
 ) -> np.ndarray:
     """Numbers [all members, ...], float64, the same on all processes, from `values` [members here, ...] of each.
 
-    Over the processes that share a member they are reduced; `neutral` changes nothing in the operation.
+    They are reduced over the processes that share a member; `neutral` is the neutral element of the operation.
     """
     members = transport.block.members
     everyone = np.full((members.size, *values.shape[1:]), neutral)
@@ -58,7 +58,7 @@ def of_all_members(
 
 
 def ring(name: str, size: int, devices: int = 1) -> bool:
-    """Whether a shift hands each of `devices` blocks on `size` processes its neighbour's numbers; called by all."""
+    """Whether a shift gives each of `devices` blocks on `size` processes its neighbour's numbers; all call it."""
     blocks = size * devices
     transport = connect(name, (1, blocks), 1, blocks, devices)
     own = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]

@@ -1,4 +1,4 @@
-"""Halos: each block padded with its neighbours' rows and columns, four messages for all fields together."""
+"""Halo exchange: rows and columns of neighbours around each block, in four messages for all fields together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 
 def last(field, width: int, axis: int, length=None):
-    """The last `width` of the first `length` values along an axis; None: of all."""
+    """The last `width` of the first `length` values along an axis; None: all values."""
     if length is None:
         length = field.shape[axis]
     if isinstance(length, int):
@@ -16,7 +16,7 @@ def last(field, width: int, axis: int, length=None):
 
 
 def between(before, field, after, axis: int, length=None):
-    """The first `length` values of a field along an axis (None: all), between `before` and `after`."""
+    """The first `length` values of a field along an axis (None: all), with `before` and `after` at its ends."""
     whole = jnp.concatenate([before, field, after], axis)
     if length is None:
         return whole
@@ -34,10 +34,9 @@ def within(field, extent):
 def surround(fields, width: int, transport) -> tuple:
     """The fields with `width` rows and columns of the cells around the block on each side, corners included.
 
-    All fields travel in one slab per direction: first to the east and the west, then to the north and the south, with
-    the corners that have arrived. If the smallest block is narrower than `width`, they travel again: each slab lies in
-    the sender's block, or in the slabs that it has received. Arrays [..., ny, nx] of one shape become
-    [..., ny + 2 width, nx + 2 width].
+    All fields form one slab per direction: first to the east and west, then to the north and south, with corners. If
+    the smallest block is narrower than `width`, the exchange is repeated with slabs from neighbours. Arrays
+    [..., ny, nx] of one shape become [..., ny + 2 width, nx + 2 width].
     """
     extent = transport.extent()
     for axis in (-1, -2):
@@ -49,7 +48,7 @@ def surround(fields, width: int, transport) -> tuple:
             after = transport.shift(start, axis % 2, -1)
             end = None if extent is None else length + 2 * reach
             fields = [between(*parts, axis, end) for parts in zip(before, fields, after, strict=True)]
-    # Written out once: without the barrier XLA repeats the concatenation in every stencil that reads it, 2 x slower.
+    # The barrier keeps XLA from repeating the concatenation in every stencil that reads it, 2 x slower.
     return jax.lax.optimization_barrier(tuple(fields))
 
 
@@ -60,10 +59,10 @@ def pad(state, width: int, transport):
 
 
 def surround_named(named: dict, width: int, transport) -> dict:
-    """The fields by name, none or more of one shape, each as `surround` gives it."""
+    """`surround` of fields by name, which may be none."""
     return dict(zip(named, surround(list(named.values()), width, transport), strict=True)) if named else {}
 
 
 def make_pad(width: int, transport):
-    """The function of a block's tree of fields that gives it with `width` cells of the neighbours."""
+    """The function that pads a block's tree of fields with `width` cells of the neighbours."""
     return lambda state: pad(state, width, transport)

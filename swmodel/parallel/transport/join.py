@@ -1,4 +1,4 @@
-"""Where processes that were started together meet: MPI's world, or JAX's distributed runtime."""
+"""Connect the processes of a run: by MPI's world, or by JAX's distributed runtime."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .. import streams, watchdog
 from ..environment import RANK, World, has_gpu, started
 from ..spawn import LOCAL, free_port
 
-#: How long a process waits for the others to start, and for an answer of one, s.
+#: Longest wait for the start of others, and for an answer of one, s.
 START, ANSWER = 300, 600
-#: No process is silent for so long, s.
+#: A time limit that no process reaches, s.
 NEVER = 10**9
 
 
@@ -31,18 +31,18 @@ def mpi_world(place: World):
     if (there := MPI.COMM_WORLD.Get_size()) != place.size:
         library = MPI.Get_library_version().strip().splitlines()[0]
         raise SetupError(
-            f"{place.size} processes were started, but MPI here knows of {there}: mpiexec or srun does not speak to "
-            f"the MPI that mpi4py uses ({library}); start with `swmodel run --nproc {place.size}`, with that MPI's "
-            "mpiexec, or with `srun --mpi=pmix` (pmi2 for MPICH)"
+            f"{place.size} processes were started, but MPI here knows of {there}: mpiexec or srun belongs to another "
+            f"MPI than mpi4py ({library}); start with `swmodel run --nproc {place.size}`, with that MPI's mpiexec, or "
+            "with `srun --mpi=pmix` (pmi2 for MPICH)"
         )
     return MPI.COMM_WORLD
 
 
 def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
-    """Remove the shared memory of MPICH that killed ranks of this job have left on this machine.
+    """Remove the shared memory of MPICH from killed ranks of this job on this machine.
 
-    MPICH names it by job and step, which are the same when Slurm puts a job back: MPI_Init would take the old memory,
-    and hang or crash. Only files of this user go that are older than this process; who has mapped one keeps it.
+    MPICH names it by job and step, which are the same when Slurm requeues a job: MPI_Init would use the old memory, and
+    hang or crash. Only files of this user that are older than this process are removed; mapped memory stays valid.
     """
     if "SLURM_RESTART_COUNT" not in os.environ:
         return
@@ -54,10 +54,7 @@ def clear_shared_memory(folder: Path = Path("/dev/shm")) -> None:
 
 
 def first_process(place: World) -> str | None:
-    """HOST:PORT of the first process, for JAX: as set, else agreed on by MPI.
-
-    None under srun and without MPI: JAX finds it itself.
-    """
+    """HOST:PORT of the first process, for JAX, from the environment or by MPI; None: JAX finds it itself."""
     address = os.environ.get("JAX_COORDINATOR_ADDRESS")
     by_slurm = "SLURM_STEP_NODELIST" in os.environ and os.environ.get("SLURM_STEP_NUM_TASKS") == str(place.size)
     if address or by_slurm or find_spec("mpi4py") is None:
@@ -68,21 +65,21 @@ def first_process(place: World) -> str | None:
 
 
 def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
-    """Make JAX's devices those of all processes; this one has so many. Call it before JAX has started.
+    """Connect JAX's devices of all processes, `devices` of them here, before JAX has started.
 
-    JAX ends all without a message after a silence that is longer than the limit of the watchdog, s.
+    JAX ends all processes without a message after a silence longer than `limit`, that of the watchdog, s.
     """
     import jax
 
     address, own = first_process(place), own_devices(place, devices)
-    jax.config.update("jax_enable_preemption_service", False)  # it takes SIGTERM, which `stop` answers
+    jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM from `stop`
     jax.config.update("jax_check_proxy_envs", RANK not in os.environ)
     try:
         jax.distributed.initialize(
             address,
             place.size,
             place.rank,
-            own or [0],  # without GPUs any number: JAX then takes none from Slurm
+            own or [0],  # any number without GPUs, which JAX would else take from Slurm
             "deactivate" if address else None,
             initialization_timeout=START,
             heartbeat_timeout_seconds=int(1.5 * max(limit, watchdog.START)) if limit else NEVER,
@@ -90,17 +87,17 @@ def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
         )
     except Exception as error:
         raise SetupError(
-            f"the {place.size} processes do not find each other at {address or 'an address that JAX knows'} "
+            f"the {place.size} processes do not find each other at {address or 'the address from JAX'} "
             f"({str(error).partition(chr(10))[0]}); give the first one's HOST:PORT in JAX_COORDINATOR_ADDRESS"
         ) from error
     if own is None:
-        # Gloo, which carries messages between processors, prints in pieces between the lines for the launcher.
+        # Gloo, which transfers messages between CPUs, prints in pieces between the lines for the launcher.
         streams.move_stdout()
     return Joined(place)
 
 
 def own_devices(place: World, devices: int) -> list[int] | None:
-    """The numbers of the GPUs that a process takes: its share, or the first that it alone sees; None: processors."""
+    """The numbers of a process's GPUs: its share, or the first if it alone sees them; None: CPUs."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible == "" or os.environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
         return None
@@ -110,7 +107,7 @@ def own_devices(place: World, devices: int) -> list[int] | None:
 
 
 class Joined:
-    """Messages between the processes before they have a device, by the key-value store of JAX's runtime."""
+    """Messages between the processes before JAX has devices, by the key-value store of its runtime."""
 
     def __init__(self, place: World):
         from jax._src.distributed import global_state
@@ -118,7 +115,7 @@ class Joined:
         self.place, self.calls, self.store = place, 0, global_state.client
 
     def allgather(self, value) -> list:
-        """The list of the JSON values of all processes, on all of them; called by all in the same order."""
+        """The list of the JSON values of all processes, on all of them; all call it in the same order."""
         self.calls += 1
         self.store.key_value_set(f"swmodel/{self.calls}/{self.place.rank}", json.dumps(value))
         keys = [f"swmodel/{self.calls}/{rank}" for rank in range(self.place.size)]

@@ -1,10 +1,9 @@
-"""Messages inside jitted programs: mpi4jax's operations with the rules that JAX's transformations need.
+"""Messages inside jitted programs: mpi4jax's operations with the rules for JAX's transformations.
 
-mpi4jax's own sendrecv has no forward-mode derivative and cannot be checkpointed; its alltoall has no derivative at all;
-the transpose of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is
-a primitive of its own here: its derivative is the map applied to the tangent. The transpose of a message is the message
-in the opposite direction. A sum over processes, as a map of what all of them hold, is its own transpose, and so is an
-all-to-all, which transposes a matrix of parts.
+mpi4jax's sendrecv has no forward-mode derivative and no checkpoint, and its alltoall has no derivative. The transpose
+of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is a primitive
+here, whose derivative is the map of the tangent. The transpose of a message is the message in the opposite direction. A
+sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of parts.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def _sum(array: jax.Array) -> jax.Array:
 
 @lru_cache
 def _communicator(ranks: tuple[int, ...], world: int) -> MPI.Intracomm:
-    """The communicator of some ranks of DEVICE_COMM, whose handle is `world`; made by all of them when they compile."""
+    """The communicator of some ranks of DEVICE_COMM, whose handle is `world`; all of them make it at compilation."""
     jax.effects_barrier()
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), TAG)
 
@@ -44,16 +43,16 @@ def _transpose(array: jax.Array, *, ring: tuple[int, ...]) -> jax.Array:
     return jnp.moveaxis(received, 0, -3)
 
 
-#: The array that `source` sends, while ours goes to `dest`.
+#: The array from `source`, in exchange for ours to `dest`.
 sendrecv_p = linear(
     "halo_sendrecv",
     _sendrecv,
     lambda cotangent, *, source, dest: sendrecv_p.bind(cotangent, source=dest, dest=source),
     {ordered_effect},
 )
-#: The sum of what all processes hold, on each of them.
+#: The sum of the arrays of all processes, on each of them.
 sum_p = linear("sum_over_processes", _sum, lambda cotangent: sum_p.bind(cotangent), {ordered_effect})
-#: Of arrays [..., parts, rows, columns], part k goes to the k-th rank of the `ring`, in exchange for its part for ours.
+#: Part k of arrays [..., parts, rows, columns] goes to the k-th rank of the `ring`, in exchange for its part for us.
 transpose_p = linear(
     "transpose_on_ring", _transpose, lambda cotangent, *, ring: transpose_p.bind(cotangent, ring=ring), {ordered_effect}
 )

@@ -1,4 +1,4 @@
-"""Blocks on MPI processes: halos by token-ordered mpi4jax sendrecv inside jitted programs, the rest by mpi4py."""
+"""Blocks on MPI processes: halo exchange by mpi4jax sendrecv inside jitted programs, other messages by mpi4py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..decomposition import Block
 from .messages import sendrecv_p, sum_p, transpose_p
 from .serial import OneDevice
 
-#: The communicator of mpi4py, between jitted programs; these have one of their own.
+#: The communicator of mpi4py, between jitted programs, which have another one.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}

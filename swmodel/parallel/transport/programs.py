@@ -1,10 +1,10 @@
-"""Programs compiled once: a process keeps what it has jitted, by all that the program depends on."""
+"""Cache of compiled programs, by all their inputs."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-#: Most programs that a process keeps; beyond, the one not used for the longest time is dropped.
+#: Most programs in the cache, which drops the least recently used one.
 MOST = 64
 
 
@@ -12,8 +12,7 @@ MOST = 64
 def jitted(make, *parts, **options):
     """The program make(*parts), jitted by the last part, a transport: one object for equal arguments.
 
-    So a resumed run, a twin or a member compiles nothing that the process has compiled before. `make` is a function of
-    a module; its result depends on the parts alone, which are hashable, and holds no arrays. Grid, Params, carry
-    and dt are arguments of programs.
+    So a resumed run, a twin or a member reuses programs. `make` is a function of a module; its result depends only on
+    the hashable parts, and holds no arrays. Grid, Params, carry and dt are arguments of programs.
     """
     return parts[-1].jit(make(*parts), **options)

@@ -1,4 +1,4 @@
-"""One block in each process, and Serial: one block, the whole domain, whose messages go to itself. It needs no MPI."""
+"""Base of transports with one block in each process, and Serial: one block, the whole domain, without MPI."""
 
 from __future__ import annotations
 

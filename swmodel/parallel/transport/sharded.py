@@ -1,9 +1,8 @@
-"""Blocks on the devices of JAX: one program for all by jax.shard_map, halos by lax.ppermute.
+"""Blocks on the devices of JAX: one program for all by jax.shard_map, halo exchange by lax.ppermute.
 
-An array of a jitted program consists of the blocks' arrays side by side, as the blocks lie in the mesh: [..., py ny,
-px nx] of blocks [..., ny, nx]. With a single axis it has the blocks' arrays one after the other; numbers are the same
-for all. All blocks have one shape: where the grid does not divide evenly, short blocks have land beyond their last row
-or column.
+An array of a jitted program has the blocks' arrays side by side, in the order of the mesh. It is [..., py ny, px nx]
+for blocks [..., ny, nx]. With one axis it has the blocks' arrays one after the other; numbers are the same for all. All
+blocks have one shape: if the grid does not divide evenly, short blocks have land beyond their last row or column.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min}
 class Sharded(Transport):
     """The Transport of a run on `devices` devices of each process, arranged in the `mesh` [py, px].
 
-    Those of a process are a rectangle of `local` rows and columns; there are `processes` rows and columns of these.
+    The devices of a process are a rectangle of `local` rows and columns, in `processes` rows and columns.
     """
 
     name = "sharded"
@@ -42,7 +41,7 @@ class Sharded(Transport):
         self.processes = layout[0] // self.local[0], layout[1] // self.local[1]
         self.mesh = mesh_of(self.local, self.processes)
         self.rank, self.size = jax.process_index(), self.processes[0] * self.processes[1]
-        #: Rows of the blocks, and their columns; the first of each is the longest.
+        #: Spans of the rows and columns of the blocks, the longest first.
         self.spans = split(ny, layout[0]), split(nx, layout[1])
         self.shape, self.smallest = (tuple(spans[end].length for spans in self.spans) for end in (0, -1))
         self.block = self.block_of(self.rank)
@@ -63,7 +62,7 @@ class Sharded(Transport):
         return self._of_place(lambda span: span.start)
 
     def _of_place(self, number):
-        """A number of the rows of the block of a program, and one of its columns."""
+        """`number` of the rows and of the columns of the block of a program."""
         lists = zip(self.spans, self.place(), strict=True)
         return [jnp.asarray([number(span) for span in spans])[place] for spans, place in lists]
 
@@ -107,7 +106,7 @@ class Sharded(Transport):
         return jax.jit(on_all_blocks, **options)
 
     def _specs(self, on_block, arrays):
-        """How the results of a program of one block lie on the mesh: shard_map has to know before it traces it."""
+        """The PartitionSpecs of the results of a program of one block, which shard_map needs before it traces."""
 
         def of_one(array):
             shape = (n // parts for n, parts in zip(array.shape, cuts(array.ndim, self.layout), strict=True))
@@ -118,11 +117,11 @@ class Sharded(Transport):
         return jax.tree.map(lambda one: spec(one.ndim), found)
 
     def held_bytes(self, tree) -> int:
-        # An array of a program holds those of all blocks.
+        # An array of a program has those of all blocks.
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) // self.size
 
     def make(self, build, margin=0):
-        # The host holds the arrays of one block at a time.
+        # The host has the arrays of one block at a time.
         margins = margin if isinstance(margin, tuple) else (margin, margin)
         found = [
             jax.tree.map(lambda array, device=device: self._place(np.asarray(array), device, margins), build(block))
@@ -131,14 +130,14 @@ class Sharded(Transport):
         return jax.tree.map(lambda *arrays: self._side_by_side(arrays), *found)
 
     def _place(self, array, device, margins):
-        """The array of a block on its device; a short block's has zeros at the end, or those of its margin."""
+        """The array of a block on its device; a short block has zeros, or cells of its margin, at the end."""
         missing = [(0, 0)] * array.ndim
         for axis in (-2, -1) if array.ndim > 1 else ():
             if array.shape[axis] > 1 or not any(margins):
                 missing[axis] = (0, self.shape[axis] + 2 * margins[axis] - array.shape[axis])
         short = any(after for _, after in missing)
         full = np.pad(array, missing, mode="edge" if any(margins) else "constant") if short else array
-        # Wait for the copy: the array on the host is held until then.
+        # Wait for the copy, which needs the array on the host.
         return jax.block_until_ready(jax.device_put(full, device, may_alias=False))
 
     def _side_by_side(self, arrays):
@@ -181,7 +180,7 @@ class Sharded(Transport):
         return (..., *(slice(of.start - part.start, of.stop - part.start) for of, part in spans))
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        # All processes and devices get the rows, as JAX has no message to a single process.
+        # All processes and devices get the rows, as JAX cannot send to a single process.
         if self.size == 1:
             return local[first:last]
         blocks = [self.block_of(rank) for rank in range(self.size)]
@@ -211,14 +210,16 @@ class Sharded(Transport):
             return [value]
         data = np.frombuffer(pickle.dumps(value), np.uint8)
         lengths = everyone(np.asarray(data.size, np.int64))
-        room = np.zeros(1 << int(lengths.max() - 1).bit_length(), np.uint8)  # few lengths: each is compiled once
+        room = np.zeros(
+            1 << int(lengths.max() - 1).bit_length(), np.uint8
+        )  # powers of two limit the number of compilations
         room[: data.size] = data
         found = everyone(room)
         return [pickle.loads(theirs[:length].tobytes()) for theirs, length in zip(found, lengths, strict=True)]
 
 
 def everyone(array: np.ndarray) -> np.ndarray:
-    """The arrays of all processes, stacked; sent as bytes, since JAX would round double precision."""
+    """The stacked arrays of all processes, sent as bytes, as JAX would round double precision."""
     from jax.experimental.multihost_utils import process_allgather
 
     bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
@@ -232,8 +233,8 @@ def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
     provide(devices)
     if jax.process_count() != size:
         raise SetupError(
-            f"a run on {size} processes, but JAX knows of {jax.process_count()}: each calls "
-            "jax.distributed.initialize before anything else of JAX, or `swmodel run` starts them"
+            f"a run on {size} processes, but JAX knows of {jax.process_count()}: call jax.distributed.initialize in "
+            "each first, or start them by `swmodel run`"
         )
     first = [[device for device in jax.devices() if device.process_index == rank][:devices] for rank in range(size)]
     by_process = np.array(first, dtype=object).reshape(*processes, *local)
@@ -241,31 +242,31 @@ def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:
 
 
 def provide(devices: int) -> None:
-    """Make sure that this process has so many devices; else raise a SetupError.
+    """Provide this number of devices in this process. SetupError: impossible.
 
-    Processors are split into so many, unless JAX has started already or JAX_NUM_CPU_DEVICES is set.
+    CPUs are split into devices, unless JAX has already started or JAX_NUM_CPU_DEVICES is set.
     """
     if "JAX_NUM_CPU_DEVICES" not in os.environ:
-        with contextlib.suppress(RuntimeError):  # JAX has started
+        with contextlib.suppress(RuntimeError):  # JAX has already started
             jax.config.update("jax_num_cpu_devices", devices)
     if (there := jax.local_device_count()) < devices:
         words = "; JAX had started, or JAX_NUM_CPU_DEVICES is set" if jax.default_backend() == "cpu" else ""
-        raise SetupError(f"{devices} devices are asked for, and there are {there}{words}")
+        raise SetupError(f"the run needs {devices} devices, but there are {there}{words}")
 
 
 def processes(devices: int) -> int:
-    """How many processes JAX knows of, once each has its devices, as `provide` makes sure."""
+    """The number of processes in JAX; first provides the devices of each."""
     provide(devices)
     return jax.process_count()
 
 
 def spec(ndim: int) -> PartitionSpec:
-    """How an array with so many axes lies on the mesh: numbers on all devices, arrays in blocks."""
+    """The PartitionSpec of an array with `ndim` axes: numbers on all devices, arrays in blocks."""
     if ndim < 2:
         return PartitionSpec(AXES) if ndim else PartitionSpec()
     return PartitionSpec(*[None] * (ndim - 2), *AXES)
 
 
 def cuts(ndim: int, layout: tuple[int, int]) -> tuple[int, ...]:
-    """Into how many parts each axis of the array of all blocks is cut: `spec` in numbers."""
+    """The number of parts of each axis of the array of all blocks: `spec` in numbers."""
     return (*[1] * (ndim - 2), *layout) if ndim > 1 else (layout[0] * layout[1],) * ndim

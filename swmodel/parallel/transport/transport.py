@@ -1,4 +1,4 @@
-"""The interface of the transports, and what they share."""
+"""The interface of the transports, and common methods."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ..decomposition import Block
 
 
 class Transport:
-    """How the blocks of a run, or the processes of an ensemble, reach each other.
+    """Communication between the blocks of a run, or the processes of an ensemble.
 
-    The grid is cut into the blocks of a layout. A process has one on each of its devices; together they are a
-    rectangle, its part of the grid.
+    A layout cuts the grid into blocks. A process has one on each of its devices; together they form a rectangle, its
+    part of the grid.
     """
 
     name: str
     rank: int  # number of this process
-    size: int  # how many processes there are
+    size: int  # number of processes
     block: Block  # the process's part of the grid and of the members of an ensemble
     blocks: list[Block]  # on the devices of the process
     layout: tuple[int, int]  # blocks of all processes in y and x
-    devices: int  # of this process
+    devices: int  # devices of this process
     shape: tuple[int, int]  # (rows, columns) of a field in a jitted program, the same in all blocks
-    smallest: tuple[int, int]  # the fewest (rows, columns) that a block has
+    smallest: tuple[int, int]  # least (rows, columns) of a block
 
     def jit(self, program: Callable, **options) -> Callable:
-        """jax.jit of a program that sees the arrays of one block; numbers are the same in all blocks.
+        """jax.jit of a program of the arrays of one block; numbers are the same in all blocks.
 
-        Within it: `shift`, `sum` and `transpose`, which are linear to all of JAX's transformations, and where the
-        block lies, by `extent`, `offset`, `place` and `first`.
+        The program may use `shift`, `sum` and `transpose`, which are linear for JAX's transformations. `extent`,
+        `offset`, `place` and `first` give the position of the block.
         """
 
     def shift(self, slab, axis: int, step: int):
-        """The slab of the block `step` places before ours on the ring of `axis`, while ours goes ahead."""
+        """The slab from the block `step` places before ours on the ring of `axis`, in exchange for ours."""
 
     def sum(self, array):
         """The array summed over all blocks, the same on all of them."""
@@ -43,12 +43,12 @@ class Transport:
     def transpose(self, array, axis: int):
         """The parts for our block from all blocks on its ring of `axis`, an all-to-all.
 
-        Of arrays [..., parts, rows, columns] of one shape, block r of the ring sends a[r, k] to each k, and receives
-        a[k, r]: a transposed matrix. So the map is its own transpose.
+        With arrays [..., parts, rows, columns] of one shape, block r of the ring sends a[r, k] to each k and receives
+        a[k, r], as in a transposed matrix. So the map is its own transpose.
         """
 
     def extent(self):
-        """How many rows and columns of the block belong to the grid; None: all do."""
+        """Number of rows and columns of the block within the grid; None: all."""
 
     def offset(self):
         """Row and column of the block's first cell in the grid."""
@@ -60,16 +60,16 @@ class Transport:
         """Whether this is the first of all blocks."""
 
     def make(self, build: Callable, margin=0):
-        """The trees of NumPy arrays build(block) of each of `blocks`, each on its device: arguments of programs.
+        """The trees of NumPy arrays build(block) of each of `blocks` on its device, as arguments of programs.
 
-        The arrays have `margin` cells around the block: a number, or one of rows and one of columns. With a margin an
-        axis of length one holds one value for all cells.
+        The arrays have `margin` cells around the block: a number, or a pair for rows and columns. With a margin, an
+        axis of length one has one value for all cells.
         """
 
     def pieces(self, tree, margin: int | None = 0) -> list:
         """The arrays of `make` or of a jitted program as NumPy arrays, for each of `blocks`.
 
-        With the margin None they are returned as they are in a program, and need not be fields.
+        With the margin None they may be arrays other than fields.
         """
 
     def put(self, tree):
@@ -83,13 +83,13 @@ class Transport:
         """Fields of the process's part, from those of each of `blocks`; numbers are the same in all."""
 
     def held_bytes(self, tree) -> int:
-        """Bytes of the arrays of a tree that this process has."""
+        """Bytes of this process's part of a tree."""
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
-        """Rows first to last of a whole field of a member on rank 0, None elsewhere.
+        """Rows first to last of a field of a member on rank 0, None elsewhere.
 
         All processes call this and the following methods in the same order, from the main thread. `local` is the
-        process's part [y, x]; if it has none, any array of the same type.
+        process's part [y, x], or any array of the same type if it has none.
         """
 
     def reduce(self, values, operation: str):

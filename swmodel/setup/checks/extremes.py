@@ -1,4 +1,4 @@
-"""The extremes of a run's fields and what is wrong with them, found in one sweep over bands of rows."""
+"""The extremes of a run's fields and their errors, from one sweep over bands of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .outside import radiation
 
 
 class Cell(NamedTuple):
-    """A cell of the grid: where it is, its thickness and its lengths, m."""
+    """A cell of the grid: its row and column, thickness and lengths, m."""
 
     row: int
     column: int
@@ -33,11 +33,11 @@ class Cell(NamedTuple):
 
 @dataclass
 class Extremes:
-    """Least and largest values on water and open faces, and what is wrong.
+    """Least and largest values on water and open faces, and errors.
 
     Attributes:
-        ranges: {field, rate of `rates_of`, dx or dy: (least, largest)}, SI units; of the mask where there is land, too.
-        problems: {field: line that says where it cannot be used}.
+        ranges: {field, rate of `rates_of`, dx or dy: (least, largest)}, SI units; with the mask where there is land.
+        problems: {field: line with its first unusable value}.
         fastest: the cell with the largest `wave_rate`; None without water.
     """
 
@@ -55,7 +55,7 @@ class Extremes:
         return max(abs(value) for value in self.ranges.get(name, (0.0,)))
 
     def include(self, name: str, values, water: np.ndarray, first_row: int, entry: Variable | None = None) -> None:
-        """Add a band's values where `water` is not zero, within the limits of `entry`; None for a rate."""
+        """Add a band's values where `water` is not zero; `entry` has their limits, None for a rate."""
         values = np.atleast_2d(values)
         shape = np.broadcast_shapes(values.shape, water.shape)
         selected = values if water.all() else np.broadcast_to(values, shape)[np.broadcast_to(water > 0, shape)]
@@ -77,7 +77,7 @@ def unfit(entry: Variable, values: np.ndarray) -> np.ndarray:
 
 
 def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row: int) -> str:
-    """How a field is beyond its limits, and in which cell first."""
+    """The line about a field beyond its limits, with the first such cell."""
     side = "above" if entry.above else "at least"
     bound = "finite" if entry.least is None else f"{side} {entry.least:g} {entry.units}"
     bound += "" if entry.most is None else f" and at most {entry.most:g}"
@@ -142,8 +142,8 @@ def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
         found.fastest = Cell(int(rows[0] + row), int(column), *(float(each[row, column]) for each in of_cell))
 
 
-#: The forward-backward stepper in a current: ratios of the rates of advection and of waves of the shortest length, and
-#: by how much shorter than for waves at rest its largest time step is (`stability.limit` over all lengths of waves).
+#: The forward-backward stepper in a current. CURRENTS are rates of advection over those of the shortest waves.
+#: SHORTER is by how much the largest time step is shorter than for waves at rest (`stability.limit`, all wavelengths).
 CURRENTS = (0.0, 0.03, 0.04, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 4.0)
 SHORTER = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 10.17)
 
@@ -151,9 +151,8 @@ SHORTER = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 1
 def slowed(waves, advection, forward: bool, xp):
     """The rate of waves at rest, s-1, whose largest time step is that of `waves` in a current, cell by cell.
 
-    Waves of length 2 pi / k have the rates sin(k dx / 2) of the shortest ones, and sin(k dx) of advection. The steppers
-    whose limits lie on the imaginary axis take the largest sum of both; the forward-backward one, where waves have a
-    limit of their own, is tabulated.
+    Waves of length 2 pi / k have the rate sin(k dx / 2) of the shortest waves, and sin(k dx) of advection. For most
+    steppers the largest sum of both counts. The forward-backward stepper has a limit of its own for waves.
     """
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
     if forward:
@@ -170,9 +169,8 @@ def slowed(waves, advection, forward: bool, xp):
 def rates_of(scheme, values: dict, dx, dy) -> dict:
     """Rates of gravity waves in a current, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
 
-    Cell by cell, since the current may be fast where the layer is thin: in the jet at its published size the largest
-    speed and the largest thickness together would forbid the published time step. `values`: h, the sizes of u and v,
-    gravity, coefficients and built fields.
+    The current may be fast where the layer is thin. In the published jet, the largest speed and the largest thickness
+    together would forbid the published time step. `values`: h, |u|, |v|, gravity, coefficients and built fields.
     """
     h, terms = values["h"], scheme.acting
     xp = h.__array_namespace__()
@@ -183,7 +181,7 @@ def rates_of(scheme, values: dict, dx, dy) -> dict:
     found = {"wave_rate": slowed(waves, advection, scheme.forward, xp)}
     for process in PROCESSES:
         acting = [term for term in terms if term.rate and term.process == process]
-        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # a field of its own
+        alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of a separate field
         together = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
         found[f"{process}_rate"] = together + reduce(xp.maximum, alone, 0.0)
     return found

@@ -1,4 +1,4 @@
-"""The outside water of open sides: where it is, whether all of it is given, and how fast waves leave through it."""
+"""The water outside open sides: its cells, missing values, and the rate of waves that leave through it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...ocean.terms.outside import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names
 from .. import fields
 from ..fields import field_of, varies
 
-#: Air pressure on the Earth is no further from the standard one, Pa: one that is has other units, or another zero.
+#: Largest difference of air pressure from the standard one, Pa; a larger one has other units or another zero.
 MOST_OFF = 2e4
 
 
@@ -22,10 +22,10 @@ class Side(NamedTuple):
     """The cells along an open side, [cells]: the outermost ones and those inside.
 
     Attributes:
-        rows, columns: of both, [2] and [cells] or the other way round.
+        rows, columns: the numbers of both, [2] and [cells] or vice versa.
         in_rows: whether both are rows.
-        low: which of the two, the one in the west or the south, has the number of the face between them.
-        open: whether there is water in both.
+        low: index of the cell in the west or the south, which has the number of the face between both.
+        open: whether both cells are water.
     """
 
     name: str
@@ -36,10 +36,7 @@ class Side(NamedTuple):
     open: np.ndarray
 
     def both(self, config, name: str) -> np.ndarray:
-        """Values of a field in the outermost cells and those inside, NaN where they are missing, [2, cells].
-
-        Of records in time those of the first one.
-        """
+        """Values of a field, or its first record, in the outermost and the inner cells, NaN if missing, [2, cells]."""
         if varies(config, name):
             field = field_of(config, name)
             return self.as_rows(fields.filled(config, name, self.rows, self.columns, field.at(0)[0], field))
@@ -51,12 +48,12 @@ class Side(NamedTuple):
         return values if self.in_rows else values.T
 
     def on_faces(self, config, name: str) -> np.ndarray:
-        """Values of a field on the faces between them, [cells]: of one that lies at centres the mean; see `both`."""
+        """Values of a field on the faces between both cells, [cells], at centres their mean; see `both`."""
         both = self.both(config, name)
         return both.mean(axis=0) if location_of(name) == "centre" else both[self.low]
 
-    def told(self, where: np.ndarray) -> str:
-        """The cells for which a mask holds, in words: "rows 3 to 5 and 9 of the west side"."""
+    def in_words(self, where: np.ndarray) -> str:
+        """The cells of a mask, in words: "rows 3 to 5 and 9 of the west side"."""
         numbers = np.flatnonzero(where)
         parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
         *most, last = (f"{part[0]}" if part.size == 1 else f"{part[0]} to {part[-1]}" for part in parts)
@@ -76,7 +73,7 @@ def side_of(config, name: str) -> Side:
 
 
 def problems(config) -> Iterator[str]:
-    """Sides that are land, and fields that are not given where water comes in."""
+    """Sides of land only, and fields without values where water enters."""
     for name, missing, cells in unknown_in_sponge(config):
         if 2 * missing > cells:
             yield (
@@ -90,8 +87,8 @@ def problems(config) -> Iterator[str]:
         shallow = side.open & ~(side.both(config, "depth")[0] > 0)
         if shallow.any():
             yield (
-                f"depth: must be above 0 m in the water outside, but is not at {side.told(shallow)}; give it, or close "
-                "such cells in input.mask"
+                f"depth: must be above 0 m in the water outside, but is not at {side.in_words(shallow)}; "
+                "give it, or make such cells land in input.mask"
             )
         yield from problems_of_pressure(config, side)
         for name in (name for name in known if location_of(name) in ("centre", "v" if side.in_rows else "u")):
@@ -100,13 +97,13 @@ def problems(config) -> Iterator[str]:
                 far = 0.0 if varies(config, name) else fields.how_far(config, name, side.rows, side.columns)[1]
                 nearest = f"; the nearest value in the file is further than {far:.3g} degrees" if far else ""
                 yield (
-                    f"input.{name}: has no value at {side.told(missing)}; it must cover the outermost and the next row "
-                    f"of cells, but where one of them is land: close such cells in input.mask{nearest}"
+                    f"input.{name}: has no value at {side.in_words(missing)}, where both outermost cells are water; "
+                    f"give it there, or make such cells land in input.mask{nearest}"
                 )
 
 
 def problems_of_pressure(config, side: Side) -> Iterator[str]:
-    """Air pressure over a side that is not counted from the same zero as `open_sides.pressure`."""
+    """Air pressure over a side whose zero is not that of `open_sides.pressure`."""
     if not uses_air_pressure(config):
         return
     standard, pressure = config.open_sides.pressure, side.on_faces(config, "air_pressure")
@@ -114,14 +111,14 @@ def problems_of_pressure(config, side: Side) -> Iterator[str]:
     if off.max() > MOST_OFF:
         height = off.max() / (config.physics.density * config.physics.gravity)
         yield (
-            f"open_sides.pressure: the level outside is that under {standard:g} Pa, and air_pressure is "
-            f"{pressure[off.argmax()]:g} Pa at {side.told(np.arange(off.size) == off.argmax())}, {height:.3g} m of "
-            'water off; give the pressure that it is counted from, or "none"'
+            f"open_sides.pressure: is {standard:g} Pa, but air_pressure is {pressure[off.argmax()]:g} Pa at "
+            f"{side.in_words(np.arange(off.size) == off.argmax())}, {height:.3g} m of water off; give the pressure "
+            'under which the level outside holds, or "none"'
         )
 
 
 def remarks(config) -> Iterator[str]:
-    """What a user may not expect of the water outside."""
+    """Remarks on the water outside."""
     yield from level_alone(config)
     yield from incomplete(config)
     for side in (side_of(config, name) for name in config.open_sides.sides):
@@ -129,24 +126,24 @@ def remarks(config) -> Iterator[str]:
 
 
 def filled(config, side: Side) -> Iterator[str]:
-    """Where water of the grid beside a side is land of the file that gives the outside: how far water is there."""
+    """Points of a side that take values from the nearest water of a file, as the file has land there."""
     steady = [name for name in given(config) if not varies(config, name)]
     parts = {name: fields.how_far(config, name, side.rows, side.columns)[0] for name in steady}
     name = max(parts, key=lambda name: parts[name].size, default="")
     if name and parts[name].size:
         away = max(part.max() for part in parts.values() if part.size)
         yield (
-            f"input.{name}: its file has land at {parts[name].size} points of the {side.name} side, where the value of "
-            f"the nearest water is taken, up to {away:.3g} degrees away"
+            f"input.{name}: its file has land at {parts[name].size} points of the {side.name} side, which take values "
+            f"of the nearest water, up to {away:.3g} degrees away"
         )
 
 
 def level_alone(config) -> Iterator[str]:
-    """Tides, and sea level that varies in time, outside of which the flow is not known, so that half comes in."""
+    """Tides, and sea level that varies in time, without a current outside, so that only half enters."""
     axes = sorted({SIDES[side] for side in config.open_sides.sides})
     flows = {axis: [f"outside_{flow}_{axis}" for flow in ("transport", "current")] for axis in axes}
     axes = [axis for axis in axes if not any(varies(config, name) for name in flows[axis])]
-    half = "a wave that nothing reflects comes in with half of its level"
+    half = "a wave that nothing reflects enters with half of its level"
     arrays = [array for array in FLOWS if array[-1] in axes]
     missing = {name: [array for array in arrays if not are_given(config, name, array)] for name in names(config)}
     if alone := [name for name in missing if missing[name]]:
@@ -158,11 +155,11 @@ def level_alone(config) -> Iterator[str]:
 
 
 def incomplete(config) -> Iterator[str]:
-    """Tides with transports alone, with amplitudes that files replace, or of files with lags without a date."""
+    """Tides with transports only, with amplitudes that files replace, or with lags of files without a date."""
     options, files = config.open_sides, [array for array in ARRAYS if any(getattr(config.input, array))]
     without = [name for name in names(config) if not any(options.amplitude) and not are_given(config, name, LEVEL)]
     if without:
-        yield f"open_sides: {', '.join(without)} has a transport and no level: half of it comes in; give input.{LEVEL}"
+        yield f"open_sides: {', '.join(without)} has a transport and no level: half of it enters; give input.{LEVEL}"
     if options.amplitude and LEVEL in files:
         replaced = [name for name in names(config) if are_given(config, name, LEVEL)]
         yield f"open_sides.amplitude: has no effect for {', '.join(replaced)}, as input.{LEVEL} gives these tides"
@@ -171,13 +168,13 @@ def incomplete(config) -> Iterator[str]:
             parts = [side.on_faces(config, part) for part in parts_of(name, LEVEL)]
             zero = side.open & (np.abs(np.broadcast_to(parts, (2, *side.open.shape))).max(axis=0) == 0)
             if 0 < zero.sum() < side.open.sum():  # as in an atlas that has 0 on its land
-                yield f"input.{LEVEL}: {name} is 0 at {side.told(zero)}; land of the file must be missing there, not 0"
+                yield f"input.{LEVEL}: {name} is 0 at {side.in_words(zero)}; on land values must be missing, not 0"
     if files and not config.time.start:
-        yield f"input.{files[0]}: its lags count from the start of the run; with time.start they do behind Greenwich"
+        yield f"input.{files[0]}: its lags refer to the start of the run; give time.start for lags behind Greenwich"
 
 
 def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
-    """Fields that do not cover the sponge which relaxes to them: name, cells without a value, all of its cells."""
+    """Fields that do not cover their sponge: name, number of cells without a value, number of all its cells."""
     if not (config.open_sides.sides and sponge.active(config.sponge)):
         return
     grid, columns = config.grid, np.arange(config.grid.nx)
@@ -194,16 +191,16 @@ def unknown_in_sponge(config) -> Iterator[tuple[str, int, int]]:
 
 
 def given(config) -> list[str]:
-    """The fields of the outside water that there are."""
+    """The fields of the water outside that the run has."""
     return [row.name for row in TERMS["open_sides"].coefficients if fields.given(config, row.name)]
 
 
 def radiation(config) -> float:
     """The fastest rate at which a cell empties through its faces of open sides, s-1.
 
-    A face gives sqrt(g H) (3/2 - min(1, H_2/H)/2) / d: H is its depth, H_2 that of the next face inside, 0 if it is
-    closed, and d the length of the cell across the side. The level at the face weighs the cell with 3/2 and the next
-    one with -1/2; the next one follows the cell if waves between them are as fast as those through the face.
+    A face gives sqrt(g H) (3/2 - min(1, H_2/H)/2) / d. Here H is its depth, H_2 that of the next face inside, 0 if it
+    is closed, and d the length of the cell across the side. The level at the face is 3/2 of the cell minus 1/2 of the
+    next one. The next one follows the cell if waves between them are as fast as through the face.
     """
     grid, total = config.grid, {}
     for side in (side_of(config, name) for name in config.open_sides.sides):

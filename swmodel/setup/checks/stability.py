@@ -21,25 +21,25 @@ from ...ocean.terms import PROCESSES
 from ...ocean.timestep import Forward
 from ..setup import coriolis, method_for
 
-#: Rates of upwind differences over |u|/dx, of waves of all lengths along one axis: a circle.
+#: Rates of upwind differences over |u|/dx, for waves of all lengths along one axis: a circle.
 UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 
 #: The process whose rates depend on the depth and the lengths of a cell.
 WAVES = "gravity waves and advection"
 
-#: A time step of no more digits than this is preferred to a longer one, at the cost of this part more steps.
+#: A time step with at most this many digits is preferred to a longer one, for at most this fraction of more steps.
 FEW_DIGITS, MORE_STEPS = 8, 0.1
 
-#: Time steps that are tried, and digits of one that nothing has to be divided by.
+#: Time steps that are tried, and digits of one that need not divide an interval.
 TRIED, DIGITS = 10_000, 3
 
-#: What intervals of time are counted in where one is looked for that divides them all, s.
+#: Unit of intervals in the search for a common divisor, s.
 TICK = 1e-6
 
 #: A step that is none of the first.
 LATER = 9
 
-#: Growth per step that counts as none: round-off of double roots, and slow growth that no run is long enough to see.
+#: Growth per step that counts as none: round-off of double roots, and growth too slow for any run.
 TOLERANCE = 1e-6
 
 
@@ -103,10 +103,10 @@ class Rates(NamedTuple):
 
     waves: float  # gravity waves and advection, 2 c sqrt(1/dx² + 1/dy²) + |u|/dx + |v|/dy
     inertial: float  # |f|
-    drag: float  # of the terms that damp all motion: bottom drag and sponge
-    friction: float  # of those that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
-    transport: float  # of those that carry upwind with the current, |u|/dx + |v|/dy
-    radiation: float  # of waves that leave through open sides, `radiation`
+    drag: float  # terms that damp all motion: bottom drag and sponge
+    friction: float  # terms that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
+    transport: float  # upwind transport by the current, |u|/dx + |v|/dy
+    radiation: float  # waves that leave through open sides, `radiation`
 
 
 def rates(config, extremes) -> Rates:
@@ -139,10 +139,10 @@ def largest_dt(config, extremes) -> tuple[float, str]:
 
 
 def dt_from_cfl(config, extremes) -> float:
-    """The time step that the CFL number of the initial state asks for, within half the limits of slower processes, s.
+    """The time step for the CFL number of the initial state, within half the limits of slower processes, s.
 
-    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), largest |u| and h, dx of the narrowest row with water; at
-    most 0.8 of the limit of waves through open sides.
+    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), with the largest |u| and h, and dx of the narrowest row with
+    water. It is at most 0.8 of the limit of waves through open sides.
     """
     rate, (dx, dy) = rates(config, extremes), (extremes.ranges[name][0] for name in ("dx", "dy"))
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
@@ -153,15 +153,17 @@ def dt_from_cfl(config, extremes) -> float:
 
 
 def automatic_dt(config, extremes) -> float:
-    """The time step of a run that is given none: that of `dt_from_cfl`, rounded down to a round number, s.
+    """The time step of `dt_from_cfl`, rounded down to a round number, s.
 
-    It divides the intervals between records, and the run if that is given in days, where these are not shorter.
+    It divides the intervals between records, and the length of a run in days, unless these are shorter.
     """
     dt, output = dt_from_cfl(config, extremes), config.output
     if not 0 < dt < math.inf:
         return dt
-    given = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
-    common = TICK * math.gcd(*(round(each / TICK) for each in given if each))
+    intervals = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))
+    given = [each for each in intervals if each]
+    ticks = [round(each / TICK) for each in given]
+    common = given[0] / max(1, ticks[0] // (math.gcd(*ticks) or 1)) if given else 0.0
     for interval in (common, output.every or 0.0):
         if interval >= dt:
             return dividing(interval, dt, 1)[0]
@@ -170,10 +172,10 @@ def automatic_dt(config, extremes) -> float:
 
 
 def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
-    """A time step of at most dt that divides `every`, and how many of them `every` takes.
+    """A time step of at most dt that divides `every`, and the number of its steps in `every`.
 
-    The longest whose products with whole numbers have no rounding error in `records` records, unless one with few
-    digits is little shorter: model time is a product, and readers show its last bit as a nanosecond.
+    It is the longest whose multiples have no rounding error in `records` records, or a slightly shorter one with few
+    digits. Model time is such a multiple, and readers show its last bit as a nanosecond.
     """
 
     def exact(steps: int) -> bool:

@@ -1,7 +1,4 @@
-"""The fields of a run, for any rows and columns of the grid: values, and where water is.
-
-Everything is evaluated where it is asked for, so that a rank builds its own block and nothing larger.
-"""
+"""The fields and the land mask of a run in any rows and columns of the grid, so that a rank builds only its block."""
 
 from __future__ import annotations
 
@@ -15,13 +12,15 @@ from ...ocean.terms.outside import file_of as file_of
 from ...ocean.terms.outside import has_source as has_source
 from ...ocean.terms.outside import in_case as in_case
 from .kinds import Constant, File, field_of, varies
+from .kinds import Stored as Stored
 from .kinds import constant as constant
 from .netcdf_input import InputError
+from .stored import stored_field as stored_field
 from .vectors import VECTORS as VECTORS
 from .vectors import along_axes
 from .vectors import given as given
 
-#: Most cells that are looked at together where the whole grid is.
+#: Most cells in a band of rows, where the whole grid is checked.
 CELLS = 2**17
 
 #: Air pressures on the Earth, hPa.
@@ -32,7 +31,7 @@ ACROSS = {"u": (0, 1), "v": (1, 0)}
 
 
 def bands(grid) -> Iterator[np.ndarray]:
-    """The rows of the grid, so many at a time that memory stays bounded however large the grid is."""
+    """The rows of the grid in bands of at most CELLS cells, which bounds the memory."""
     step = max(1, CELLS // grid.nx)
     for first in range(0, grid.ny, step):
         yield np.arange(first, min(first + step, grid.ny))
@@ -41,10 +40,10 @@ def bands(grid) -> Iterator[np.ndarray]:
 def evaluate(config, name: str, rows, columns) -> np.ndarray:
     """Values of a field in the given row and column numbers, wrapped round the rings; float64, SI units.
 
-    A value missing from a file on land becomes `physics.depth` for the depth and zero for all others, and so does the
-    height of land in a file of depths. On water both stay, and the check of the configuration reports them. Without a
-    mask, cells where the file of depths has no value are land. Beside open sides a value that a file on a sphere lacks
-    is the nearest one in it. A field that varies in time is zero here: its values come from records (`varying`).
+    On land, missing values and heights of land become `physics.depth` in the depth, zero in other fields. On water
+    they stay, and the check of the configuration reports them. Without a mask, cells without a value in the file of
+    depths are land. Beside open sides a missing value of a file on a sphere is the nearest one in it. A field that
+    varies in time is zero here: its values come from records (`varying`).
 
     Args:
         name: one of `ocean.table.GIVEN`.
@@ -60,7 +59,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
 
 
 def filled(config, name: str, rows, columns, record: int, field) -> np.ndarray:
-    """See `evaluate`, of a record of a field, whose source is known; NaN where values are missing on water."""
+    """See `evaluate`, for a record of a field with a known source; NaN where values are missing on water."""
     values = unfilled(config, name, rows, columns, record, field)
     if (lacking := lacking_in_file(config, name, field, values, rows, columns)) is not None:
         values = unfilled(config, name, rows, columns, record, field, lacking)
@@ -68,26 +67,26 @@ def filled(config, name: str, rows, columns, record: int, field) -> np.ndarray:
 
 
 def check_pressure(name: str, values: np.ndarray, field) -> np.ndarray:
-    """The values. InputError: air pressure in Pa has the values, all over, that the atmosphere has in hPa."""
+    """The values. InputError: all values of air pressure in Pa are typical of hPa."""
     if name == "air_pressure" and values.size and HECTOPASCALS[0] <= values.min() <= values.max() <= HECTOPASCALS[1]:
         raise InputError(
-            f"{field.what}: is {values.min():g} to {values.max():g} Pa, as pressures in hPa are: give it those units, "
-            "or multiply it by 100"
+            f"{field.what}: is {values.min():g} to {values.max():g} Pa, which look like hPa: write that unit, or "
+            "multiply the values by 100"
         )
     return values
 
 
 def unfilled(config, name: str, rows, columns, record: int = 0, field=None, fill=None) -> np.ndarray:
-    """Values of a field along the axes of the grid, wrapped round the rings; NaN where there are none.
+    """Values of a field along the axes of the grid, wrapped round the rings; NaN where missing.
 
-    `record`, `fill`: see `kinds.FieldSource`. `field`: what gives it, where that is known.
+    `record`, `fill`: see `kinds.FieldSource`. `field`: its source, where that is known.
     """
     grid, (rows, columns) = config.grid, (np.asarray(each) for each in (rows, columns))
     return along_axes(config, name, field).read(rows % grid.ny, columns % grid.nx, record, fill=fill)
 
 
 def mask(config, field, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, by a mask; without one by a table of depths: land is where it has no value."""
+    """1 on water, 0 on land, from a mask, or from a table of depths, where missing values are land."""
     if isinstance(field, Constant) and field_of(config, "depth").tabulated:
         return np.isfinite(unfilled(config, "depth", rows, columns)).astype(np.float64)
     values = unfilled(config, "mask", rows, columns, field=field)
@@ -98,13 +97,13 @@ def mask(config, field, rows, columns) -> np.ndarray:
         value = np.broadcast_to(values, wrong.shape)[row, column]
         raise InputError(
             f"{field.what}: must be 0 (land) or 1 (water), but is {value:g} at row {rows[row] % config.grid.ny}, "
-            f"column {columns[column] % config.grid.nx}; a share of water has to be made one of both"
+            f"column {columns[column] % config.grid.nx}; round fractions of water to 0 or 1"
         )
     return values
 
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
-    """The values with NaN replaced on land and on faces closed by it, and so depths there that are not positive."""
+    """The values, where numbers replace NaN and depths that are not positive on land and its closed faces."""
     missing = ~(values > 0) if name == "depth" else np.isnan(values)
     if not missing.any():
         return values
@@ -119,7 +118,7 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
 
 
 def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarray | None:
-    """Where outside water has to be known and a file on a sphere has no value, [rows, columns]; None: nowhere."""
+    """Points [rows, columns] of the water outside where a file on a sphere lacks a value; None: nowhere."""
     from_file = isinstance(field, File) and not field.in_time
     if not name.startswith("outside_") or not from_file or not on_sphere(config.grid) or np.isfinite(values).all():
         return None
@@ -128,7 +127,7 @@ def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarr
 
 
 def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
-    """How far the values are that stand for those which a file of the outside lacks, and may be, degrees of arc."""
+    """Distances of the values that replace missing ones of the outside, and their limit, degrees of arc."""
     field = field_of(config, name)
     values = unfilled(config, name, rows, columns, field=field)
     if (lacking := lacking_in_file(config, name, field, values, rows, columns)) is None:
@@ -138,9 +137,9 @@ def how_far(config, name: str, rows, columns) -> tuple[np.ndarray, float]:
 
 
 def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
-    """1 on the faces through which outside water comes in, or at centres beside them, else 0; float64 [rows, columns].
+    """1 on the faces of open sides, or at centres beside them, else 0; float64 [rows, columns].
 
-    These faces lie between an outermost cell and the next one, both water, except at corners of two open sides.
+    These faces lie between an outermost wet cell and the next wet one, except at corners of two open sides.
     """
     grid, found = config.grid, np.zeros((len(rows), len(columns)))
     for side in config.open_sides.sides:
@@ -159,12 +158,12 @@ def around_open_faces(config, location: str, rows, columns) -> np.ndarray:
 
 
 def wet(config, rows, columns) -> np.ndarray:
-    """1 on water, 0 on land, outside water and beyond walls, [rows, columns] or broadcast to it; float64."""
+    """1 on water, 0 on land, on water outside and beyond walls, [rows, columns] or broadcast to it; float64."""
     return water(config, rows, columns, 1)
 
 
 def water(config, rows, columns, margin: int = 0) -> np.ndarray:
-    """See `wet`: 1 on outside water, too, except for `margin` rows along open sides."""
+    """As `wet`, but 1 on water outside, too, except in `margin` rows along open sides."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     return within(config, rows, columns, margin) * (evaluate(config, "mask", rows, columns) != 0)
 
@@ -183,10 +182,7 @@ def within(config, rows, columns, margin: int) -> np.ndarray:
 
 
 def outside(config, rows, columns) -> tuple[np.ndarray, np.ndarray]:
-    """1 on the outside water of open sides in the west and the east; of those in the south and the north.
-
-    Each is [rows, columns], or [1, 1] where no side of these is open; float64.
-    """
+    """1 on water outside in the west and east, and in the south and north; [rows, columns], or [1, 1] if none."""
     grid, sides, found = config.grid, config.open_sides.sides, []
     rows, columns = np.asarray(rows)[:, None], np.asarray(columns)[None, :]
     for numbers, cells, low, high in ((columns, grid.nx, "west", "east"), (rows, grid.ny, "south", "north")):

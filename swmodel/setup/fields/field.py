@@ -1,7 +1,4 @@
-"""Fields and terms given in Python, and terms of the case: checked, and as they travel with a configuration.
-
-A field is a function of the points, a number, an array or a DataArray of xarray.
-"""
+"""Fields and terms from Python, and terms of the case: checks, and their place in the configuration."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 class Local:
     """Values [y, x] of the part of the grid that this process has (`swmodel.local`).
 
-    Until all parts are put together it counts as a `kinds.PythonField`: a table that does not vary in time.
+    Until all parts are gathered it acts as a `kinds.PythonField`: a table that does not vary in time.
     """
 
     values: Any
@@ -46,22 +43,19 @@ class Local:
         return {"": self.values}
 
 
-#: What a field may be given as (docs/python.md).
+#: The forms of a field in Python (docs/python.md).
 Field: TypeAlias = Union[Callable[[Points], ArrayLike], ArrayLike, Local, "DataArray"]
 
 
 def local(values: ArrayLike) -> Local:
-    """An array [y, x] of this process's part of the grid alone, `Simulation.block`, in place of one of the whole grid.
-
-    On one process that is the same.
-    """
+    """An array [y, x] of only this process's part of the grid, `Simulation.block`, in place of the whole grid."""
     return Local(values)
 
 
 def python_field(value: Any, row: Variable, grid: Any) -> PythonField | Local:
-    """What a field is given as. ConfigError: that is no Field, or does not lie on the grid.
+    """The checked field. ConfigError: the value is no Field, or does not fit the grid.
 
-    A coefficient that varies may be a function of (at, t), or a DataArray with several records in time.
+    A coefficient may vary in time: a function of (at, t), or a DataArray with several records.
     """
     place = f"fields: {row.name}"
     if isinstance(value, Local):
@@ -86,20 +80,20 @@ def python_field(value: Any, row: Variable, grid: Any) -> PythonField | Local:
 
 
 def labelled(array: DataArray, row: Variable, grid: Any, place: str) -> PythonField:
-    """The field of a DataArray, of which a table is kept unless it has records in time."""
+    """The field of a DataArray; without records in time it becomes a table."""
     timed = times_of(array, place) if row.varies else None
     field = field_in(array.isel({timed[0]: 0}) if timed else array, row, grid, place)
     if row.name in VECTORS and field.pole != grid.pole:
         raise InputError(
-            f"{place}: lies along the axes of another pole than that of the grid, and arrays are not turned; "
-            f"write it into a file for input.{row.name}, or give a function of the points"
+            f"{place}: its axes and the grid's have different poles; "
+            f"write it to a file for input.{row.name}, or give a function of the points"
         )
     values = np.ascontiguousarray(field.read(range(grid.ny), range(grid.nx)))
     return PythonField(array, in_time=True, tabulated=True) if timed else table(values)
 
 
 def table(values: np.ndarray) -> PythonField:
-    """The field of a table of values [ny, nx] or less, which is read-only from here on."""
+    """The field of a table of values [ny, nx] or less, which becomes read-only."""
     values.flags.writeable = False
     return PythonField({"": values}, tabulated=True)
 
@@ -116,7 +110,7 @@ def of_time(function: Callable) -> bool:
 
 
 def numbers(value: Any, place: str) -> np.ndarray:
-    """A new array, float64, NaN where values are masked. ConfigError: these are no numbers."""
+    """A new array, float64, NaN where values are masked. ConfigError: the values are no numbers."""
     try:
         found = np.ma.asarray(value)
     except (ValueError, TypeError):  # lists of unequal lengths, a Dataset
@@ -140,7 +134,7 @@ def with_python(
     objects: Iterable[Term],
     parameters: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The configuration with what Python gave: texts that are recorded, and what they stand for."""
+    """The configuration with inputs from Python: texts for records, and the objects."""
     python = type(config.python)(fields=tuple(fields), terms=tuple(terms), calls=config.python.calls)
     python._sources, python._terms = dict(sources), tuple(objects)
     python._parameters = dict(config.python._parameters if parameters is None else parameters)
@@ -148,14 +142,14 @@ def with_python(
 
 
 def fields_of(config: Any) -> tuple[str, ...]:
-    """The fields that a case, a file or Python may give, arrays by their elements: of the table, and the tracers."""
+    """The fields of the table and the tracers, arrays by their elements: those that a source may give."""
     there = ("", *config.open_sides.constituents)
     of_table = (name for name in GIVEN if (index_of(name) or there)[0] in there)
     return (*of_table, *(each.name for each in config.physics.tracers))
 
 
 def rows_asked_for(terms: Iterable[Term]) -> dict[str, Variable]:
-    """The coefficients of the user's own that terms ask for, by name."""
+    """The user-defined coefficients of terms, by name."""
     return {row.name: row for term in terms for row in term.coefficients if row.name not in VARIABLES}
 
 
@@ -167,21 +161,21 @@ def case_terms(config: Any) -> list[Term]:
 
 
 def python_terms(config: Any) -> tuple[Term, ...]:
-    """The terms of the user's own: of the case, and those given in Python."""
+    """The user-defined terms: of the case, and from Python."""
     found = (*case_terms(config), *config.python._terms)
     recorded, there = [text.split()[0] for text in config.python.terms], {term.name for term in found}
     if missing := [name for name in recorded if name not in there]:
         raise ConfigError(
             [
-                f"python.terms: {', '.join(missing)} was given in Python and lies in no file: only there the run "
-                "can go on, as swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS where it has it"
+                f"python.terms: {', '.join(missing)} comes from Python and lies in no file; continue the run there, as "
+                "swmodel.Simulation.resume(DIR, terms=[...]).run(DIR), or with case=CLASS if a case has it"
             ]
         )
     return found
 
 
 def formulas(config: Any) -> list[Formula]:
-    """The functions of the points that give fields, of the case or given in Python."""
+    """The functions of the points that give fields, from the case or from Python."""
     python, of_case = config.python, [*fields_of(config), *rows_asked_for(case_terms(config))]
     names = dict.fromkeys([*(name for name in of_case if name not in python.names), *python._sources])
     return [field for field in (field_of(config, name) for name in names) if isinstance(field, Formula)]

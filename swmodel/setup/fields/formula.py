@@ -1,4 +1,4 @@
-"""Functions of the points that give fields, and those of terms in the class of a case: known, called and checked."""
+"""Find, call and check functions of the points that give fields, and functions of terms in the class of a case."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ...errors import ConfigError, failure
 from ...ocean.coordinates import Points
 from ...ocean.own_term import FIXED, place_of
 
-#: Parameters of a function for a field, also of one in time; and those with which the ones of a term begin.
+#: Parameters of a function for a field, also in time; first parameters of a term.
 SIGNATURE = ["self", "config", "at"]
 IN_TIME = [*SIGNATURE, "t"]
 OF_TERM = ["self", *FIXED]
 
-#: Difference of a field at the same point, relative to its largest value, that is rounding.
+#: Largest difference of a field at the same point, relative to its largest value, that counts as rounding.
 ROUND_OFF = 1e-9
 
 
 def evaluated(function: Callable, at: Points, what: str, t: float | None = None, index: tuple = ()) -> np.ndarray:
     """Values of function(at), or of function(at, t) at t s after the start, float64, that broadcast to the points.
 
-    `index`: of the element that is taken where the function returns an array of constituents and parts.
+    `index`: the element of an array of constituents and parts that the function returns.
     """
     start = place_of(function)
     if t is not None:
@@ -38,7 +38,7 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None,
         found = np.asarray(found)
     except (ConfigError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a rank that ended alone would leave the others waiting
         raise ConfigError([failure(error, start.rpartition(":")[0], what)]) from error
     if found.dtype.kind not in "biuf":
         returned = "nothing" if found.dtype == object and found.item() is None else f"values of type {found.dtype}"
@@ -53,9 +53,9 @@ def evaluated(function: Callable, at: Points, what: str, t: float | None = None,
 
 
 def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
-    """Formulas whose values at a point depend on the other points that are evaluated with it, one line each.
+    """Formulas whose values at a point depend on the other points of the call, one line each.
 
-    Random numbers drawn one after the other, or a mean over the points, do: each block would have another field.
+    Examples are a sequence of random numbers, or a mean over the points: each block would have another field.
     """
     rows, columns = (np.array(sorted({0, size // 2})) for size in (config.grid.ny, config.grid.nx))
     for formula in formulas:
@@ -66,15 +66,14 @@ def position_problems(config: Any, formulas: Iterable) -> Iterator[str]:
             alone = formula.read(rows[[at]], columns[[at]])[0, 0]
             if not np.isclose(alone, one, rtol=0, atol=tolerance, equal_nan=True):
                 yield (
-                    f"{formula.what}: is {alone:.6g} at row {row}, column {column} alone, and "
-                    f"{one:.6g} together with others; must depend on the position of a point only, so that each "
-                    "process finds the same"
+                    f"{formula.what}: is {alone:.6g} at row {row}, column {column} alone, but {one:.6g} "
+                    "together with others; must depend on the position of a point only"
                 )
                 break
 
 
 def parameters(value: Any) -> list[str]:
-    """Names of the parameters of a function; none of anything else."""
+    """Names of the parameters of a function; none for other objects."""
     return list(inspect.signature(value).parameters) if isinstance(value, types.FunctionType) else []
 
 
@@ -90,6 +89,6 @@ def is_term(value: Any) -> bool:
 
 @lru_cache
 def terms_in(case: type) -> tuple[str, ...]:
-    """Names of the functions of terms in the class of a case, those of the classes that it is made from first."""
+    """Names of the functions of terms in the class of a case, those of its base classes first."""
     names = dict.fromkeys(name for cls in reversed(case.__mro__) for name in vars(cls) if not name.startswith("_"))
     return tuple(name for name in names if is_term(getattr(case, name, None)))

@@ -1,6 +1,6 @@
-"""What gives a field: a number, a function of the points, a table, a file, or records in time; `field_of` says which.
+"""Sources of a field: a number, a function of the points, a table, a file, or records in time; `field_of` chooses one.
 
-Each kind is read in rows and columns within the grid, as the field lies in it: NaN where it has no value.
+Each is read in rows and columns within the grid, along its own axes: NaN where it has no value.
 """
 
 from __future__ import annotations
@@ -18,53 +18,58 @@ from ...ocean.coordinates import points
 from ...ocean.dates import units_of
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
-from ...ocean.table import VARIABLES, entry_of, location_of
+from ...ocean.table import INITIAL, VARIABLES, entry_of, location_of
 from ...ocean.terms.outside import PARTS, file_of, in_case, number
+from ...ocean.terms.tracer import content
 from .formula import evaluated, in_time
 from .netcdf_input import InputError, opened, series
 from .netcdf_input.source import parse
+from .stored import stored_field
 
-#: How far a record may lie from the step that it is for, in time steps: rounding of its units, or of products.
+#: Largest distance of a record from its step, in time steps, that counts as rounding.
 LATE = 1e-6
 
 
 class FieldSource:
-    """A kind of source of a field; `what` it is, in messages.
+    """A kind of source of a field; `what` names it in messages.
 
     Attributes:
-        tabulated: whether it is a table of values: where a depth has none is land.
-        in_time: whether it has records in time. Then it has `at(step)`, the number of the last record that is not after
-            the begin of a step and the Span from it to the next one, and `date(record)`, in words.
+        tabulated: whether it is a table of values, where missing depths are land.
+        in_time: whether it has records in time. Then `at(step)` has the number of the last record at or before the
+            begin of a step, and the Span to the next one. `date(record)` is a date in words.
     """
 
     tabulated: Any = False
     in_time: Any = False
 
     def pole(self, record: int = 0) -> tuple[float, float] | None:
-        """The pole about whose axes a component of a vector is given; None: the Earth's, eastward and northward."""
+        """The pole of the axes of a vector component; None: the Earth's, eastward and northward."""
         return None
 
+    def check(self) -> None:
+        """InputError: a file does not hold the field on this grid."""
+
     def read(self, rows, columns, record: int = 0, location: str = "", fill=None) -> np.ndarray:
-        """Values in rows and columns within the grid, float64 that broadcast to them; NaN where there are none.
+        """Values in rows and columns within the grid, float64 that broadcast to them; NaN where missing.
 
         Args:
-            record: its number, in time.
-            location: of the points, where it is not that of the field.
-            fill: [rows, columns], where a value that a file lacks is the nearest one in it; None: nowhere.
+            record: its number in time.
+            location: location of the points, if not that of the field.
+            fill: [rows, columns] where the nearest value of a file replaces a missing one; None: nowhere.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class PythonField:
-    """What a field was given as in Python, checked; it travels with the configuration.
+    """A checked field from Python, part of the configuration.
 
     Attributes:
-        value: function of the points, also of t; {location: values [ny, nx] there, "" for any}, in which an axis of
-            length one holds one value for all cells; a DataArray with records in time; None: the case's function.
-        in_time: whether it varies in time, so that no restart file has it.
+        value: function of the points, also of t, or {location: values [ny, nx], "" for any}, or a DataArray with
+            records in time. None: the case's function. An axis of length one has one value for all cells.
+        in_time: whether it varies in time; restart files do not have such fields.
         tabulated: see FieldSource.
-        recorded: the SHA-256 of its values that a run has recorded; "" if none has.
+        recorded: the SHA-256 of its values in the record of a run; "" for none.
     """
 
     value: Any
@@ -75,7 +80,7 @@ class PythonField:
 
 @dataclass(frozen=True, eq=False)
 class Constant(FieldSource):
-    """A number, as nothing else gives the field."""
+    """A number, for a field without another source."""
 
     value: float
     what = "a number of the configuration"
@@ -130,7 +135,7 @@ class Table(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class File(FieldSource):
-    """A variable of a file, as an entry of [input] names it; see `netcdf_input`."""
+    """A variable of a file from an entry of [input]; see `netcdf_input`."""
 
     config: Any
     name: str
@@ -164,8 +169,27 @@ class File(FieldSource):
 
 
 @dataclass(frozen=True, eq=False)
+class Stored(FieldSource):
+    """An initial field by the state in a restart file, `input.state`."""
+
+    config: Any
+    name: str
+
+    def pole(self, record=0):
+        return self.config.grid.pole
+
+    def read(self, rows, columns, record=0, location="", fill=None):
+        if self.name in ("u", "v"):
+            return stored_field(self.config, self.name, rows, columns)
+        h = stored_field(self.config, "h", rows, columns)
+        if self.name == "eta":
+            return h - field_of(self.config, "depth").read(rows, columns)
+        return stored_field(self.config, content(self.name).name, rows, columns) / h
+
+
+@dataclass(frozen=True, eq=False)
 class InTime(File):
-    """A variable with dates: `text` is the entry of [input], or names the DataArray `array`; None: files."""
+    """A variable with dates: `text` is the entry of [input], or the name of `array`; without an array, files."""
 
     array: Any = None
     in_time = True
@@ -206,27 +230,29 @@ class InTime(File):
 
 
 def place_in(config, name: str) -> tuple[int, ...]:
-    """Where an element is among the constituents and parts that its array has in this run; () for other fields."""
+    """The index of an element among the constituents and parts of its array in this run; () for other fields."""
     if not (index := index_of(name)):
         return ()
     return config.open_sides.constituents.index(index[0]), [*PARTS].index(index[1])
 
 
 def step_of(config) -> float:
-    """The time step, s; a second where it is not known yet, and only kinds of fields are asked for."""
+    """The time step, s; a second before it is known, for callers that need only kinds of fields."""
     return config.time.dt or 1.0
 
 
 def whole(places: np.ndarray) -> np.ndarray:
-    """Places of records, in steps; those that are whole numbers except for rounding become whole."""
+    """Times of records, in steps; whole numbers without their rounding errors."""
     near = np.rint(places)
     return np.where(np.abs(places - near) < LATE, near, places)
 
 
 def field_of(config, name: str) -> FieldSource:
-    """What gives a field: Python before a file, a file before the case, else a number."""
+    """What gives a field: Python before a state, that before a file, a file before the case, else a number."""
     if name in config.python.names:
         return field_in_python(config, name, config.python._sources.get(name))
+    if config.input.state and name in (*INITIAL, *(each.name for each in config.physics.tracers)):
+        return Stored(config, name)
     if text := file_of(config, name):
         row = entry_of(name, config.physics)
         return (InTime if row.varies and series.in_time(text, row) else File)(config, name, text)
@@ -234,7 +260,7 @@ def field_of(config, name: str) -> FieldSource:
 
 
 def field_in_python(config, name: str, given: PythonField | None) -> FieldSource:
-    """What gives a field that comes from Python; it cannot be read where the field is only recorded (None)."""
+    """The source of a field from Python; one that is only recorded (None) cannot be read."""
     what = f"fields: {name}"
     if given is None:
         return Formula(config, name, partial(absent, name), what)
@@ -255,17 +281,17 @@ def field_of_case(config, name: str) -> Formula:
 
 
 def absent(name: str, at=None) -> Any:
-    """The function of a field that is recorded: it raises ConfigError, as the field is not there."""
+    """The function of a field that is only recorded: it raises ConfigError."""
     raise ConfigError(
         [
-            f"python.fields: {name} was given in Python, and no file but the restart files of the run has it: "
-            'go on with that run, or give the field anew, as swmodel.Simulation(..., fields={"' + name + '": ...})'
+            f"python.fields: {name} comes from Python and lies in no file except the restart files of its run; "
+            'continue that run, or give the field again, as swmodel.Simulation(..., fields={"' + name + '": ...})'
         ]
     )
 
 
 def constant(config, name: str) -> float:
-    """The value of a field where nothing else gives it: the number of its key, water, or zero."""
+    """The value of a field without another source: the number of its key, water, or zero."""
     if name == "mask":
         return 1.0
     if name in (tracers := {each.name: each.initial for each in config.physics.tracers}):
@@ -277,5 +303,5 @@ def constant(config, name: str) -> float:
 
 
 def varies(config, name: str) -> bool:
-    """Whether a coefficient is given by records in time."""
+    """Whether a coefficient has records in time."""
     return name in VARIABLES and VARIABLES[name].varies and field_of(config, name).in_time

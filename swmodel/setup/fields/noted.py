@@ -1,9 +1,8 @@
-"""What a run records of fields that no configuration holds, so that it does not go on with others.
+"""Records of fields that are not part of the configuration, so that a run does not continue with other ones.
 
-A field from Python is recorded by the SHA-256 of its values, which processes compare, too. Of records in time from
-files a restart file notes the dates up to the last step, and a checksum of the two between which this step lies. They
-are in memory then, and are read again to compare: nothing depends on how many records there are. Later ones may be
-added.
+A field from Python is recorded by the SHA-256 of its values, which processes also compare. A restart file has the dates
+of records in files up to the last step, and a checksum of the two around this step. Only these two are read again and
+compared. Users may add later records.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from .kinds import FieldSource, InTime, PythonField, field_in_python, field_of, 
 from .netcdf_input import InputError
 from .varying import record
 
-#: What a run says of a field in time between its name and its SHA-256.
+#: The text between the name and the SHA-256 of a field in time.
 IN_TIME = "in-time"
 
 
 def digest(config, name: str, given: PythonField) -> str:
-    """SHA-256 of a field's values on the whole grid, as hexadecimal digits; in time of its first two records."""
+    """SHA-256 of a field's values on the whole grid, or of its first two records, as hexadecimal digits."""
     if given.recorded:
         return given.recorded
     field = field_in_python(config, name, given)
@@ -39,7 +38,7 @@ def digest(config, name: str, given: PythonField) -> str:
 
 
 def digest_of(grid, field: FieldSource, number: int = 0) -> str:
-    """SHA-256 of the values of a field as it is given, read band by band."""
+    """SHA-256 of the values of a source, read band by band."""
     found = hashlib.sha256()
     for rows in bands(grid):
         values = np.broadcast_to(field.read(rows, np.arange(grid.nx), number), (len(rows), grid.nx))
@@ -53,7 +52,7 @@ def sha256(text: str) -> str:
 
 
 def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, int], int]) -> str:
-    """The varying coefficients' records that are in use after a step, as JSON; "" without such records."""
+    """The records of varying coefficients in use after a step, as JSON; "" without such records."""
     found = {}
     for name in varying:
         if file_of(config, name):
@@ -66,7 +65,7 @@ def noted(config, varying: Iterable[str], step: int, checksum: Callable[[str, in
 
 
 def differences(config, text: str) -> Iterator[str]:
-    """How records differ from those noted, a line for each coefficient."""
+    """Differences of records from the noted ones, a line for each coefficient."""
     for name, before in json.loads(text or "{}").items():
         try:
             of = field_of(config, name)

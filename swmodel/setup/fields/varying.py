@@ -23,7 +23,7 @@ def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray
     return check_pressure(name, values, of)
 
 
-#: Numbers of neighbouring rows and columns, which go on round the rings.
+#: Numbers of neighbouring rows and columns, which continue round the rings.
 Window = tuple[range, range]
 
 
@@ -33,10 +33,10 @@ def holds(wide: Window, window: Window) -> bool:
 
 
 class Records:
-    """The records of the coefficients `names` that vary, as a run goes through them: each is read once.
+    """The records of the varying coefficients `names` in the course of a run: each is read once.
 
-    Those that a step lies between are kept, in all Windows that have been asked for, and those that are read ahead.
-    A Window that lies within another one is taken from that, and read with it.
+    It keeps the records around the present step, and those read ahead, in all Windows in use. A Window within another
+    one is a part of that.
     """
 
     def __init__(self, config, names: Iterable[str], dtype=np.float64):
@@ -45,12 +45,12 @@ class Records:
         self._kept: dict[str, dict[int, dict[Window, np.ndarray]]] = {name: {} for name in self.series}
 
     def until(self, step: int) -> int | None:
-        """The step until which `params` at a step hold; None: for ever."""
+        """The step until which the `params` of a step hold; None: for ever."""
         ends = [of.at(step)[1].after for of in self.series.values()]
         return min((max(math.ceil(end), step + 1) for end in ends), default=None)
 
     def params(self, step: int, rows, columns) -> dict[str, np.ndarray]:
-        """The params of these coefficients that hold from a step on; row and column numbers go on round the rings."""
+        """The params of these coefficients from a step on; row and column numbers continue round the rings."""
         found = {}
         for name, of in self.series.items():
             number, span = of.at(step)
@@ -60,7 +60,7 @@ class Records:
         return found
 
     def read_ahead(self, step: int) -> None:
-        """Read what `params` at a step need and is not there, in the Windows that have been asked for."""
+        """Read the missing records for the `params` of a step, in all Windows in use."""
         for name, of in self.series.items():
             number, _ = of.at(step)
             for window in [window for kept in self._kept[name].values() for window in kept]:
@@ -68,7 +68,7 @@ class Records:
                     self.values(name, number + more, *window)
 
     def values(self, name: str, number: int, rows, columns) -> np.ndarray:
-        """Values of a record, which is not read anew if it is kept; see `params`."""
+        """Values of a record, from memory if it is kept; see `params`."""
         window = tuple(range(numbers[0], numbers[-1] + 1) for numbers in (rows, columns))
         every, kept = self._kept[name], self._kept[name].get(number, {})
         known = [*kept, *(each for of_record in every.values() for each in of_record)]

@@ -1,4 +1,4 @@
-"""Components of vectors, turned from the axes along which they are given to those of the grid."""
+"""Components of vectors, turned from the axes of their source to those of the grid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...ocean.table import PAIRS, location_of
 from ...ocean.terms.outside import FLOWS, NAMES, has_source, parts_of
 from .kinds import Constant, FieldSource, InputError, field_of
 
-#: The pair of eastward and northward components, or of those along the axes of a turned grid, by the name of each.
+#: The pair of components along x and y, by the name of each.
 VECTORS = {
     name: pair
     for pair in (
@@ -28,11 +28,11 @@ VECTORS = {
 
 @dataclass(frozen=True, eq=False)
 class Turned(FieldSource):
-    """A component along the axes of the grid of a vector that may have components about another pole.
+    """A component along the axes of the grid, of a vector whose sources may refer to another pole.
 
     Functions, and files on true longitudes and latitudes, have eastward and northward components. Tables have those
-    along the axes of the grid, files about a pole those about that. `mine`, `other`: what gives both; a Constant counts
-    as zero.
+    along the axes of the grid, files about a pole those along its axes. `mine`, `other`: the sources of both
+    components; a Constant counts as zero.
     """
 
     config: Any
@@ -52,21 +52,21 @@ class Turned(FieldSource):
         pair = VECTORS[self.name]
         if not self.turnable(poles, record):
             raise InputError(
-                f"{pair[0]} and {pair[1]}: are turned to the axes of the grid, whose pole is another one; give both in "
-                "one way, with records of the same times: eastward and northward, or along the axes of one grid"
+                f"{pair[0]} and {pair[1]}: must be turned to the pole of the grid; give both at the same times, "
+                "eastward and northward, or along the axes of one grid"
             )
         cosine, sine = turn_from(grid, *poles, where, rows, columns)
         mine, its = component(self.mine), component(self.other)
         return cosine * mine + sine * its if self.name == pair[0] else cosine * mine - sine * its
 
     def poles(self, record: int) -> set[tuple[float, float] | None]:
-        """The poles about whose axes the components are given; in time that of this one."""
+        """The poles of the axes of both components, at one record."""
         if self.mine.in_time:
             return {self.mine.pole(record)}
         return {each.pole() for each in (self.mine, self.other) if not isinstance(each, Constant)}
 
     def turnable(self, poles: set, record: int) -> bool:
-        """Whether both components are given about one pole, at one time; of functions one may be zero."""
+        """Whether both components refer to one pole and one time; one of two functions may be zero."""
         mine, other = self.mine, self.other
         if mine.in_time:
             same_pole = other.in_time and {other.pole(record)} == poles
@@ -75,13 +75,13 @@ class Turned(FieldSource):
 
 
 def given(config, name: str) -> bool:
-    """Whether a field is more than a constant; on a turned grid both components of a vector are where one is."""
+    """Whether a field has a source other than a constant; on a turned grid, whether one of both components has."""
     names = VECTORS[name] if name in VECTORS and turned(config.grid) else (name,)
     return any(has_source(config, each) for each in names)
 
 
 def along_axes(config, name: str, mine: FieldSource | None = None) -> FieldSource:
-    """What gives a field along the axes of the grid; `mine` is what gives it as it is given, where that is known."""
+    """The source of a field along the axes of the grid; `mine` is its own source, where that is known."""
     mine = mine or field_of(config, name)
     if name not in VECTORS or not on_sphere(config.grid) or not given(config, name):
         return mine

@@ -1,4 +1,4 @@
-"""Sections: faces of the C-grid along a line, whose transport is written or asked for. NumPy only."""
+"""Sections: faces of the C-grid along a line, and their transport. NumPy only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Faces(NamedTuple):
     """Faces between two wet cells along a line, [n] each.
 
     Attributes:
-        axis: 0 where water flows in y through a face (of v), 1 in x (of u).
-        rows, columns: of the cell to the south or the west, which the face belongs to.
-        lengths: of the faces, m; negative where flow to the north or the east is to the left of the line's direction.
+        axis: 0 for faces of v, through which water flows in y, 1 for faces of u.
+        rows, columns: the cell to the south or the west, whose numbers the face has.
+        lengths: lengths of the faces, m; negative where flow to the north or the east goes to the left of the line.
     """
 
     axis: np.ndarray
@@ -38,13 +38,13 @@ class Section(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """The sections of a run, `output.sections`, and the points of the state that are read for them.
+    """The sections of a run, `output.sections`, and the points of the state that they need.
 
     Attributes:
-        ends: both ends of each, at corners of cells, [n, 4].
-        lengths: of each of the faces, of all sections, m.
-        cuts: where those of the next section begin, [n - 1].
-        points: velocity at each face, then thickness on its near and on its far side.
+        ends: both ends of each section, at corners of cells, [n, 4].
+        lengths: lengths of the faces of all sections, m.
+        cuts: index of the first face of the next section, [n - 1].
+        points: velocity at each face, then thickness on both its sides.
     """
 
     names: list[str]
@@ -54,7 +54,7 @@ class Crossings(NamedTuple):
     points: Points
 
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
-        """{"transport": sum over faces of length, velocity and mean thickness, multiplied, m3 s-1} [k, n].
+        """{"transport": sum over faces of length times velocity times mean thickness, m3 s-1} [k, n].
 
         `raw`: values of the points at k times, [k, 3 faces].
         """
@@ -64,7 +64,7 @@ class Crossings(NamedTuple):
 
 
 def crossings(setup: Setup) -> Crossings | None:
-    """Those of a Setup that was checked; None where it has none."""
+    """The Crossings of a checked Setup; None without sections."""
     config, grid, lines = setup.config, setup.config.grid, setup.config.output.sections
     if not lines:
         return None
@@ -82,7 +82,7 @@ def crossings(setup: Setup) -> Crossings | None:
 
 
 def section(config, line) -> Section:
-    """The Section of a table [[section]]: a stair from the corner of cells nearest to its start to that at its end."""
+    """The Section of a table [[section]]: a stair between the corners of cells nearest to its ends."""
     what, (of_x, of_y) = f'the section "{line.name}"', axes(config.grid)
     rows, columns = path_of(config, line)
     if len(rows) < 2:
@@ -97,11 +97,11 @@ def section(config, line) -> Section:
 def straight(config, axis: str, at: float, start: float | None = None, end: float | None = None) -> Section:
     """The Section along the faces nearest to `at` on an axis, from `start` to `end` on the other one.
 
-    Positions are in m or degrees; None: the edge of the domain. Of the faces at both ends a part counts. Flow along the
-    axis is positive.
+    Positions are in m or degrees; None: the edge of the domain. Faces at both ends count in part. Flow along the axis
+    is positive.
     """
     across, along_it = (getattr(axes(config.grid), name) for name in (axis, "y" if axis == "x" else "x"))
-    what, coasts = f"the section {across.told(at, 6)}", along_it.edges
+    what, coasts = f"the section {across.in_words(at, 6)}", along_it.edges
     start, end = (
         coast if given is None else inside(along_it, what, given)
         for given, coast in zip((start, end), coasts, strict=True)
@@ -121,17 +121,17 @@ def straight(config, axis: str, at: float, start: float | None = None, end: floa
 
 
 def with_water(faces: Faces, ends: np.ndarray, what: str) -> Section:
-    """The Section of Faces. UsageError: there are none."""
+    """The Section of Faces. UsageError: no faces."""
     if not len(faces.axis):
-        raise UsageError(f"{what}: no water flows through it, all of it is land or wall")
+        raise UsageError(f"{what}: no water flows through it, as it is all land or wall")
     return Section(faces, ends)
 
 
 def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the corners of a stair along a line: those nearest to its ends, and to it in between.
+    """Rows and columns of the corners of a stair along a line, from the corner nearest to its start to that of its end.
 
-    Corner (j, i) is at the north and east of cell (j, i). Each stair goes one way in x and one in y. Across the end of
-    a ring it has numbers beyond the grid.
+    Corner (j, i) is north-east of cell (j, i). A stair keeps its directions in x and y. Across the end of a ring it has
+    numbers beyond the grid.
     """
     what = f'the section "{line.name}"'
     ends = zip(axes(config.grid), *(along_axes(config.grid, *place) for place in (line.start, line.end)), strict=True)
@@ -152,10 +152,10 @@ def path_of(config, line) -> tuple[np.ndarray, np.ndarray]:
 
 
 def way(grid, axis, what: str, start: float, end: float) -> tuple[float, float]:
-    """Both ends of a line along an Axis. Within the domain it does not cross the end of a ring.
+    """Both ends of a line along an Axis. A line within the domain does not cross the end of a ring.
 
-    Where an end is beyond that of a ring, or the pole of the grid is not that of the Earth, it goes the shorter way
-    round, and its end may be beyond.
+    It goes the shorter way round if an end lies beyond the ring's end, or the grid has its own pole. Then its end may
+    be beyond the domain.
     """
     low, high = axis.edges
     if not axis.ring or (low <= start <= high and low <= end <= high and not turned(grid)):
@@ -166,7 +166,7 @@ def way(grid, axis, what: str, start: float, end: float) -> tuple[float, float]:
 
 
 def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> Faces:
-    """Those of the Faces between the corners of a path that lie between two wet cells."""
+    """The Faces along the corners of a path, between two wet cells."""
     grid, up, across = config.grid, np.diff(rows), np.diff(columns)
     in_x = up != 0
     row, column = np.maximum(rows[1:], rows[:-1]), np.maximum(columns[1:], columns[:-1])
@@ -182,7 +182,7 @@ def open_faces(config, rows: np.ndarray, columns: np.ndarray) -> Faces:
 
 
 def problems(config) -> Iterator[str]:
-    """What is wrong with the sections of a configuration, one line each."""
+    """The problems of the sections of a configuration, one line each."""
     yield from twice(config, "sections")
     for line in config.output.sections:
         try:

@@ -1,4 +1,4 @@
-"""Positions that a user names, within the domain and on water; the gauges of a run. NumPy only."""
+"""Positions from a user, within the domain and on water; the gauges of a run. NumPy only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .. import fields
 from ..setup import Setup
 from .stencils import QUANTITIES, cells_around, neighbourhoods, stencils
 
-#: Positions on land of which a message names the nearest water, which is looked for on the whole grid.
+#: Most positions on land for which a message names the nearest water, as the search covers the whole grid.
 NAMED = 10
 
 
@@ -40,7 +40,7 @@ def station(config, place: tuple[float, float], what: str = "the station") -> St
 
 
 class Points(NamedTuple):
-    """Points of the C-grid, [m] each: a prognostic field by its place in the state, row and column in the grid.
+    """Points of the C-grid, [m] each: the index of a prognostic field in the state, row and column in the grid.
 
     Attributes:
         at_sides: whether one of them is a face of an open side.
@@ -57,13 +57,13 @@ class Gauges(NamedTuple):
 
     Attributes:
         places: x and y in m, or longitude and latitude, [2, n].
-        depth: resting depth there, m, interpolated as eta is, [n].
-        distance: of the nearest centre of a wet cell, m, [n].
-        points: what is read of the state: for each of the `of` four for each gauge.
+        depth: resting depth there, m, interpolated as eta, [n].
+        distance: distance to the nearest centre of a wet cell, m, [n].
+        points: points to read from the state: for each field of `of`, four for each gauge.
         of: {name of a series: its prognostic fields}; a concentration has content and thickness.
         weights: {name of a series: bilinear weights [n, 4]}.
-        resting: depths at the four centres around, in the precision of the run, [n, 4].
-        turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None where that is zero.
+        resting: depths at the four centres, in the precision of the run, [n, 4].
+        turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None if it is zero.
     """
 
     names: list[str]
@@ -77,9 +77,9 @@ class Gauges(NamedTuple):
     turn: tuple[np.ndarray, np.ndarray] | None
 
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
-        """The series [k, n], float64, of the values [k, m] that the points had at k times.
+        """The series [k, n], float64, from the values [k, m] of the points at k times.
 
-        All sums are over the four points, in their order, so that bits depend on no layout.
+        Sums over the four points have a fixed order, so bits do not depend on the layout.
         """
         parts = iter(np.split(raw.astype(np.float64), sum(map(len, self.of.values())), axis=1))
         found = {}
@@ -95,11 +95,10 @@ class Gauges(NamedTuple):
 
 
 def gauges(setup: Setup) -> Gauges | None:
-    """Those of a Setup that was checked; None where it has none.
+    """The Gauges of a checked Setup; None without stations.
 
-    eta, u and v are interpolated bilinearly between the points around that have a value, as `stencils` says; a
-    concentration as eta is. Faces of open sides have a value, too. On a sphere u and v are eastward and northward,
-    whatever the axes of the grid are.
+    eta, u, v and concentrations are interpolated bilinearly between the points with a value (`stencils`), faces of
+    open sides among them. On a sphere u and v are eastward and northward, also on a turned grid.
     """
     config = setup.config
     if not config.output.stations:
@@ -156,7 +155,7 @@ def place_of(config, station) -> tuple[float, float]:
 
 
 def problems(config) -> Iterator[str]:
-    """What is wrong with the gauges of a configuration, one line each."""
+    """The problems of the gauges of a configuration, one line each."""
     yield from twice(config, "stations")
     given, names = [], []
     for station in config.output.stations:
@@ -172,19 +171,21 @@ def twice(config, key: str) -> Iterator[str]:
     """One line for each name that several tables of a key of `output` share."""
     for name, count in Counter(entry.name for entry in getattr(config.output, key)).items():
         if count > 1:
-            yield f'output.{key}: "{name}" is there {count} times'
+            yield f'output.{key}: {count} tables have the name "{name}"'
 
 
 def inside(axis, what: str, position: float) -> float:
-    """A position on an Axis; longitudes are brought into the domain where they are the same as one there."""
+    """A position on an Axis; longitudes are shifted by full circles into the domain where possible."""
     (first, last), within = axis.edges, float(axis.within(position))
     if not first <= within <= last:
-        raise UsageError(f"{what}: {axis.told(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}")
+        raise UsageError(
+            f"{what}: {axis.in_words(position, 6)} is outside the domain, {first:g} to {last:g} {axis.unit}"
+        )
     return within
 
 
 def on_water(config, given: Sequence[tuple[float, float]], names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """Places in m, or longitudes and latitudes: those on water along the axes of the grid [n, 2]; what is wrong."""
+    """The places on water along the axes of the grid [n, 2], from m, or longitudes and latitudes; and problems."""
     found, problems = [], []
     for place, what in zip(given, names, strict=True):
         along = zip(axes(config.grid), along_axes(config.grid, *place), strict=True)
@@ -201,7 +202,7 @@ def on_water(config, given: Sequence[tuple[float, float]], names: Sequence[str])
 
 
 def on_land(config, place: tuple[float, float], what: str) -> str:
-    """That a place is on land, and where the nearest water is."""
+    """The line about a place on land, with the nearest water."""
     keys, unit = positions(config.grid)
     distance, water = nearest_water(config, place)
     here, there = (

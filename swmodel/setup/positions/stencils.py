@@ -1,4 +1,4 @@
-"""The four points of the C-grid around a position and their bilinear weights, with coasts and walls. NumPy only."""
+"""The four points of the C-grid around a position, and their bilinear weights near coasts and walls. NumPy only."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ...ocean.coordinates import OFFSETS, axes
 from ...ocean.table import VARIABLES
 from .. import fields
 
-#: The quantities that can be observed; an observation holds the number of its own in this list.
+#: The quantities that can be observed; an observation has the index of its quantity in this list.
 QUANTITIES = ("eta", "u", "v")
 
 #: Step (rows, columns) from the cell of a face to the cell across it; sea level is at no face.
 ACROSS = {"eta": (0, 0), "u": (0, 1), "v": (1, 0)}
 
-#: A position this near to a point, in cells, is that point: it has nothing to do with the cell beyond.
+#: Distance within which a position counts as a point, cells.
 SNAP = 1e-9
 
-#: Most cells whose mask is looked at together.
+#: Most cells whose mask is evaluated together.
 CELLS = 2**20
 
 
 class Stencils(NamedTuple):
     """Points and weights of n positions, [n, 4]: south-west, south-east, north-west and north-east of each.
 
-    A weight is zero where there is no water, and all four are where the model has no value to compare with.
+    A weight is zero where there is no water; all four are zero where the model has no value.
     """
 
     rows: np.ndarray
@@ -43,20 +43,20 @@ class Stencils(NamedTuple):
 def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
     """Bilinear interpolation from the points of each quantity to the positions (x, y) within the domain, m or degrees.
 
-    With a, b the distances from the south-west point in cells, the weights (1-a)(1-b), a (1-b), (1-a) b, a b of the
-    points that have a value are divided by their sum:
+    The weights are (1-a)(1-b), a (1-b), (1-a) b, a b, with a, b the distances from the south-west point in cells. Those
+    of the points with a value are divided by their sum:
 
         sea level   has a value in wet cells. Within half a cell of a wall or coast it is that of the nearest cells.
-        velocity    has a value on faces next to a wet cell. On a closed face, at a wall or coast, that is zero: it
-                    counts in the sum, and nothing is added for it. Faces between dry cells have none: the velocity
-                    along a wall or straight coast is, within half a cell of it, that of the nearest faces.
+        velocity    has a value on faces next to a wet cell, which is zero on closed faces. Faces between dry cells have
+                    none. Within half a cell of a wall or straight coast, the velocity along it is that of the nearest
+                    faces.
 
-    Away from land, the weights add up to one and are exact for linear fields. Rings are closed across their ends.
+    Away from land, the interpolation is exact for linear fields. Rings are closed across their ends.
 
     Args:
-        quantity: numbers in QUANTITIES, [n].
+        quantity: indices in QUANTITIES, [n].
         x, y: positions, [n], m, or on a sphere longitudes and latitudes.
-        with_sides: the current through open sides is known, though not in the state: their faces are not closed.
+        with_sides: whether the current through open sides is known, so that their faces are not closed.
     """
     quantity, x, y = np.asarray(quantity), np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     grid, along = config.grid, axes(config.grid)
@@ -82,7 +82,7 @@ def stencils(config, quantity, x, y, with_sides: bool = False) -> Stencils:
 
 
 def of_sides(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndarray) -> np.ndarray:
-    """1 on faces of open sides among points of a velocity, [n, 4], between wet cells `here` and `beyond`; others 0."""
+    """1 on faces of open sides between wet cells `here` and `beyond`, else 0, for points of a velocity, [n, 4]."""
     north, east = ACROSS[name]
     outside = neighbourhoods(config, rows, columns, lambda *at: fields.outside(*at)[north])
     near, far = (outside[:, j : j + 2, i : i + 2].reshape(-1, 4) for j, i in ((0, 0), (north, east)))
@@ -90,7 +90,7 @@ def of_sides(config, name: str, rows, columns, here: np.ndarray, beyond: np.ndar
 
 
 def cells_around(config, x, y) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the cells that hold positions within the domain, [n]; on its far edge, the ones within."""
+    """Rows and columns of the cells around positions within the domain, [n]; its far edge belongs to the last cells."""
     grid, along = config.grid, axes(config.grid)
     rows, columns = along.y.index(np.asarray(y)), along.x.index(along.x.within(np.asarray(x)))
     found = (np.floor(place + 0.5).astype(np.int64) for place in (rows, columns))
@@ -98,7 +98,7 @@ def cells_around(config, x, y) -> tuple[np.ndarray, np.ndarray]:
 
 
 def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whole numbers at or below the places, and the distances from them, which are exactly zero within SNAP of one."""
+    """Whole numbers at or below the places, and the distances from them, exactly zero within SNAP of one."""
     nearest = np.rint(place)
     place = np.where(np.abs(place - nearest) < SNAP, nearest, place)
     lower = np.floor(place)
@@ -106,7 +106,7 @@ def between(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def neighbourhoods(config, rows: np.ndarray, columns: np.ndarray, function: Callable = fields.wet) -> np.ndarray:
-    """Wetness (1 or 0), or `function`, of the 3 x 3 cells north-east of and with each one, [n, 3, 3]."""
+    """Wetness (1 or 0), or `function`, of each cell and the 3 x 3 cells to its north-east, [n, 3, 3]."""
     found = np.empty((len(rows), 3, 3))
     order = np.argsort(rows, kind="stable")
     first_column, last_column = (columns.min(), columns.max() + 2) if len(columns) else (0, 0)

@@ -183,6 +183,17 @@ def test_a_file_that_holds_no_configuration_is_refused_in_one_line(tmp_path, con
     assert line.startswith(f"{path}{words}")
 
 
+def test_names_of_thousands_of_parts_are_refused_before_they_are_read(tmp_path):
+    """The time that tomllib takes for a name grows with the square of its parts: minutes for this one."""
+    path, name = tmp_path / "my.toml", "nx" + ".a" * 40_000
+    for text in (f"[grid]\n{name} = 1\n", f"[grid]\n[{name}]\n"):
+        path.write_text(text)
+        (line,) = problems(path)
+        assert line.startswith(f"{path}:2: not valid TOML: more than ")
+    (line,) = problems("jet", ["grid.nx={" + name + "=1}"])
+    assert "must be a whole number of cells, not" in line
+
+
 def test_what_is_no_configuration_is_not_read(tmp_path):
     huge, pipe = tmp_path / "huge.toml", tmp_path / "pipe.toml"
     with open(huge, "wb") as file:

@@ -59,7 +59,7 @@ def test_another_kind_of_grid_takes_the_place_of_that_of_the_case():
         ({"north": -40.0}, "north", "-40 degrees are not beyond south = -30 degrees"),
         ({"dlon": 11.0}, "dlon", "396 degrees wide"),
         ({"west": 0.0, "east": 80.0}, "east", "80 degrees wide, which closes no ring of 360"),
-        ({"west": 350.0, "east": 20.0}, "east", "longitudes go on"),
+        ({"west": 350.0, "east": 20.0}, "east", "longitudes may exceed"),
         ({"dx": 5e3}, "dx", 'is of grid.kind = "plane"'),
         ({"kind": "plane"}, "south", 'is of grid.kind = "latlon"'),
         ({"south": None}, "south", "must be given, in degrees"),

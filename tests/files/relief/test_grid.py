@@ -124,11 +124,11 @@ def test_cells_finer_than_the_relief_are_said(folder, caplog):
         ("--region=0,inf,0,20", "W below E"),
         ("--region=0,10,80,95", "from -90 to 90"),
         ("--region=0,400,0,20", "longitudes overlap"),
-        ("--region=20,25,-2,2", "there is no water in it"),
-        ("--region=0,5,0,0.5", "at least one"),
+        ("--region=20,25,-2,2", "no water in it"),
+        ("--region=0,5,0,0.5", "must be 1 to"),
         ("--region=0,5,0,5 --resolution=0", "above 0"),
-        ("--region=0,5,0,5 --resolution=1e-5", "they need 5e+04 GB"),
-        ("--region=0,5,0,5 --resolution=1e-9", "at most 1000000000"),
+        ("--region=0,5,0,5 --resolution=1e-5", "need 5e+04 GB"),
+        ("--region=0,5,0,5 --resolution=1e-9", "1 to 1000000000"),
         ("--region=0,5,0,5 --pole=10,91", "beyond 90 degrees"),
         ("--region=-6,37,30,46 --keep=10,35", "no water at 10,35"),
         ("--region=0,5,0,5 --relief=none.nc", "there is no file none.nc"),
@@ -145,7 +145,7 @@ def test_a_grid_is_replaced_where_that_is_wanted(folder):
     CliRunner().invoke(main, ["grid", str(path), *map(str, words)])
     before = path.read_bytes()
     code, told = refused(path, *words)
-    assert (code, f"{path} is there already; give --force to replace it, or another name" in told) == (2, True)
+    assert (code, f"{path} already exists; give --force to replace it, or another name" in told) == (2, True)
     assert path.read_bytes() == before
     done = CliRunner().invoke(main, ["grid", str(path), *map(str, words), "--min-depth", "300", "--force"])
     assert done.exit_code == 0, done.output
@@ -159,7 +159,7 @@ def test_the_picture_of_another_grid_is_not_replaced(folder):
     assert done.exit_code == 0, done.output
     before = (folder / "one.png").read_bytes()
     code, told = refused(folder / "one.nc4", *words)
-    assert (code, "one.png is there already; give --force" in told) == (2, True)
+    assert (code, "one.png already exists; give --force" in told) == (2, True)
     assert not (folder / "one.nc4").exists()
     assert (folder / "one.png").read_bytes() == before
     assert "name of a picture" in refused(folder / "one.png", *words, "--force")[1]
@@ -168,12 +168,12 @@ def test_the_picture_of_another_grid_is_not_replaced(folder):
 def test_no_other_file_is_replaced(folder):
     words = ("--region=-6,37,30,46", "--resolution=2")
     code, told = refused(folder / "none" / "sea.nc", *words)
-    assert (code, f"there is no folder {folder / 'none'}" in told) == (5, True)
+    assert (code, f"no such folder: {folder / 'none'}" in told) == (5, True)
     path = folder / "other.nc"
     with netCDF4.Dataset(path, "w") as data:
         data.title = "mine"
     code, told = refused(path, *words)
-    assert (code, "is no file of `swmodel grid`, and is not replaced" in told) == (5, True)
+    assert (code, "is no file of `swmodel grid`" in told) == (5, True)
     with netCDF4.Dataset(path) as data:
         assert data.title == "mine"
 

@@ -119,7 +119,7 @@ def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_the
         ("mask", VALUES, "fields: mask: must be 0 (land) or 1 (water), but is 101.25 at row 0, column 0"),
         ("eta", lambda at: at.z, ": fields: eta: AttributeError: 'Points' object has no attribute 'z', in: "),
         ("eta", lambda at: np.zeros((3, 3)), ": fields: eta: returns an array of shape (3, 3) for "),
-        ("eta", lambda at: at.x - at.x.mean(), "fields: eta: is 0 at row 0, column 0 alone, and -"),
+        ("eta", lambda at: at.x - at.x.mean(), "fields: eta: is 0 at row 0, column 0 alone, but -"),
     ],
 )
 def test_what_is_wrong_with_a_field_is_said_before_the_first_step(name, value, words):
@@ -132,7 +132,7 @@ def test_all_that_is_wrong_is_said_at_once():
     assert len(problems(eta=VALUES.T, etta=0.0, depth="deep")) == 3
     with pytest.raises(ConfigError, match=r"^fields: \[3\] is no dict, as \{\"eta\": function\}$"):
         load(Case, SMALL, {}, fields=[3])
-    with pytest.raises(ConfigError, match="^fields: eta: input.eta names a file of it, too; give one of them$"):
+    with pytest.raises(ConfigError, match="^fields: eta: input.eta names a file, too; give one of both$"):
         load(Case, SMALL | {"input.eta": "x.nc"}, {}, fields={"eta": 0.0})
 
 
@@ -159,7 +159,9 @@ def test_the_file_of_a_run_alone_has_none_of_them():
     assert resolve(load(Deep, SMALL, {})).python.fields == resolved.python.fields
     for config in (from_toml(to_toml(resolved)), load("jet", {"python.fields": "depth 0.0"}, environ={})):
         assert config.python.names == ["depth"]
-        with pytest.raises(ConfigError, match="python.fields: depth was given in Python, and no file but the restart"):
+        with pytest.raises(
+            ConfigError, match="python.fields: depth comes from Python and lies in no file except the restart"
+        ):
             check_config(config)
 
 
@@ -226,7 +228,7 @@ def test_a_function_of_points_and_time_is_that_of_a_case():
 @pytest.mark.parametrize(
     ("fields", "options", "message"),
     [
-        ({"wind_x": in_time()}, {"time.start": ""}, 'at which the run starts, as time.start = "2020-02-28T00:00:00"'),
+        ({"wind_x": in_time()}, {"time.start": ""}, 'start of the run, as time.start = "2020-02-28T00:00:00"'),
         ({"wind_x": in_time(calendar="noleap")}, {}, 'fields: wind_x has the calendar "noleap", the run prolep'),
         ({"wind_x": in_time("2020-02-29")}, {}, "fields: wind_x: its records begin at 2020-02-29T00:00:00 and "),
         ({"depth": in_time()}, {}, "fields: depth has time besides y and x; choose one, as .isel(time=0)"),

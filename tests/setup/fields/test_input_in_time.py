@@ -1,8 +1,5 @@
 """Input fields with records in time: where each step lies among them, and what cannot be used."""
 
-import re
-from pathlib import Path
-
 import netCDF4
 import numpy as np
 import pytest
@@ -126,11 +123,11 @@ def test_times_are_counted_in_the_calendar_of_the_run(file, calendar, start, sin
     [
         ({"hours": HOURS[1:]}, {}, "its records begin at 2020-02-28T06:00:00 and end at 2020-02-28T18:00:00"),
         ({"hours": HOURS[:3]}, {}, "and end at 2020-02-28T12:00:00, and the run needs them at 2020-02-28T17:55:00"),
-        ({"hours": [0, 6, 5, 18]}, {}, "times must rise, but 2020-02-28T05:00:00 is there behind 2020-02-28T06:00:00"),
+        ({"hours": [0, 6, 5, 18]}, {}, "times must rise, but 2020-02-28T05:00:00 follows 2020-02-28T06:00:00"),
         ({"hours": [0, 6, 6, 18]}, {}, "times must rise"),
         ({"hours": [0, 6, np.nan, 18]}, {}, "its times have missing values"),
         ({"calendar": "noleap"}, {}, 'the run proleptic_gregorian; set time.calendar = "noleap"'),
-        ({}, {"time__start": ""}, 'say at which the run starts, as time.start = "2020-02-28T00:00:00"'),
+        ({}, {"time__start": ""}, 'give the start of the run, as time.start = "2020-02-28T00:00:00"'),
         ({"units": "dyn cm-2"}, {}, 'is in "dyn cm-2"; convert it to "Pa"'),
         ({"since": "fortnights since 2020-02-28"}, {}, 'without dates (their times have "fortnights since 2020-02-28"'),
         (
@@ -149,7 +146,7 @@ def test_what_cannot_be_used_is_said_before_the_first_step(file, made, given, wo
 def test_a_gap_is_said(file, caplog):
     check_config(configuration(file(hours=[0.0, 1.0, 2.0, 18.0])))
     (line,) = [record.message for record in caplog.records if "no record" in record.message]
-    assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00, elsewhere each 3600 s" in line
+    assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00, elsewhere every 3600 s" in line
 
 
 def test_beyond_the_last_record_no_step_is_taken(file):
@@ -157,12 +154,3 @@ def test_beyond_the_last_record_no_step_is_taken(file):
     model.advance(216)
     with pytest.raises(ValueError, match="end at 2020-02-28T18:00:00"):
         model.advance(2)
-
-
-def test_the_example_of_the_page_on_input_files_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[3] / "docs" / "input.md").read_text()
-    (example,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "to_netcdf" in code]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SWMODEL_RUN_EXECUTOR", "reference")
-    exec(example, {})
-    assert 0.01 < float(capsys.readouterr().out) < 0.5

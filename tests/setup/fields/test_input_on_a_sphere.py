@@ -64,7 +64,7 @@ def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, caplog,
     grid = grid_of()
     found = read(ocean(lon, lat, smooth(lon, lat[:, None]), name), grid, name)
     np.testing.assert_allclose(found, at_points(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12)
-    assert f"lon has steps of {step:g} degrees, between which values are interpolated" in caplog.text
+    assert f"lon has steps of {step:g} degrees, values are interpolated" in caplog.text
 
 
 @pytest.mark.parametrize("turned", ["", "lat", "lon", "axes"])
@@ -107,8 +107,8 @@ def test_a_mask_is_that_of_the_nearest_point(ocean):
 @pytest.mark.parametrize(
     ("lon", "lat", "message"),
     [
-        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees, which does not cover"),
-        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "there is nothing at lat = -25 degrees"),
+        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees and does not cover"),
+        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "needs lat = -25 degrees"),
         (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), "does not run in one direction"),
     ],
 )
@@ -204,9 +204,9 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
 @pytest.mark.parametrize(
     ("given", "options", "words"),
     [
-        (LEVEL, {}, ["comes in with half of its level; give input.outside_tide_transport_x"]),
-        (FLOW, {}, ["half of it comes in; give input.outside_tide_level"]),
-        (LEVEL | FLOW, {"time__start": ""}, ["lags count from the start of the run"]),
+        (LEVEL, {}, ["enters with half of its level; give input.outside_tide_transport_x"]),
+        (FLOW, {}, ["half of it enters; give input.outside_tide_level"]),
+        (LEVEL | FLOW, {"time__start": ""}, ["lags refer to the start of the run"]),
         (LEVEL | FLOW, {"open_sides__amplitude": [1.0]}, ["open_sides.amplitude: has no effect for M2"]),
         (LEVEL | FLOW, {}, []),
     ],
@@ -279,8 +279,8 @@ def test_an_atlas_with_zero_on_its_land_is_said(atlas):
 @pytest.mark.parametrize(
     ("variables", "name", "words"),
     [
-        ("amplitude,phase", "outside_level", "a tide is made of two variables"),
-        ("amplitude", "outside_tide_level[M2,sine]", "a tide is made of two variables"),
+        ("amplitude,phase", "outside_level", "a tide needs two variables"),
+        ("amplitude", "outside_tide_level[M2,sine]", "a tide needs two variables"),
         ("amplitude,radians", "outside_tide_level[M2,sine]", 'the lag is in "radian"; convert it to "degrees"'),
         ("amplitude,uIm", "outside_tide_level[M2,sine]", "lie along lat, lon and along lon, lat"),
         ("amplitude,lag", "outside_tide_level[M2,sine]", 'no variable "amplitude,lag"; it has lon_z, lat_z, amplitude'),

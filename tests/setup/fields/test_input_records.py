@@ -67,7 +67,7 @@ def test_a_record_is_chosen_by_its_number_or_by_its_time(file, record, number):
         ("hours since 2000-01-01", "2000-01-01T00:00:00 to 2000-01-02T06:00:00"),
         ("months since 2000-01-01", 'without dates (their times have "months since 2000-01-01"'),
         ("hours since the flood", "without dates"),
-        (None, "the model takes one"),
+        (None, "the model needs one"),
     ],
 )
 def test_of_several_records_none_is_taken_for_granted(file, units, words):

@@ -69,7 +69,7 @@ def test_pressures_in_hectopascals_are_converted(weather, units):
 @pytest.mark.parametrize(("records", "which"), [(5, ""), (5, "@1"), (1, "")])
 def test_pressures_in_pascals_that_are_hectopascals_are_refused(weather, records, which):
     words = refused(air_pressure=f"{weather('msl', 1013.0, 'Pa', records=records)}:msl{which}")
-    assert "1013 Pa, as pressures in hPa are" in words
+    assert "1013 Pa, which look like hPa" in words
 
 
 def test_a_small_anomaly_of_pressure_is_none(weather):

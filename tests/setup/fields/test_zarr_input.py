@@ -114,7 +114,7 @@ def test_what_cannot_be_used_is_said_in_a_line(stored, tmp_path, monkeypatch):
     assert refused(wind_x=f"{store}:vstress").startswith(f'input.wind_x: {store} has no variable "vstress"; it has ')
     assert refused(wind_x=f"{store}x:ustress") == f"input.wind_x: there is no file {store}x"
     (tmp_path / "empty").mkdir()
-    assert "empty is a folder, and no store of Zarr" in refused(wind_x=f"{tmp_path}/empty:ustress")
+    assert "empty is a folder, but no store of Zarr" in refused(wind_x=f"{tmp_path}/empty:ustress")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "zarr", None)
         other = shutil.copytree(store, tmp_path / "other.zarr")  # which nothing has opened yet

@@ -1,4 +1,4 @@
-"""Fields from files, as `docs/input.md` says: found, checked and turned by their coordinates, read in part."""
+"""Fields from files (`docs/input.md`): find, check and turn them by their coordinates, and read parts of them."""
 
 from . import series
 from .errors import InputError

@@ -1,4 +1,4 @@
-"""How the axes of a variable lie on the grid, by its coordinates: which is y, which x, and which runs downward."""
+"""The axes of a variable on the grid, from its coordinates: y, x and their directions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .degrees import Places, places
 from .errors import InputError, remark
 from .units import LENGTHS, SYNONYMS
 
-#: How far from its point of the grid a coordinate may be, where the first ones coincide, cells.
+#: Largest distance of a coordinate from its point of the grid, relative to the first ones, cells.
 NEAR = 0.1
 
-#: Words for an axis that is turned, its lines of cells, and the sides at its ends.
+#: Words for a turned axis, its lines of cells, and the sides at its ends.
 WORDS = {"y": ("downward", "rows", "south", "north"), "x": ("leftward", "columns", "west", "east")}
 
 
 class Axes(NamedTuple):
-    """How a variable lies on the grid.
+    """The axes of a variable on the grid.
 
     Attributes:
         y, x: names of its dimensions.
         exchanged: whether that of x comes first.
-        turned: whether each runs from north to south, from east to west.
-        along: on a sphere, where the points of the grid lie among those of the file; else None.
+        turned: whether y runs from north to south, and x from east to west.
+        along: on a sphere, the positions of the grid's points among those of the file; else None.
     """
 
     y: str
@@ -38,10 +38,10 @@ class Axes(NamedTuple):
 
 
 def arrange(dataset: CFDataset, found, row, grid, place: str) -> Axes:
-    """The Axes of the variable `found` of a file for the field `row`, found once; a line says what is not plain."""
-    if (asked := (found.name, row, grid)) not in dataset.axes:
-        dataset.axes[asked] = lie(dataset, found, row, grid, place)
-    return dataset.axes[asked]
+    """The Axes of the variable `found` of a file for the field `row`, found once; logs assumptions."""
+    if (key := (found.name, row, grid)) not in dataset.axes:
+        dataset.axes[key] = lie(dataset, found, row, grid, place)
+    return dataset.axes[key]
 
 
 def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
@@ -53,7 +53,7 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
     several = [name for name, size in found.sizes.items() if name not in (y, x) and size > 1]
     if len(several) > 1:
         raise InputError(
-            f"{place} has several records along {' and '.join(several)}, and one is chosen along one axis only; "
+            f"{place} has several records along {' and '.join(several)}, but an entry chooses along one axis only; "
             "cut the file to one record along the others"
         )
     coordinates = {
@@ -79,9 +79,9 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
                 f"{place}: {coordinates[name][0].name} alone does not say where the field lies on a sphere"
             )
         else:
-            turns, said = compare(dataset, coordinates[name], name, axis, along, offset, place)
+            turns, notes = compare(dataset, coordinates[name], name, axis, along, offset, place)
             turned.append(turns)
-            words += said
+            words += notes
     if exchanged:
         words.append(f"its axes ({', '.join(found.dims)}) are exchanged")
     if words:
@@ -94,7 +94,7 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
 
 
 def dimensions(dataset: CFDataset, found, place: str) -> tuple[str, str]:
-    """The dimensions of y and x of a variable: those that coordinates or names say, else the last two."""
+    """The dimensions of y and x of a variable, from coordinates or names, else the last two."""
     kinds = {name: next(map(dataset.kind, dataset.along(name)), NAMES.get(name.lower(), "")) for name in found.dims}
     known = [name for axis in "yx" for name, kind in kinds.items() if kind == axis]
     if [kinds[name] for name in known] == ["y", "x"]:
@@ -106,10 +106,10 @@ def dimensions(dataset: CFDataset, found, place: str) -> tuple[str, str]:
 
 
 def compare(dataset: CFDataset, coordinates, dimension: str, axis: str, along: Axis, offset: float, place: str):
-    """Whether a field runs downward or leftward by its coordinates of y or x, and words on how they lie.
+    """Whether a field runs downward or leftward by its coordinates of y or x, and words for remarks.
 
-    `coordinates`: along a dimension, best first. `offset`: of the points of the field from the centres of cells, cells.
-    InputError: they have not the steps of the grid, in one direction.
+    `coordinates`: along a dimension, best first. `offset`: offset of the field's points from cell centres, cells.
+    InputError: the steps differ from those of the grid, or change direction.
     """
     first, values = coordinates[0], agreed(dataset, coordinates, dimension, place)
     wanted, size = along.first + (np.arange(along.cells) + offset) * along.spacing, along.spacing
@@ -128,7 +128,7 @@ def compare(dataset: CFDataset, coordinates, dimension: str, axis: str, along: A
     if not (steps > 0).all():
         refuse("does not run in one direction")
     if not np.array_equal(shift := first.attrs.get("c_grid_axis_shift", offset), offset):
-        refuse(f"lies {shift} cells off the centres, and this field {offset:g}")
+        refuse(f"lies {shift} cells off the centres, but this field {offset:g}")
     words = [f"{name} runs {WORDS[axis][0]}, so its {WORDS[axis][1]} are turned"] if turned else []
     if degrees:
         return turned, [*words, f"{name} is in degrees, so its steps are not compared with {size:g} m"]
@@ -173,5 +173,5 @@ def there(values: np.ndarray) -> np.ndarray:
 
 
 def span(values: np.ndarray) -> str:
-    """From where to where values in m run."""
+    """The range of values in m, in words."""
     return f"from {values[0]:g} to {values[-1]:g} m"

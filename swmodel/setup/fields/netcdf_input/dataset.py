@@ -1,6 +1,6 @@
-"""Variables of a NetCDF file, a store of Zarr or around a DataArray, and which of them are coordinates.
+"""Variables and coordinates of a NetCDF file, a store of Zarr or a DataArray.
 
-xarray opens and decodes, cf_xarray knows axes by attributes. Values are read a window at a time.
+xarray opens and decodes, cf_xarray finds axes by attributes. Values are read a window at a time.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from .units import LENGTHS, axis_of_degrees
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
-#: Axes as cf_xarray calls them; the first that fits counts.
+#: The axes of cf_xarray; the first that fits counts.
 AXES = {"X": "x", "Y": "y", "Z": "z", "T": "t", "longitude": "x", "latitude": "y"}
 
-#: Names by which coordinates are known that have no attributes, in small letters.
+#: Names of coordinates without attributes, in lower case.
 NAMES = {
     "x": "x", "x_c": "x", "x_f": "x", "lon": "x", "longitude": "x", "nav_lon": "x",
     "y": "y", "y_c": "y", "y_f": "y", "lat": "y", "latitude": "y", "nav_lat": "y",
     "time": "t",
 }  # fmt: skip
 
-#: Attributes that are texts, whatever a file has there.
+#: Attributes that are converted to texts.
 TEXTS = {"units", "standard_name", "axis", "positive", "calendar", "grid_mapping"}
 
-#: Attributes with which values are packed.
+#: Attributes of packed values.
 PACKING = {"scale_factor", "add_offset"}
 
-#: Files in which a group of Zarr says what it is, and those of its arrays.
+#: Files of a group of Zarr and of its arrays with their metadata.
 OF_GROUP, OF_ARRAY = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs")
 
-#: What xarray, netCDF4, zarr and codecs raise where a file or a store is damaged.
+#: Errors of xarray, netCDF4, zarr and codecs for a damaged file or store.
 FAULTS = (OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError)
 
 
@@ -53,7 +53,7 @@ class CFDataset(NamedTuple):
 
     Attributes:
         kinds: x, y, z or t by the name of each coordinate.
-        axes: how variables lie on a grid, where that was asked for (`axes.arrange`).
+        axes: the Axes of variables that `axes.arrange` has found.
     """
 
     data: Dataset
@@ -62,7 +62,7 @@ class CFDataset(NamedTuple):
     axes: dict[Any, Any]
 
     def along(self, dimension: str) -> list[DataArray]:
-        """The coordinates along a dimension, all of a kind, best first: the variable of its name, and those known."""
+        """The coordinates along a dimension, all of one kind, best first, with the variable of its name."""
         every = self.best_first({dimension}, {dimension}, dimension)
         found = [one for one in every if one.name == dimension or self.kind(one)]
         return [one for one in found if self.kind(one) == self.kind(found[0])]
@@ -84,14 +84,11 @@ class CFDataset(NamedTuple):
         )
 
     def kind(self, coordinate: DataArray) -> str:
-        """x, y, z or t; empty if that is not known."""
+        """x, y, z or t; empty if unknown."""
         return self.kinds.get(coordinate.name, "")
 
     def values_along(self, coordinate: DataArray, dimension: str) -> np.ndarray:
-        """Values along a dimension, float64, NaN where missing; along the middle of any other dimension.
-
-        Longitudes go on beyond 360.
-        """
+        """Values along a dimension, float64, NaN where missing, in the middle of others; longitudes may exceed 360."""
         middle = {name: size // 2 for name, size in coordinate.sizes.items() if name != dimension}
         values = np.asarray(values_of(coordinate, middle), np.float64)
         turns = in_degrees(coordinate) and self.kind(coordinate) == "x"
@@ -109,7 +106,7 @@ def in_degrees(coordinate) -> bool:
 
 
 def cf_dataset(data: Dataset, place: str) -> CFDataset:
-    """The CFDataset of variables that are decoded except for times."""
+    """The CFDataset of variables, decoded except for times."""
     for variable in data.variables.values():
         variable.attrs |= {text: str(variable.attrs[text]) for text in TEXTS & variable.attrs.keys()}
     kinds = {name: kind_of(str(name), one.attrs) for name, one in data.variables.items()}
@@ -117,8 +114,8 @@ def cf_dataset(data: Dataset, place: str) -> CFDataset:
 
 
 def kind_of(name: str, attributes) -> str:
-    """The kind of a variable as a coordinate: x, y, z or t; empty if neither CF nor its name says so."""
-    from cf_xarray.criteria import coordinate_criteria  # its accessor stops at SGRID that it does not understand
+    """The kind of a variable as a coordinate: x, y, z or t; empty if neither CF nor its name defines it."""
+    from cf_xarray.criteria import coordinate_criteria  # its accessor fails at unusual SGRID attributes
 
     for key, kind in AXES.items():
         if any(str(attributes.get(text)) in known for text, known in coordinate_criteria[key].items()):
@@ -128,12 +125,12 @@ def kind_of(name: str, attributes) -> str:
 
 @contextmanager
 def open_file(path: str, key: str = "", error: type[InputError] = InputError) -> Iterator[CFDataset]:
-    """The variables of a file or a store, open inside `with`, by one thread at a time; messages begin with `key`."""
+    """The open variables of a file or a store, for one thread at a time; messages begin with `key`."""
     is_folder = os.path.isdir(path)
-    if not os.path.exists(path):
+    if not is_folder and not os.path.isfile(path):
         raise error(f"{key}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in OF_GROUP):
-        raise error(f"{key}{path} is a folder, and no store of Zarr: it has neither zarr.json nor .zgroup")
+        raise error(f"{key}{path} is a folder, but no store of Zarr: it has neither zarr.json nor .zgroup")
     try:
         with NETCDF:
             dataset, close = kept(path, stamp(path))
@@ -148,7 +145,7 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
 
 
 def stamp(path: str) -> tuple:
-    """Times and sizes that tell a file or a store from a later one of its name."""
+    """Times and sizes that identify a version of a file or a store."""
     files = [path]
     if os.path.isdir(path):
         of_arrays = (os.path.join(each, name) for each in sorted(os.listdir(path)) for name in OF_ARRAY)
@@ -159,12 +156,12 @@ def stamp(path: str) -> tuple:
 
 @lru_cache(maxsize=64)
 def kept(path: str, stamp: tuple):
-    """The variables of a file or a store, which is opened where values are read, and what closes it again."""
+    """The variables of a file or a store, which reads open, and the function that closes it."""
     import xarray
 
     is_folder = os.path.isdir(path)
     if is_folder:
-        import zarr  # noqa: F401  # which xarray misses in other words
+        import zarr  # noqa: F401  # for its own error message
     with warnings.catch_warnings(), unreadable():
         warnings.simplefilter("ignore")
         if is_folder:
@@ -180,10 +177,10 @@ def kept(path: str, stamp: tuple):
 
 
 def complete(variable, filled: bool) -> None:
-    """Add the attributes with which xarray decodes no value wrongly.
+    """Add the attributes that xarray needs to decode all values correctly.
 
-    Where a NetCDF file names no `_FillValue`, that of NetCDF stands where nothing was written (`filled`). Packed
-    integers of 32 bits and more become float64, as float32 would round them.
+    Where a NetCDF file names no `_FillValue`, the default of NetCDF marks values that were not written (`filled`).
+    Packed integers of 32 bits and more become float64, as float32 would round them.
     """
     import netCDF4
 
@@ -196,12 +193,12 @@ def complete(variable, filled: bool) -> None:
 
 @contextmanager
 def unreadable() -> Iterator[None]:
-    """A context in which whatever a damaged file raises is an Unreadable, with its first line."""
+    """A context in which the errors of a damaged file become Unreadable, with their first line."""
     try:
         yield
     except FAULTS as error:
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise Unreadable(said.splitlines()[0]) from error
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise Unreadable(reason.splitlines()[0]) from error
 
 
 def values_of(variable: DataArray, index: Any = ()) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Fields on longitudes and latitudes, taken to the points of a grid on a sphere by bilinear interpolation.
+"""Bilinear interpolation of fields on longitudes and latitudes to the points of a grid on a sphere.
 
-Those about the pole of the grid are compared with its axes, others with the places of its points about their own pole.
+Positions of points refer to the pole of the field.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from ....ocean.rotated import directions, from_earth
 from .dataset import CFDataset, in_degrees
 from .errors import InputError
 
-#: A point nearer than this to one of the file, in its steps, is that point.
+#: Distance within which a point counts as one of the file, in its steps.
 SNAP = 1e-6
 
-#: How far the nearest value may be that stands for a missing one: so many steps of the file, or cells of the grid.
+#: Largest distance of a value that replaces a missing one, in steps of the file or cells of the grid.
 REACH = 2.0
 
 
 class Between(NamedTuple):
-    """For points of the grid the numbers of the two positions that each lies between, and its part of the way.
+    """For points of the grid, the numbers of the two positions around each, and its fraction of the way.
 
-    Beyond the first and the last position the part is 0 or 1.
+    Beyond the first and the last position the fraction is 0 or 1.
     """
 
     first: np.ndarray
@@ -35,7 +35,7 @@ class Between(NamedTuple):
 class Line(NamedTuple):
     """Positions of a file along one axis: rising `values`, degrees, and their numbers in the file, `order`.
 
-    `turns`: whether they are longitudes, of which those a full circle apart are the same.
+    `turns`: whether they are longitudes, which repeat after a full circle.
     """
 
     values: np.ndarray
@@ -44,10 +44,9 @@ class Line(NamedTuple):
     place: str
 
     def located(self, wanted: np.ndarray) -> tuple[Between, np.ndarray]:
-        """The Between of positions among the values, and whether these cover each: to half a step beyond both ends.
+        """The Between of positions, and whether the values cover each, up to half a step beyond both ends.
 
-        Where positions turn round a circle the last value is a neighbour of the first if they are no more than a step
-        and a half apart.
+        On a circle the last value is a neighbour of the first if they are at most a step and a half apart.
         """
         values, count, step = self.values, len(self.values), np.diff(self.values).max()
         if self.turns:
@@ -69,8 +68,8 @@ class Line(NamedTuple):
         if not covered.all():
             away, name = wanted[~covered].flat[0], "lon" if self.turns else "lat"
             raise InputError(
-                f"{self.place} runs from {self.values.min():.10g} to {self.values.max():.10g} degrees, which does not "
-                f"cover the grid: there is nothing at {name} = {away:.10g} degrees"
+                f"{self.place} runs from {self.values.min():.10g} to {self.values.max():.10g} degrees and does not "
+                f"cover the grid, which needs {name} = {away:.10g} degrees"
             )
         return Between(self.order[found.first], self.order[found.second], found.part)
 
@@ -82,14 +81,14 @@ class Line(NamedTuple):
         return bool(away.max() < SNAP * np.diff(self.values).mean())
 
     def around(self, wanted: np.ndarray, far: float) -> np.ndarray:
-        """Numbers [near, positions] among the values so far to both sides of some positions, and one more."""
+        """Numbers [near, positions] of the values within `far` on both sides of positions, and one more."""
         count, ways = len(self.values), int(np.ceil(far / np.diff(self.values).min())) + 1
         numbers = self.located(wanted)[0].first + np.arange(-ways, ways + 1)[: 2 * count + 1, None]
         return numbers % count if self.turns else np.clip(numbers, 0, count - 1)
 
 
 class Places(NamedTuple):
-    """Where the points of a field of the grid lie in a file with coordinates y and x about `pole`; None: the Earth's.
+    """The positions of a field's points in a file with coordinates y and x about `pole`; None: the Earth's.
 
     `nearest`: whether each point takes the value of the nearest one in the file.
     """
@@ -102,7 +101,7 @@ class Places(NamedTuple):
     nearest: bool
 
     def positions(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Longitudes and latitudes about the pole of the file of points, which broadcast to [rows, columns]."""
+        """Longitudes and latitudes of points about the pole of the file, which broadcast to [rows, columns]."""
         if self.pole != self.grid.pole:
             x, y = points(self.grid, self.location, rows, columns).degrees
             return from_earth(self.pole, x, y) if self.pole else (x, y)
@@ -117,10 +116,10 @@ class Places(NamedTuple):
         return tuple(one._replace(part=np.rint(one.part)) if self.nearest else one for one in made)
 
     def words(self) -> list[str]:
-        """How they lie beside the points of the grid, where these are not among them."""
+        """Words about positions that are not points of the file."""
         own, found = self.pole == self.grid.pole, []
         wanted = self.positions(np.arange(self.grid.ny), np.arange(self.grid.nx)) if own else (None, None)
-        how = "of which the nearest is taken" if self.nearest else "between which values are interpolated"
+        how = "the nearest value is taken" if self.nearest else "values are interpolated"
         for line, positions in zip((self.y, self.x), reversed(wanted), strict=True):
             if not own or not line.has(positions):
                 name, step = line.place.rpartition(" ")[2], np.diff(line.values).mean()
@@ -138,8 +137,8 @@ def line_of(dataset: CFDataset, coordinate, axis: str, place: str) -> Line:
         raise InputError(f'{place} {has}; a grid on a sphere needs the attribute units = "{needed}"')
     if coordinate.ndim > 1:
         raise InputError(
-            f"{place} varies along {' and '.join(coordinate.dims)}; a grid on a sphere takes fields whose "
-            "longitudes vary along one axis and whose latitudes along the other"
+            f"{place} varies along {' and '.join(coordinate.dims)}; a grid on a sphere needs fields whose "
+            "longitudes vary along one axis and latitudes along the other"
         )
     values = dataset.values_along(coordinate, *coordinate.dims)
     steps = np.diff(values)
@@ -150,7 +149,7 @@ def line_of(dataset: CFDataset, coordinate, axis: str, place: str) -> Line:
 
 
 def places(dataset: CFDataset, y, x, field, grid, row, place: str) -> Places:
-    """The Places of a variable with coordinates y and x for the field `row`; a mask is that of the nearest point."""
+    """The Places of a variable with coordinates y and x for the field `row`; masks take the nearest point."""
     lines, pole = (line_of(dataset, y, "y", place), line_of(dataset, x, "x", place)), None
     if x.attrs.get("standard_name") == "grid_longitude":
         mapping = dataset.data.variables.get(field.attrs.get("grid_mapping", "").split(":")[0])
@@ -165,10 +164,10 @@ def places(dataset: CFDataset, y, x, field, grid, row, place: str) -> Places:
 
 
 def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fill=None) -> np.ndarray:
-    """Values in rows and columns of the grid; `read` gives those of rows and columns of the file, NaN where missing.
+    """Values in rows and columns of the grid; `read` gives those of the file, NaN where missing.
 
-    A missing value has no weight. Where values that are there have less than half of the weight, the result is missing,
-    or the `nearest` one where `fill` [rows, columns] holds.
+    Missing values have no weight. Where the others have less than half of the weight, the result is missing, or the
+    `nearest` one where `fill` [rows, columns] holds.
     """
     y, x = places.at(rows, columns)
     needed = [np.unique(np.concatenate([one.first, one.second], axis=None)) for one in (y, x)]
@@ -189,9 +188,9 @@ def interpolated(read, places: Places, rows: np.ndarray, columns: np.ndarray, fi
 
 
 def nearest(read, places: Places, rows: np.ndarray, columns: np.ndarray, wanted: np.ndarray):
-    """The nearest values of the file that are there, for the points `wanted`, how far they are, and may be, degrees.
+    """The nearest values of the file for the points `wanted`, their distances, and the limit of these, degrees.
 
-    Two arrays [points]: NaN and infinity where there is no value near enough.
+    Two arrays [points], NaN and infinity where no value is near enough, and a number.
     """
     grid, shape = places.grid, (len(rows), len(columns))
     most = REACH * max(*(np.diff(line.values).max() for line in (places.y, places.x)), grid.dlon, grid.dlat)

@@ -1,4 +1,4 @@
-"""What is wrong with an input file, and what a user should know of how it is read."""
+"""Errors of input files, and remarks on how they are read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ log = logging.getLogger(__name__)
 
 
 class InputError(ValueError):
-    """A NetCDF file does not hold what the configuration asks of it."""
+    """A NetCDF file does not have the field that the configuration needs."""
 
     exit_code = 2
 
 
 @cache
 def remark(line: str) -> None:
-    """Log a line once: on rank 0, and not in processes whose launcher has read the files before them."""
+    """Log a line once, on rank 0, unless the launcher has logged it."""
     if (world() or World()).rank == 0 and LAUNCHED not in os.environ:
         log.warning("%s", as_line(line))

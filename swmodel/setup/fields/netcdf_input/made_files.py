@@ -1,4 +1,4 @@
-"""Files that the model made: of `swmodel grid`, and of harmonic constants, harmonics.nc of a run."""
+"""Input files made by the model: those of `swmodel grid`, and the harmonics.nc of a run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .errors import InputError, remark
 #: The attribute of a file of `swmodel grid` with the keys of [grid], as TOML.
 ATTRIBUTE = "swmodel_grid"
 
-#: The field whose constants give an array of the tide outside.
+#: The field whose harmonic constants give an array of the tide outside.
 FIELDS = {array: "eta" if array == LEVEL else array.removeprefix("outside_tide_") for array in ARRAYS}
 
-#: The axis of the constituents, and the attribute that names them in files of earlier versions.
+#: The axis of the constituents, and the attribute with their names in files of earlier versions.
 AXIS, OLDER = "constituent", "constituents"
 
 
@@ -27,11 +27,14 @@ def keys_in(path: str) -> dict[str, object]:
         text = str(dataset.data.attrs.get(ATTRIBUTE, ""))
     if not text:
         raise InputError(f"{path} is no file of `swmodel grid`; depth and mask of others are named by [input]")
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: its attribute {ATTRIBUTE} was changed or damaged: {error}") from None
 
 
 def constants_in(path: str) -> dict[str, tuple[str, ...]]:
-    """The names of the file's constituents by the key "constituents", and for each array their entries of [input]."""
+    """{"constituents": their names in the file, array: its entries of [input]}."""
     if not os.path.isfile(path):
         raise InputError(f"there is no file {path}; a run with output.harmonics, as `swmodel run global_m2`, makes one")
     with open_file(path) as dataset:
@@ -52,5 +55,5 @@ def constants_in(path: str) -> dict[str, tuple[str, ...]]:
             "output.harmonics has them"
         )
     if left_out:
-        remark(f"open_sides.tide: {', '.join(left_out)} of {path} do not come in; these may: {', '.join(NAMES)}")
+        remark(f"open_sides.tide: leaves out {', '.join(left_out)} of {path}; possible are: {', '.join(NAMES)}")
     return {"constituents": tuple(names)} | found

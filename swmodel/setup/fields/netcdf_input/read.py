@@ -1,4 +1,4 @@
-"""A field is found in its file, or is a DataArray of xarray: checked, and read in part, as it lies on the grid."""
+"""Find a field in its file or DataArray, check it, and read parts of it on the grid."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .source import find, parse
 from .times import Times, choose, times_in
 from .units import FACTORS, SYNONYMS
 
-#: Gaps of at most so many rows or columns of a file are read rather than skipped, where it is finer than the grid.
+#: Largest gap of rows or columns that is read rather than skipped, in a file finer than the grid.
 READ_OVER = 64
 
 
 class GridVariable(NamedTuple):
-    """A variable of an open file as it lies on the grid.
+    """A variable of an open file on the grid.
 
-    `values`: function of an index by dimension, of which those that are not of the grid are `chosen`. `factor`: of the
-    values, for the units of the model; negative where the file has the field positive upward and the model downward.
+    `values`: function of an index by dimension; `chosen` has the index along dimensions that the grid lacks.
+    `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -36,7 +36,7 @@ class GridVariable(NamedTuple):
 
     @property
     def pole(self) -> tuple[float, float] | None:
-        """The pole about which its axes lie: that of the grid where it has no longitudes; None: that of the Earth."""
+        """The pole of its axes: that of the grid where it has no longitudes; None: that of the Earth."""
         return self.axes.along.pole if self.axes.along else self.grid.pole
 
     def read(self, rows, columns, fill=None) -> np.ndarray:
@@ -51,14 +51,11 @@ class GridVariable(NamedTuple):
         )
 
     def distances(self, rows, columns, wanted: np.ndarray) -> tuple[np.ndarray, float]:
-        """How far the values are that stand for missing ones at points `wanted` of the grid, and may be, degrees."""
+        """Distances of the values that replace missing ones at points `wanted`, and their limit, degrees."""
         return nearest(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, wanted)[1:]
 
     def cells(self, rows: np.ndarray, columns: np.ndarray, over: int = 1) -> np.ndarray:
-        """Values in rows and columns of the file, read in runs of those that are at most `over` apart.
-
-        So a block that reaches round the ring costs no more than another.
-        """
+        """Values in rows and columns of the file, read in slices with gaps of at most `over`, also round the ring."""
         (y, rows), (x, columns) = runs(rows, over), runs(columns, over)
         return np.block([[read_window(self, j, i) for i in x] for j in y])[np.ix_(rows, columns)]
 
@@ -71,7 +68,7 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
 
 
 def runs(numbers: np.ndarray, over: int) -> tuple[list[slice], np.ndarray]:
-    """Rising slices that together hold each of `numbers` once, and where these are in them, one behind the other."""
+    """Rising slices that together hold each of `numbers` once, and the indices of these in the joined slices."""
     unique = np.unique(numbers)
     parts = np.split(unique, np.flatnonzero(np.diff(unique) > over) + 1)
     held = np.concatenate([np.arange(part[0], part[-1] + 1) for part in parts])
@@ -80,7 +77,7 @@ def runs(numbers: np.ndarray, over: int) -> tuple[list[slice], np.ndarray]:
 
 @contextmanager
 def opened(text: str, row, grid) -> Iterator[GridVariable]:
-    """The GridVariable that an entry of [input] stands for, for a `row` of VARIABLES; its file is open in `with`."""
+    """The GridVariable of an entry of [input] for a `row` of VARIABLES; its file is open in `with`."""
     source = parse(text)
     with open_file(source.path, f"input.{row.name}: ") as dataset:
         found, values = find(dataset, source, row)
@@ -102,7 +99,7 @@ def read_field(text: str, row, grid, rows, columns, fill=None) -> np.ndarray:
 
 
 def factor_of(found, row, place: str, required: bool = True) -> float:
-    """The factor of a GridVariable, which may have no units unless they are `required`."""
+    """The factor of a GridVariable, which needs units if they are `required`."""
     units, sign = found.attrs.get("units", ""), 1.0
     if row.downward and found.attrs.get("positive", "").lower() == "up":
         remark(f"{place} is positive upward, so its sign is changed")
@@ -116,9 +113,9 @@ def factor_of(found, row, place: str, required: bool = True) -> float:
 
 
 def field_in(array, row, grid, place: str) -> GridVariable:
-    """The GridVariable that a DataArray is, at the location and in the units of `row`.
+    """The GridVariable of a DataArray, at the location and in the units of `row`.
 
-    Units are compared where it has any: arithmetic of xarray leaves them out.
+    Units are compared where it has any: arithmetic of xarray drops them.
     """
     dataset = dataset_of(array, place)
     found = dataset.data[place]
@@ -133,14 +130,14 @@ def field_in(array, row, grid, place: str) -> GridVariable:
 
 
 def times_of(array, place: str) -> tuple[str, Times] | None:
-    """Of a DataArray with several records in time their dimension and their Times; None of any other."""
+    """The dimension and the Times of a DataArray with several records in time; None for others."""
     dataset = dataset_of(array, place)
     found = times_in(dataset, dataset.data[place])
     return found if found and found[1].count > 1 else None
 
 
 def dataset_of(array, place: str) -> CFDataset:
-    """A DataArray under the name `place` and its coordinates, whose dates are numbers as in a file."""
+    """The CFDataset of a DataArray and its coordinates, with dates as numbers as in a file."""
     from xarray.conventions import encode_cf_variable
 
     texts = {name: str(name) for name in {*array.dims, *array.coords} if not isinstance(name, str)}

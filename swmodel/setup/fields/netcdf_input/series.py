@@ -1,4 +1,4 @@
-"""Variables with records in time, in files or in a DataArray: when their records are, and each of them as a field."""
+"""Variables with records in time, in files or in a DataArray: times, and each record as a field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .read import field_in, opened, times_of
 from .source import Source, find, parse
 from .times import Times, times_in
 
-#: A step between two records longer than this many usual ones is reported: a file may be missing.
+#: A step between records longer than this many usual ones is reported, as a file may be missing.
 LONG = 1.5
 
 
@@ -25,10 +25,10 @@ class Records(NamedTuple):
     """The records of a variable.
 
     Attributes:
-        what: it is, for messages.
-        seconds: when they are, s since the start of the run, rising.
-        dates: of each, in words.
-        fields: of each a function (row of VARIABLES, grid) of a context with its GridVariable, as `read.opened` is one.
+        what: the name of the variable in messages.
+        seconds: times since the start of the run, s, rising.
+        dates: the date of each record, in words.
+        fields: for each record a function (row of VARIABLES, grid) to a context with its GridVariable (`read.opened`).
     """
 
     what: str
@@ -38,22 +38,22 @@ class Records(NamedTuple):
 
 
 def in_order(what: str, parts: list[tuple]) -> Records:
-    """The Records of parts (seconds, dates, fields), whose times have to rise; a gap is said in a line."""
+    """The Records of parts (seconds, dates, fields), whose times must rise; logs gaps."""
     seconds, dates, fields = zip(*sorted(parts, key=lambda part: part[0][0]), strict=True)
     records = Records(what, np.concatenate(seconds), (*chain(*dates),), (*chain(*fields),))
     steps, dates = np.diff(records.seconds), records.dates
     for at in np.flatnonzero(steps <= 0)[:1]:
-        raise InputError(f"{what}: times must rise, but {dates[at + 1]} is there behind {dates[at]}")
+        raise InputError(f"{what}: times must rise, but {dates[at + 1]} follows {dates[at]}")
     for at in np.flatnonzero(steps > LONG * np.median(steps))[:1] if steps.size else ():
         remark(
-            f"{what}: no record between {dates[at]} and {dates[at + 1]}, elsewhere each {np.median(steps):.10g} s; "
-            "between two records values go along a straight line"
+            f"{what}: no record between {dates[at]} and {dates[at + 1]}, elsewhere every {np.median(steps):.10g} s; "
+            "values are interpolated linearly between records"
         )
     return records
 
 
 def in_time(text: str, row) -> bool:
-    """Whether an entry stands for records in time: for several files, or for a variable with several times."""
+    """Whether an entry has records in time: several files, or a variable with several times."""
     source = parse(text)
     if source.record is not None:
         return False
@@ -74,7 +74,7 @@ def has_times(source: Source, row, stamps) -> bool:
 
 @lru_cache(maxsize=64)
 def records_of(text: str, row, grid, time, stamps) -> Records:
-    """The Records that an entry stands for, checked except for their values; `stamps` are those of its files."""
+    """The Records of an entry, checked except for their values; `stamps` are those of its files."""
     source, place = parse(text), f"input.{row.name}"
     if not stamps:
         raise InputError(f"{place}: no file fits {source.path}")
@@ -88,7 +88,7 @@ def records_of(text: str, row, grid, time, stamps) -> Records:
                     f'{where} has no times; a coordinate along its records needs units as "hours since ..."'
                 )
             _, times = dated
-            name = f"{path}:{source.name or found.name}"  # which may say that its sign is changed
+            name = f"{path}:{source.name or found.name}"  # may log that its sign is changed
             fields = [partial(opened, f"{name}@{number}") for number in range(times.count)]
             parts.append((*moments(times, time, where), fields))
             with fields[0](row, grid):
@@ -108,11 +108,11 @@ def records_in(array, time, place: str) -> Records:
 
 
 def moments(times: Times, time, place: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """When records are: s since the start of the run, and dates in words."""
+    """Times of records: s since the start of the run, and dates in words."""
     import cftime
 
     if not time.start:
-        raise InputError(f'{place} has records in time; say at which the run starts, as time.start = "{times.text(0)}"')
+        raise InputError(f'{place} has records in time; give the start of the run, as time.start = "{times.text(0)}"')
     if not alike(times.calendar, time.calendar):
         raise InputError(
             f'{place} has the calendar "{times.calendar}", the run {time.calendar}; '

@@ -1,7 +1,7 @@
-"""Which file, variable and record an entry of `[input]` stands for: FILE, FILE:NAME, FILE@RECORD, FILE:NAME@RECORD.
+"""File, variable and record of an entry of `[input]`: FILE, FILE:NAME, FILE@RECORD or FILE:NAME@RECORD.
 
--NAME is the variable with its sign changed. A tide is made of two variables, before it is interpolated: AMPLITUDE,LAG
-or REAL,IMAGINARY, the parts of amplitude exp(-i lag).
+-NAME changes the sign of the variable. A tide has two variables, AMPLITUDE,LAG or REAL,IMAGINARY, the parts of
+amplitude exp(-i lag), which are combined before interpolation.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .units import DEGREES
 if TYPE_CHECKING:
     from xarray import DataArray
 
-#: What may follow the name of the file.
+#: Text after the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
-#: Names that files use, besides the standard ones, where x is east and y is north.
+#: Further standard names, where x is east and y is north.
 OTHERS = {
     "sea_water_x_velocity": "sea_water_eastward_velocity",
     "sea_water_y_velocity": "sea_water_northward_velocity",
@@ -35,25 +35,25 @@ OTHERS = {
 
 
 class Source(NamedTuple):
-    """A file or store, a variable in it (empty: found by its standard name) and a record (None: not said which)."""
+    """A file or store, a variable in it (empty: found by its standard name) and a record (None: the only one)."""
 
     path: str
     name: str
     record: str | None
 
     def files(self) -> list[str]:
-        """The files or stores that are named: one, or those that the pattern fits, in the order of their names."""
+        """The file or store, or those that match the pattern, in the order of their names."""
         if os.path.exists(self.path) or not glob.has_magic(self.path):
             return [self.path]
         return sorted(glob.glob(self.path))
 
     def stamps(self) -> tuple:
-        """Each of these files, with what tells it from a later one of its name."""
+        """Each of these files with its stamp."""
         return tuple((path, stamp(path)) for path in self.files())
 
 
 def parse(text: str) -> Source:
-    """The Source that an entry stands for; what exists is a file or a store, whatever signs its name has."""
+    """The Source of an entry; an existing path wins over its other readings."""
     if os.path.exists(text):  # Path.exists raises where a name is too long
         return Source(text, "", None)
     folder, base = os.path.split(text)
@@ -66,9 +66,9 @@ def parse(text: str) -> Source:
 
 
 def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[Any], np.ndarray]]:
-    """The variable that is named, or the only one with the standard name of the field, else of its name without one.
+    """The named variable, or the only one with the field's standard name, or with its name and no standard name.
 
-    And a function of an index to its values there, or to those that are made of two variables.
+    Returns also a function of an index to its values, or to those from two variables.
     """
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
@@ -105,12 +105,12 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[
 
 
 def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Callable[[Any], np.ndarray]:
-    """The function of an index to the part of a tide that a field is, of two variables multiplied by their signs.
+    """The function of an index to a part of a tide, from two variables multiplied by their signs.
 
     cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
     """
     if len(both) != 2 or not index_of(row.name):
-        raise InputError(f"{place}: a tide is made of two variables, AMPLITUDE,LAG or REAL,IMAGINARY, others of one")
+        raise InputError(f"{place}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY, other fields need one")
     cosine, (first, second) = index_of(row.name)[1] == "cosine", both
     if first.dims != second.dims:
         raise InputError(f"{place} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")

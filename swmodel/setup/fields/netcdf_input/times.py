@@ -1,4 +1,4 @@
-"""Records: which one is read, by its number or by its time; times and their dates, by cftime."""
+"""Choice of a record by its number or its time; times and dates, by cftime."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ....ocean.dates import written
 from .dataset import CFDataset, numeric, values_of
 from .errors import InputError
 
-#: A record has the time that is asked for if it is not further away, s.
+#: Largest difference between the time of a record and the one in an entry, s.
 NEAR = 1.0
 
 
 def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place: str) -> dict[str, int]:
-    """The index of each dimension of a variable that is not one of the grid, of which `others` are the sizes.
+    """The index along each dimension of `others`, {name: size}, which the grid lacks.
 
-    `record`: None where there is one record only; a number, also -1 for the last; or a time.
+    `record`: None where there is one record only, a number (-1 is the last), or a time.
     """
     if not others and record is not None:
         raise InputError(f"{place} has no records; leave out @{record}")
@@ -31,7 +31,7 @@ def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place
     times = Times(dataset, name, size)
     if record is None:
         raise InputError(
-            f"{place} has {size} records along {name}{times.span()}, and the model takes one; choose it at the "
+            f"{place} has {size} records along {name}{times.span()}, the model needs one; choose it at the "
             f'end of the entry: "@0" to "@{size - 1}", or "@-1" for the last'
             + (f', or "@{times.text(0)}"' if times.dated else "")
         )
@@ -42,7 +42,7 @@ def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place
 
 
 class Times:
-    """The times of the records along a dimension: none where it has no coordinate in units of time since a date."""
+    """The times of records along a dimension; none without a coordinate in units of time since a date."""
 
     def __init__(self, dataset: CFDataset, dimension: str, count: int):
         self.count, self.values = count, np.empty(0)
@@ -65,7 +65,7 @@ class Times:
         return self.values.size > 0
 
     def dates(self, values, units: str = ""):
-        """The dates of numbers in the units of the file, or in others."""
+        """The dates of numbers in the units of the file, or in `units`."""
         import cftime
 
         return cftime.num2date(values, units or self.units, self.calendar)
@@ -76,7 +76,7 @@ class Times:
         return date.strftime("%Y-%m-%dT%H:%M:%S")
 
     def span(self) -> str:
-        """From when to when they are, or why that is not known, in words that follow others."""
+        """The range of dates, or why it is unknown, as the end of a sentence."""
         if self.dated:
             return f", {self.text(0)} to {self.text(-1)}"
         if self.kind != "t" and "since" not in self.units:
@@ -85,7 +85,7 @@ class Times:
         return f', without dates (their times have {has}; as "hours since 2020-01-01" they would be dates)'
 
     def find(self, record: str) -> int | None:
-        """The number of the record with a time that is written; None without."""
+        """The number of the record at a written time; None without one."""
         import cftime
 
         if not self.dated or not written(record):
@@ -99,7 +99,7 @@ class Times:
 
 
 def times_in(dataset: CFDataset, found) -> tuple[str, Times] | None:
-    """The dimension of a variable whose records have times, and these; None without."""
+    """The dimension of a variable whose records have Times, and these; None without."""
     several_first = sorted(found.sizes.items(), key=lambda item: item[1] == 1)
     every = ((name, Times(dataset, name, size)) for name, size in several_first)
     return next((pair for pair in every if pair[1].dated), None)

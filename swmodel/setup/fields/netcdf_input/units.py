@@ -1,4 +1,4 @@
-"""The units that are understood, as files write them."""
+"""The units that input files may have."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ SYNONYMS = {
     "s-1": {"s-1", "1/s", "s**-1", "s^-1"},
     "m2 s-1": {"m2 s-1", "m2/s", "m^2/s", "m2 s**-1", "m**2 s**-1", "m^2 s^-1"},
     "m4 s-1": {"m4 s-1", "m4/s", "m^4/s", "m4 s**-1", "m**4 s**-1", "m^4 s^-1"},
-    # UDUNITS has no broken powers, so that a file may have no units at all.
+    # UDUNITS has no fractional powers, so a file may omit the units.
     "s m-1/3": {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"},
     "1": {"1", "", "none", "dimensionless"},
 }
 
-#: What other units are multiplied by.
+#: Factors of other units.
 FACTORS = {
     "m": dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), 1e-2)
     | dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), 1e-3),
@@ -38,6 +38,6 @@ DEGREES = {
 
 
 def axis_of_degrees(units: str) -> str | None:
-    """The axis, x, y or empty for either, that units of degrees are of, in large or small letters; None for others."""
+    """The axis of units of degrees in any case: x, y, or empty for either; None for other units."""
     plain = units.strip().lower().replace(" ", "_")
     return next((axis for axis, words in DEGREES.items() if plain in {word.lower() for word in words}), None)

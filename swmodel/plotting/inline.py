@@ -1,0 +1,75 @@
+"""Pictures for notebooks: figures of a run, of its files, or of a Dataset of xarray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib as mpl
+import netCDF4
+from matplotlib.figure import Figure
+
+from ..files.integrity import checksums
+from .dataset import data_file, open_data, opened
+from .derived import GRID
+from .maps import DRAWABLE, figure_of
+from .overlays import Over
+from .style import RC, Scale
+
+
+def plot(
+    source,
+    *fields: str,
+    record: int = -1,
+    time: float | None = None,
+    member: int | None = None,
+    vmin: float | None = None,
+    vmax: float | None = None,
+    range: str = "record",
+    **over,
+) -> Figure:
+    """Draw maps as `swmodel plot` does, and return the matplotlib Figure, which a notebook shows.
+
+    The figure is no part of pyplot: `figure.savefig("eta.png")` writes it, and `figure.axes` can be changed before.
+
+        swmodel.plot("outputs/jet", "speed", arrows=True)
+        swmodel.plot(xarray.open_dataset("outputs/jet/output.nc"), "eta", record=3)
+
+    Args:
+        source: run folder, NetCDF file, or xarray.Dataset of an output file or of `Simulation.dataset`.
+        fields: names of fields; without any, relative vorticity and sea level, or others if these are zero; for tides
+            amplitudes with lines of equal phase; for an ensemble mean and spread.
+        record: number of the record; negative ones count from the last.
+        time: model time, s; the nearest record is drawn.
+        member: the member of an ensemble whose fields are drawn.
+        vmin, vmax: values at the ends of the colours, in the units of the label without its power of ten.
+        range: "record", "run" or "shared": the fields that set the ends of the colours (`swmodel plot --help`).
+        over: `arrows=True` for the current, `contours="depth"` for lines of equal value of a field.
+
+    PlotError (ValueError): the source does not exist, or does not hold the field. FilesError: it is damaged.
+    """
+    scale = Scale(range, vmin, vmax)
+    if hasattr(source, "to_netcdf") and "time" in source.dims and range != "run" and time is None:
+        source, record = source.isel(time=[record]), -1
+    with data_of(source) as data, mpl.rc_context(RC):
+        return figure_of(data, fields or None, record, time, member, scale, Over(**over))
+
+
+@contextmanager
+def data_of(source) -> Iterator[netCDF4.Dataset]:
+    """The open file of a source of `plot`; a Dataset of xarray is written into one first."""
+    if not hasattr(source, "to_netcdf"):
+        with open_data(data_file(source, *DRAWABLE)) as data:
+            yield data
+        return
+    dataset = source.drop_vars(checksums.VARIABLE, errors="ignore")  # those of a file, which values need not have
+    for each in dataset.variables.values():
+        each.attrs.pop(checksums.ATTRIBUTE, None)
+    if "time" in dataset.coords and not dataset["time"].ndim:
+        dataset = dataset.assign({name: each.expand_dims("time") for name, each in dataset.items() if name not in GRID})
+    with TemporaryDirectory() as folder:
+        dataset.to_netcdf(path := Path(folder) / "dataset.nc", engine="netcdf4")
+        with opened(path) as data:
+            yield data

@@ -1,0 +1,79 @@
+"""The commands and programs of every page of docs/ and of README.md run as they stand there."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import swmodel
+from swmodel.cli import main
+from swmodel.config.options.model import Config
+from tools.page import PAGES, ROOT, RUN, blocks
+
+#: Languages of blocks that are shown only.
+SHOWN = {"console", "text", "toml", "bibtex", ""}
+#: `swmodel COMMAND` and the words behind it, in blocks, in tables and in the text.
+COMMAND = re.compile(r"\bswmodel ([a-z][a-z-]*)((?:\\\n|[^\n|`#&>\"])*)")
+OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
+SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
+#: Problems with files of the reader.
+MISSING = re.compile(r"there is no (such )?file")
+
+of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, *RUN)], ids=lambda page: page.stem)
+def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path):
+    words = [sys.executable, ROOT / "tools" / "page.py", page]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+@of_each_page
+def test_no_command_is_passed_over(page):
+    """Each block is of a known language, and commands stand in blocks with a fence."""
+    text = page.read_text(encoding="utf-8")
+    fences = re.findall(r"^```(.*)$", text, re.MULTILINE)[::2]
+    assert {fence for fence in fences if not fence.startswith("{")} <= {*RUN, *SHOWN}
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^ {4,}(?:swmodel|python|mpiexec|sbatch|make|apt) .*", outside, re.MULTILINE) == []
+
+
+@of_each_page
+def test_every_option_and_key_on_a_page_exists(page):
+    text = page.read_text(encoding="utf-8")
+    unknown = [
+        f"{name} {option}"
+        for name, words in COMMAND.findall(text)
+        for option in OPTION.findall(words)
+        if option not in options_of(main.commands.get(name))
+    ]
+    keys = {name: type(getattr(Config(), name)).model_fields for name in Config.model_fields if name != "case"}
+    unknown += [
+        f"{section}.{key}"
+        for section, key in SETTING.findall(text)
+        if section not in ("case", "section") and key not in keys.get(section, ())
+    ]
+    assert unknown == []
+
+
+def options_of(command):
+    """The options of a command, and of those below it."""
+    if command is None:
+        return set()
+    commands = [command, *getattr(command, "commands", {}).values()]
+    return {"-h", "--help"}.union(*(option.opts for each in commands for option in each.params))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "toml")], ids=lambda page: page.stem)
+def test_every_toml_block_is_a_configuration(page, tmp_path):
+    """But for the reader's files that it names."""
+    problems = []
+    for block in blocks(page, "toml"):
+        (tmp_path / "my.toml").write_text(block.text)
+        try:
+            swmodel.load(tmp_path / "my.toml", environ={})
+        except swmodel.ConfigError as error:
+            problems += [each for each in error.problems if not MISSING.search(each)]
+    assert problems == []

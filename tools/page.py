@@ -1,0 +1,69 @@
+"""Runs the blocks of a page of the documentation in the current folder: python tools/page.py PAGE.
+
+Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A
+block whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that
+cannot run in a test (a cluster, an installation, a file of the reader's) is one of `console`, or of
+`{code-block} python`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = ("bash", "python")
+FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
+
+
+class Block(NamedTuple):
+    """A block of code: the language behind its fence, the number of its first line, and its text."""
+
+    language: str
+    line: int
+    text: str
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """The blocks of a page in these languages, in their order."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```(\S[^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    every = (Block(each[1].strip(), text.count("\n", 0, each.start(2)) + 1, each[2]) for each in found)
+    return [block for block in every if block.language in languages]
+
+
+def run(page: Path) -> None:
+    """Run the blocks of a page; the first that fails is raised, a traceback has the lines of the page."""
+    names: dict[str, object] = {"__name__": "__page__"}
+    for block in blocks(page, *RUN, "toml"):
+        print(f"{page.name}:{block.line}", flush=True)
+        if file := FILE.match(block.text):
+            Path(file[1]).write_text(block.text, encoding="utf-8")
+        elif block.language == "toml":
+            continue
+        elif block.language == "python":
+            exec(compile("\n" * (block.line - 1) + textwrap.dedent(block.text), page, "exec"), names)
+        else:
+            subprocess.run(["bash", "-euxo", "pipefail", "-c", block.text], check=True)
+
+
+def as_users_have_it(folder: Path) -> None:
+    """Set the environment: `python` and `swmodel` are those of this program, and nothing opens a window."""
+    for name, words in {"python": '"$@"', "swmodel": '-m swmodel "$@"'}.items():
+        (folder / name).write_text(f'#!/bin/bash\nexec "{sys.executable}" {words}\n')
+        (folder / name).chmod(0o755)
+    sys.path[0] = str(ROOT)
+    for name, paths in {"PATH": (folder, Path(sys.executable).parent), "PYTHONPATH": (ROOT,)}.items():
+        os.environ[name] = os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get(name)])])
+    os.environ |= {"MPLBACKEND": "Agg", "BROWSER": "true"}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        as_users_have_it(Path(folder))
+        run(Path(sys.argv[1]))
