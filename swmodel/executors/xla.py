@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from ..ocean.own_term import place_of
 from ..ocean.patch import Patch
 from ..ocean.scheme import Scheme
 from ..ocean.state import Carry, State
+from ..ocean.timestep import Forward
 from ..parallel.transport.halo import pad, within
 from ..parallel.transport.programs import jitted
 from ..setup.setup import Setup
@@ -30,17 +32,19 @@ def make_step(scheme: Scheme, method, transport):
     """
     width, margin, shape = scheme.width, scheme.margin, transport.shape
 
-    def block_tendency(state: State, now: Instant, grid: Grid, params: dict) -> State:
-        padded, extent = pad(state, width, transport), transport.extent()
+    def block_tendency(grid: Grid, params: dict, state: State, now: Instant, forward: Forward | None = None) -> State:
+        (padded, level), extent = pad((state, forward and forward.h), width, transport), transport.extent()
         patches = type(state)._make(Patch(field, (-width, -width)) for field in padded)
+        if forward:
+            forward = forward._replace(h=Patch(level, (-width, -width)))
         try:
-            result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme)
+            result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme, forward)
         except Exception as error:
             raise blamed(error, scheme) from error
         return type(state)._make(within(jnp.broadcast_to(field.on(shape), shape), extent) for field in result)
 
     def step(carry: Carry, grid: Grid, params: dict, dt) -> Carry:
-        return timestep.step(method, lambda state, now: block_tendency(state, now, grid, params), carry, dt)
+        return timestep.step(method, partial(block_tendency, grid, params), carry, dt)
 
     return step
 

@@ -170,7 +170,7 @@ class NativeSteps(NamedTuple):
         edges = Edges.of([fields[name] for name in call.made.programs[0].reads], call.width, call.extent)
 
         def step(n, now):
-            return call.step(*now, n, flags, planes=lambda number: planes_at(n))
+            return call.step(*now, n, flags, 1, lambda _: planes_at(n))
 
         memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
         later = jax.tree.structure(carry).unflatten(call.get(memory, planes_at(last)[0][at]))
@@ -204,7 +204,7 @@ class NativeSteps(NamedTuple):
 
         def step(i, now):
             n, latest = last - 1 - i, len(made.programs) - 1
-            return call.step(*now, n, flags, planes=lambda number: planes_at(n, n - int(number == latest)))
+            return call.step(*now, n, flags, 1, lambda number: planes_at(n, n - int(number == latest)))
 
         memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
         every |= zip(given, call.get(memory, planes_at(last, last)[0][at]), strict=True)

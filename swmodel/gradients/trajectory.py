@@ -94,7 +94,9 @@ def trajectory_of(domain, names, observe) -> Trajectory:
 
     native = None
     if domain.config.run.executor == "native":
-        native = Native(Kernel(scheme, method, margin), transport, tuple(sorted(set(names) - set(scheme.initial))))
+        native = Native(
+            Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(set(names) - set(scheme.initial)))
+        )
     return Trajectory(start, step, look, native)
 
 

@@ -13,6 +13,7 @@ from ..errors import SetupError, UsageError
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN
+from ..ocean.timestep import ForwardBackward, Leapfrog
 from ..setup import fields
 from ..setup.fields.noted import digest
 from ..setup.setup import Setup, rows_and_columns, setup_of
@@ -111,14 +112,15 @@ def as_state(model, state) -> State:
 def carry_with(model, executor, state: State) -> Carry:
     """The carry of the model with another state. The stepper's memory does not change, except at the start.
 
-    The leapfrog's memory is a state, which changes by as much as the present one.
+    States in this memory change by as much as the present one.
     """
     if model.step == 0:
         return executor.start(state)
     carry = model.carry
     memory = carry.memory
-    if model.config.time.stepper == "leapfrog":
-        memory = jax.tree.map(lambda x, new, old: x + (new - old), memory, (state,), (carry.state,))
+    if isinstance(model.setup.method, Leapfrog | ForwardBackward):
+        changed = jax.tree.map(lambda new, old: new - old, state, carry.state)
+        memory = tuple(jax.tree.map(lambda x, by: x + by, past, changed) for past in memory)
     return executor.resume(Carry(state, memory, carry.step))
 
 

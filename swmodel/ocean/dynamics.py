@@ -6,6 +6,8 @@ P, potential vorticity q. docs/numerics.md has the discrete equations with their
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .derived import bernoulli_kinetic_energy, corner_thickness, potential_vorticity, relative_vorticity
 from .flow import Flow, flow_at
 from .instant import Instant
@@ -14,6 +16,7 @@ from .patch import Patch
 from .records import present
 from .state import State
 from .table import row_of
+from .timestep import Forward
 from .vorticity_flux import VORTICITY_FLUXES
 
 
@@ -27,7 +30,7 @@ def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
     }
 
 
-def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
+def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: Forward | None = None) -> State:
     """dx/dt of the prognostic fields x of a block, from its state with `scheme.width` rows of neighbours on each side.
 
     Args:
@@ -36,6 +39,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
         grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
         params: coefficients by name, Patches like those of the Grid; `records` describes varying ones.
         scheme: the Scheme, with the terms.
+        forward: the thickness that the pressure follows from, in place of that of the state, as a Patch.
 
     Returns:
         State of Patches that cover at least the block, units of x per second.
@@ -45,16 +49,24 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme) -> State:
     params = present(params, now, scheme.varying, padded.h.values.dtype)
     flow = flow_at(padded, now, grid, params, scheme)
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
-    P = params["gravity"] * (h - grid.depth) + bernoulli_kinetic_energy(u, v, grid)
+    added = [term.tendency(flow, params, now) for term in scheme.acting]
+    rates = summed([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in added if "h" in each)])
+    level = flow if forward is None else flow.with_thickness(forward.h + grid.wet * rates["h"] * forward.dt)
+    P = params["gravity"] * (level.h - grid.depth) + bernoulli_kinetic_energy(u, v, grid)
     for term in scheme.with_head:
-        P = P + term.bernoulli_potential(flow, params, now)
+        P = P + term.bernoulli_potential(level, params, now)
     q = potential_vorticity(h, u, v, grid)
+    others = ({name: rate for name, rate in each.items() if name != "h"} for each in added)
+    return finished(rates | summed([accelerations(q, P, flow, scheme), *others]), padded, flow)
 
-    rates = {"h": -divergence(U, V, grid)} | accelerations(q, P, flow, scheme)
-    for term in scheme.acting:
-        for field, rate in term.tendency(flow, params, now).items():
-            rates[field] = rates[field] + rate if field in rates else rate
-    return finished(rates, padded, flow)
+
+def summed(parts: Iterable[dict[str, Patch]]) -> dict[str, Patch]:
+    """The sum of rates by name, from the first part to the last."""
+    total: dict[str, Patch] = {}
+    for part in parts:
+        for name, rate in part.items():
+            total[name] = total[name] + rate if name in total else rate
+    return total
 
 
 def finished(rates: dict[str, Patch], padded: State, flow: Flow) -> State:

@@ -49,6 +49,12 @@ class Flow:
         self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
         self.V = where(grid.side_v > 0, grid.dx.v * y[0], self.V)
 
+    def with_thickness(self, h: Patch) -> Flow:
+        """The same currents, with another thickness at centres."""
+        flow = object.__new__(Flow)
+        flow.__dict__.update(self.__dict__, h=h)
+        return flow
+
     def __getattr__(self, name: str) -> Patch:
         """Another prognostic field."""
         if name in self.__dict__["state"]._fields:

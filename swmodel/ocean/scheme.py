@@ -16,6 +16,7 @@ from .records import params_of
 from .state import State, state_type
 from .table import FORCING, INITIAL, VARIABLES
 from .terms import TERMS, Term
+from .timestep import Forward
 
 #: Size of the block for the search of the reach, in cells: larger than the loss by the differences of any term.
 CELLS = 64
@@ -33,6 +34,7 @@ class Scheme:
     varying: tuple[str, ...] = ()  # names of the coefficients with records in time
     face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
+    forward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
 
     @property
     def acting(self) -> tuple[Term, ...]:
@@ -91,7 +93,9 @@ def width_of(scheme: Scheme) -> int:
     for width in range(1, WIDEST + 1):
         try:
             with np.errstate(all="ignore"):
-                found = tendency(*small_block(scheme, width, np.ones), scheme)
+                state, *others = small_block(scheme, width, np.ones)
+                forward = Forward(state.h, 1.0) if scheme.forward else None
+                found = tendency(state, *others, scheme, forward)
             if all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found):
                 return width
         except BeyondHalo:

@@ -1,15 +1,15 @@
-"""Time steppers: their coefficients as data, and the three algorithms that use them.
+"""Time steppers: their coefficients as data, and the four algorithms that use them.
 
 A step takes a Carry (state, memory, step number) to the next; a tendency is a function of a State and its Instant.
 Multistep methods weight the newest tendency and those in memory. Runge-Kutta methods combine stages. The leapfrog jumps
-over the present state and filters it. `weights` are the numbers of one step; `combine` is its arithmetic, for any type
-of numbers and fields.
+over the present state and filters it. The forward-backward method takes the pressure from the new thickness. `weights`
+are the numbers of one step; `combine` is its arithmetic, for any type of numbers and fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .instant import Instant
 from .state import Carry, State
@@ -31,10 +31,7 @@ class Multistep(NamedTuple):
 
     def weights(self, step, dt) -> list:
         """The weights of the newest tendency and of those in memory, s."""
-        import jax.numpy as jnp
-
-        table = jnp.asarray(self.table, dt.dtype)
-        return list(dt * table[jnp.minimum(step, len(self.table) - 1)])
+        return [dt * weight for weight in row_at(self.table, step, dt)]
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
@@ -100,10 +97,8 @@ class Leapfrog(NamedTuple):
 
     def weights(self, step, dt) -> list:
         """The length of the jump, s, and the strength of the filter."""
-        import jax.numpy as jnp
-
-        first = step == 0
-        return [jnp.where(first, dt, 2 * dt), jnp.where(first, 0, jnp.asarray(self.filter, dt.dtype))]
+        xp, first = dt.__array_namespace__(), step == 0
+        return [xp.where(first, dt, 2 * dt), xp.where(first, 0, xp.asarray(self.filter, dtype=dt.dtype))]
 
     def combine(self, tendency: Callable[[State, Instant], State], carry: Carry, weights) -> Carry:
         """The next Carry."""
@@ -115,9 +110,69 @@ class Leapfrog(NamedTuple):
         return Carry(after, (filtered,), carry.step + 1)
 
 
-def step(method, tendency: Callable[[State, Instant], State], carry: Carry, dt) -> Carry:
+class Forward(NamedTuple):
+    """Whose slope drives the currents in place of the thickness of the state: h + dt dh/dt, at centres, m."""
+
+    h: Any  # m
+    dt: Any  # s
+
+
+class ForwardBackward(NamedTuple):
+    """The generalised forward-backward step AB3-AM4, one tendency a step:
+
+        x* = x_n + a1 (x_{n-1} - x_n) + a2 (x_{n-2} - x_n)
+        x_{n+1} = x_n + dt F(x*), with g grad h^ in place of g grad h*
+        h^ = h_n + b0 dt F_h(x*) + b1 (h_{n-1} - h_n) + b2 (h_{n-2} - h_n)
+
+    x* lies at n + 1/2, as do all forces. Row n of `table` = (a1, a2, b0, b1, b2) serves step n, the last row all later
+    steps. Written in differences, a state at rest does not change by a bit. The memory is x_{n-1} and x_{n-2}.
+
+    Reference: Shchepetkin and McWilliams (2005).
+    """
+
+    table: tuple[tuple[float, float, float, float, float], ...]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """See `Multistep`."""
+        return 6, 2
+
+    def remember(self, state: State) -> tuple[State, ...]:
+        """The present state twice; the first steps do not use it."""
+        return (state, state)
+
+    def weights(self, step, dt) -> list:
+        """a1, a2, dt, b0 dt, b1 and b2 of a step."""
+        a1, a2, b0, b1, b2 = row_at(self.table, step, dt)
+        return [a1, a2, dt, b0 * dt, b1, b2]
+
+    def combine(self, tendency: Callable[..., State], carry: Carry, weights) -> Carry:
+        """The next Carry; the tendency also takes a Forward."""
+        a1, a2, dt, b0_dt, b1, b2 = weights
+        now, (last, before) = carry.state, carry.memory
+
+        def mixed(x, y, z, first, second):
+            return x + first * (y - x) + second * (z - x)
+
+        middle = type(now)._make(mixed(*fields, a1, a2) for fields in zip(now, last, before, strict=True))
+        forward = Forward(mixed(now.h, last.h, before.h, b1, b2), b0_dt)
+        F = tendency(middle, Instant(carry.step, 0.5), forward)
+        return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, last), carry.step + 1)
+
+
+#: A time stepper.
+Method: TypeAlias = Multistep | RungeKutta | Leapfrog | ForwardBackward
+
+
+def step(method: Method, tendency: Callable[..., State], carry: Carry, dt) -> Carry:
     """The next Carry by a time stepper."""
     return method.combine(tendency, carry, method.weights(carry.step, dt))
+
+
+def row_at(table, step, dt):
+    """The row of a table that serves a step, in the precision of dt."""
+    xp = dt.__array_namespace__()
+    return xp.asarray(table, dtype=dt.dtype)[xp.minimum(step, len(table) - 1)]
 
 
 def weigh(weights, terms):
@@ -126,16 +181,23 @@ def weigh(weights, terms):
     return sum(products[1:], start=products[0])
 
 
-def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Multistep | RungeKutta | Leapfrog:
-    """The time stepper called ab2, ab3, rk3, rk4 or leapfrog (docs/numerics.md).
+def method_of(name: str, ab2_epsilon: float = 0.1, robert_asselin: float = 0.05) -> Method:
+    """The time stepper called ab2, ab3, rk3, rk4, leapfrog or gfb (docs/numerics.md).
 
     `ab2_epsilon` shifts the weights of ab2, which damps its computational mode.
     """
-    methods: dict[str, Multistep | RungeKutta | Leapfrog] = {
+    methods: dict[str, Method] = {
         "ab2": Multistep(((1.0, 0.0), (1.5 + ab2_epsilon, -0.5 - ab2_epsilon))),
         "ab3": Multistep(((1.0, 0.0, 0.0), (1.5, -0.5, 0.0), (23 / 12, -16 / 12, 5 / 12))),
         "rk3": RungeKutta(((1.0,), (1 / 4, 1 / 4), (1 / 6, 1 / 6, 2 / 3))),
         "rk4": RungeKutta(((1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6))),
         "leapfrog": Leapfrog(robert_asselin),
+        "gfb": ForwardBackward(
+            (
+                (0.0, 0.0, 1.0, 0.0, 0.0),
+                (0.0, 0.0, 13 / 12, 1 / 12, 0.0),
+                (-1.06221, 0.281105, 0.614, 0.088, 0.013),
+            )
+        ),
     }
     return methods[name]

@@ -17,7 +17,7 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.terms import TERMS, Term
 from ..ocean.terms.tracer import terms_of
-from ..ocean.timestep import Leapfrog, Multistep, RungeKutta, method_of
+from ..ocean.timestep import ForwardBackward, Method, method_of
 from . import fields
 from .fields.field import python_terms
 from .fields.varying import Records
@@ -45,10 +45,9 @@ class Setup:
         return self.scheme.margin
 
     @cached_property
-    def method(self) -> Multistep | RungeKutta | Leapfrog:
+    def method(self) -> Method:
         """The time stepper."""
-        time = self.config.time
-        return method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+        return method_for(self.config.time)
 
     @property
     def dt(self) -> float:
@@ -141,9 +140,15 @@ def setup_of(config) -> Setup:
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
     tracers = terms_of(config.physics.tracers)
-    scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), options.face_thickness, tracers)
+    forward = isinstance(method_for(config.time), ForwardBackward)
+    scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), options.face_thickness, tracers, forward)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))
+
+
+def method_for(time) -> Method:
+    """The time stepper of the options [time]."""
+    return method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
 
 
 def is_active(config, term: Term) -> bool:

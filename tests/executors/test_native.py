@@ -49,7 +49,7 @@ def test_threads_and_calls_do_not_change_a_bit(stepper, dtype, flux, monkeypatch
 
 @pytest.mark.parametrize(
     ("stepper", "steps_per_sweep"),
-    [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog"], [4])],
+    [*itertools.product(STEPPERS, [1]), *itertools.product(["ab2", "ab3", "leapfrog", "gfb"], [4])],
 )
 @pytest.mark.fully_optimised
 def test_no_full_array_is_copied(stepper, steps_per_sweep):
@@ -62,7 +62,7 @@ def test_no_full_array_is_copied(stepper, steps_per_sweep):
     assert compiled.memory_analysis().alias_size_in_bytes == sum(x.nbytes for x in jax.tree.leaves(carry))
 
 
-@pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog"])
+@pytest.mark.parametrize("stepper", ["ab2", "ab3", "leapfrog", "gfb"])
 @pytest.mark.parametrize("options", [{}, ALL_TERMS], ids=["harmonic", "all terms"])
 @pytest.mark.parametrize("steps_per_sweep", [2, 3, 4])
 def test_several_steps_in_one_sweep_give_the_same_state_bit_for_bit(stepper, options, steps_per_sweep):

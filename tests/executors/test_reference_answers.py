@@ -101,6 +101,7 @@ ORDERS = [
     ("rk4", {}, 4),
     ("leapfrog", {"robert_asselin": 0.0}, 2),
     ("leapfrog", {"robert_asselin": 0.2}, 1),
+    ("gfb", {}, 2),
 ]
 
 

@@ -31,7 +31,7 @@ def undisturbed(tmp_path_factory):
 #: Every stepper with every executor, and each of these with both precisions.
 PAIRS = [
     (stepper, ("float32", "float64")[(first + second) % 2], executor)
-    for first, stepper in enumerate(["ab2", "ab3", "rk3", "rk4", "leapfrog"])
+    for first, stepper in enumerate(["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"])
     for second, executor in enumerate(["native", "xla", "reference"])
 ]
 
@@ -47,7 +47,7 @@ def test_a_restart_is_invisible(tmp_path, stepper, dtype, executor):
     assert (rest.step, rest.time) == (5, 50.0)
     rest.advance(4)
     ours, theirs = jax.tree.leaves(rest.carry), jax.tree.leaves(whole.carry)
-    kept = {"ab2": 1, "ab3": 2, "leapfrog": 1}.get(stepper, 0)
+    kept = {"ab2": 1, "ab3": 2, "leapfrog": 1, "gfb": 2}.get(stepper, 0)
     assert len(ours) == len(theirs) == 3 + 3 * kept + 1
     for mine, truth in zip(ours, theirs, strict=True):
         assert np.asarray(mine).dtype == np.asarray(truth).dtype

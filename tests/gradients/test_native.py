@@ -20,9 +20,10 @@ TERMS = {"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "b
     ("dtype", "options", "coefficients"),
     [
         ("float64", {"time__stepper": "ab3", "physics__slip": "no", "grid__periodic_y": True, **TERMS}, ()),
+        ("float64", {"time__stepper": "gfb"}, COEFFICIENTS),
         ("float32", {"time__stepper": "leapfrog", "scheme__vorticity_flux": "enstrophy"}, COEFFICIENTS),
     ],
-    ids=["ab3, terms, no wall in y", "leapfrog, fields"],
+    ids=["ab3, terms, no wall in y", "gfb, fields", "leapfrog, fields"],
 )
 def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coefficients):
     """Gradient and Hessian-vector product, of states on the way too."""

@@ -31,7 +31,7 @@ def assert_same(ours, theirs):
         assert a.tobytes() == b.tobytes(), name
 
 
-@pytest.mark.parametrize(("executor", "stepper"), [("reference", "leapfrog"), ("native", "ab2")])
+@pytest.mark.parametrize(("executor", "stepper"), [("reference", "leapfrog"), ("native", "ab2"), ("native", "gfb")])
 def test_what_is_set_before_the_first_step_is_what_the_model_would_have_begun_with(executor, stepper):
     u = np.linspace(0, 1, 9)[:, None]
     given = {"eta": bump, "u": u, "tracer": 3.0}

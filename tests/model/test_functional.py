@@ -49,7 +49,7 @@ def assert_close(ours, theirs, rtol=1e-12):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * max(np.abs(b).max(), 1e-30))
 
 
-@pytest.mark.parametrize("stepper", ["rk3", "leapfrog"])
+@pytest.mark.parametrize("stepper", ["rk3", "leapfrog", "gfb"])
 def test_it_takes_the_steps_of_the_model(stepper):
     """To rounding, as by any executor."""
     carry, static, step = made(time__stepper=stepper)

@@ -18,7 +18,7 @@ from swmodel.model.health import BLOWUP, CELLS, Health
 from swmodel.model.health.measures import RATES
 from swmodel.ocean.table import VARIABLES
 from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import largest_dt, limit
+from swmodel.setup.checks.stability import Mode, largest_dt, limit
 
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
 EXECUTORS = ["xla", "native"]
@@ -93,10 +93,10 @@ def test_a_value_with_which_no_run_can_go_on_is_named_with_its_place(executor):
 def test_no_stepper_is_stable_where_the_water_crosses_so_many_cells():
     """On the imaginary axis, and beside it with any friction."""
     time = swmodel.load("jet", {}, environ={}).time
-    for stepper in ("ab2", "ab3", "rk3", "rk4", "leapfrog"):
+    for stepper in ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"):
         one = time.model_copy(update={"stepper": stepper})
         angles = np.linspace(np.pi / 2, np.pi, 100)
-        assert max(limit(np.exp(1j * angle), one) * np.sin(angle) for angle in angles) < CELLS
+        assert max(limit(Mode(0.0, complex(np.exp(1j * angle))), one) * np.sin(angle) for angle in angles) < CELLS
 
 
 def test_a_time_step_that_becomes_too_long_is_said_once_with_one_that_is_stable(caplog):

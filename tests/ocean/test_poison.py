@@ -203,7 +203,7 @@ from support.random_case import configuration
 from support.stepping import after
 print(np.empty(5000).tobytes()[:4000].hex())
 terms = {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no", "sponge__rate": 1e-4, "sponge__width": 2e4}
-for options, stepper in (({}, "ab3"), (terms, "rk4"), (terms, "leapfrog"), (terms, "ab2")):
+for options, stepper in (({}, "ab3"), (terms, "rk4"), (terms, "leapfrog"), (terms, "ab2"), (terms, "gfb")):
     for flux in ("energy", "arakawa_lamb"):
         config = configuration(37, 23, time__stepper=stepper, scheme__vorticity_flux=flux, **options)
         fields = after("native", config, 5, threads=2)

@@ -122,7 +122,7 @@ def test_the_phase_loses_nothing_after_however_many_steps(step, dtype, stage):
     assert min(difference, 2 * np.pi - difference) < 8 * np.finfo(dtype).eps * 2 * np.pi + 2 * np.pi * step * 2.0**-64
 
 
-@pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4", "leapfrog"])
+@pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"])
 def test_a_tracer_is_conserved_and_a_constant_stays_one(stepper):
     fields = random_fields(NY, NX, land=0.2)
     options = ON["tracer"] | {"time__stepper": stepper, "time__robert_asselin": 0.05}

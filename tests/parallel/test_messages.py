@@ -13,9 +13,11 @@ from swmodel.parallel.transport.mpi import Mpi
 from swmodel.setup.setup import setup_of
 
 
-@pytest.mark.parametrize(("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4)])
+@pytest.mark.parametrize(
+    ("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4), ("gfb", 1)]
+)
 def test_four_messages_for_each_tendency(stepper, stages):
-    config = configuration(8, 10)
+    config = configuration(8, 10, time__stepper=stepper)
     transport = Mpi(block(0, (2, 2), 8, 10), rank=0, size=4)
     grid, params = setup_of(config).static(transport.block)
     method = method_of(stepper)

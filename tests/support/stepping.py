@@ -14,7 +14,7 @@ from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import setup_of
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
-STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog")
+STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
 DTYPES = ("float32", "float64")
 
 #: (executor, vorticity flux, stepper, dtype): every flux with every stepper, the precisions in turns. xla takes seconds

@@ -108,9 +108,13 @@ class Calls:
 
     def run(self, fields, step, n, look=None, seen=()) -> tuple[list, Any]:
         """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; the result of `look`."""
-        made, steps_per_sweep = self.made, self.kernel.steps_per_sweep
+        made, steps_per_sweep, before = self.made, self.kernel.steps_per_sweep, step
         planes, given = self.numbers_of(self.names), dict(zip(self.names, fields, strict=True))
         spare = [plane for plane in range(len(made.fields)) if plane not in planes]
+
+        def places(step):
+            return jnp.asarray(made.places)[(step - before) % len(made.places)]
+
         memory = self.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
         flags = self.flags(leave_out=not self.kernel.derivative)
         edges = [given[name] for name in made.fields if name in given]
@@ -120,16 +124,17 @@ class Calls:
 
             def body(_, now, many=many):
                 memory, edges, step, seen = now
-                memory, edges = self.step(memory, edges, step, flags, many)
+                at = jnp.broadcast_to(places(step), (3, len(made.fields)))
+                memory, edges = self.step(memory, edges, step, flags, many, lambda _: at)
                 if look:
                     # The barrier keeps the next pass, which writes into the memory, after `look`.
-                    seen = look(seen, self.views(memory, planes), step + many)
+                    seen = look(seen, self.views(memory, places(step + many)[np.array(planes)]), step + many)
                     memory, seen = jax.lax.optimization_barrier((memory, seen))
                 return memory, edges, step + many, seen
 
             memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
             n = n % many
-        return self.get(memory, planes), seen
+        return self.get(memory, places(step)[np.array(planes)]), seen
 
     def numbers_of(self, names) -> list[int]:
         """The numbers of fields in the step, by their names."""
@@ -157,11 +162,11 @@ class Calls:
         """The same fields as slices of the memory, for readers of few points or of everything once."""
         rows, columns = self.shape
 
-        def view(first):
-            lines = memory[first : first + rows * self.stride].reshape(rows, self.stride)
+        def view(plane):
+            lines = memory.reshape(-1, self.plane)[plane, : rows * self.stride].reshape(rows, self.stride)
             return within(lines[:, self.lead : self.lead + columns], self.extent)
 
-        return [view(plane * self.plane) for plane in planes]
+        return [view(plane) for plane in planes]
 
     def flags(self, leave_out: bool = False):
         """1 where land is in reach of the computed cells.
@@ -188,17 +193,17 @@ class Calls:
         call = jax.ffi.ffi_call("swmodel_flag", result, vmap_method="sequential")
         return call(self.static.cells, **_numbers(leave_out=leave_out, **numbers))
 
-    def step(self, memory, edges: Edges, n, flags, many: int = 1, planes=lambda number: None):
+    def step(self, memory, edges: Edges, n, flags, many: int, planes):
         """All passes of `many` steps from step n on: the memory, and the edges of the fields for the next pass.
 
-        planes(number of a pass) is the array `planes` above; None: each field has the plane of its number.
+        planes(number of a pass) is the array `planes` above.
         """
         made, static, (rows, columns) = self.made, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), many * self.width
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
         arrays = extent, self.values(n, many), static.slip, static.lines, static.fields, static.cells, flags
         large = len(made.fields) * self.plane * self.dtype.itemsize > BEYOND_CACHE
-        options = _numbers(function=function(self.request), threads=self.kernel.threads, large=large)
+        options = self.place | _numbers(function=function(self.request), threads=self.kernel.threads, large=large)
         for number, program in enumerate(made.programs):
             given = len(made.fields if many > 1 else program.gives)
             column, row = array((given, rows, halo)), array((given, halo, columns))
@@ -208,11 +213,8 @@ class Calls:
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            at = planes(number)
-            if at is None:
-                at = np.tile(np.arange(len(made.fields), dtype=np.int32), (3, 1))
             halos = edges.exchanged(halo, self.transport, self.extent)
-            memory, *edges = call(memory, at, *halos, *arrays, **self.place, **options, **_numbers(**{"pass": number}))
+            memory, *edges = call(memory, planes(number), *halos, *arrays, **options, **_numbers(**{"pass": number}))
             edges = Edges(*edges)
         return memory, edges
 
@@ -231,11 +233,11 @@ def values_of(request: Request):
 
     The dynamics run once for all programs that use it.
     """
-    scheme, method, kinds, dtype, derivative, controls = request
+    scheme, method, kinds, dtype, derivative, controls, moving = request
 
     def values(numbers, step, dt):
         tracing = Tracing(scheme, kinds, numbers | weights_of(method, step, dt), np.dtype(dtype), controls)
-        derived(tracing, method, step, derivative, controls)
+        derived(tracing, method, step, derivative, controls, moving)
         named = tracing.graph.values
         return jnp.stack([jnp.asarray(named[name], dtype).reshape(()) for name in request.made.values])
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SetupError, UsageError
-from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
+from ...ocean.timestep import Method
 from .generate import KEPT, Generated, generate
 
 HERE = Path(__file__).parent
@@ -55,11 +55,12 @@ class Request(NamedTuple):
     """The properties that identify a step."""
 
     scheme: object
-    method: Multistep | Leapfrog | RungeKutta
+    method: Method
     kinds: tuple  # kinds of its static fields, `trace.kinds_of`
     dtype: str
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
+    moving: bool = True
 
     @property
     def made(self) -> Generated:

@@ -19,14 +19,14 @@ from .symbol import Functions, Symbol, to_ref
 from .trace import Tracing
 
 
-def derived(tracing: Tracing, method, step, derivative, controls) -> list[Program]:
+def derived(tracing: Tracing, method, step, derivative, controls, moving=False) -> list[Program]:
     """The passes of a step, or of its derivatives.
 
     The `derivative` lists transformations: "tangent" adds the tangents of all values; "adjoint" computes the inner
     stages, then takes the adjoints of the results back to those of the start. `controls` are the static fields and
     lines to differentiate with respect to; their tangents have no adjoints.
     """
-    programs = tracing.programs(method, step, apart="adjoint" in derivative)
+    programs = tracing.programs(method, step, apart="adjoint" in derivative, moving=moving and not derivative)
     live = list(programs[-1].outputs)
     for way in derivative:
         if way == "tangent":

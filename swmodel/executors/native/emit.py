@@ -41,7 +41,7 @@ class Emitter:
         self.constants: list[Coefficient] = []
         self.mask_rows: dict[str, str] = {}
         self.masks: set[tuple[int, int, int]] = set()
-        used = schedule.fields_read | set(program.outputs)
+        used = schedule.fields_read | set(program.outputs) | set(program.written)
         #: The fields that are read or written; those with reads of neighbours come first.
         self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in names.fields if name in used)]))
 
@@ -61,6 +61,7 @@ class Emitter:
         reads, gives, used = (
             [fields.index(n) for n in some] for some in (program.reads, program.gives, self.fields_used)
         )
+        following = [fields.index(program.slot(name)) for name in fields]
         depths = [depth for _, depth in s.rings.values()]
         constants = [f"k[{n}] = {self.product(k)};" for n, k in enumerate(self.constants)]
 
@@ -84,7 +85,7 @@ struct {self.title} {{
   static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, EAST = {s.east}, LATE = {s.late};
   static constexpr int RINGS[] = {{{listed([*depths, 0])}}}, RING_ROWS = {sum(depths)};
   static constexpr int READS[] = {{{listed(reads)}}}, GIVES[] = {{{listed(gives)}}};
-  static constexpr int USED[] = {{{listed(used)}}};
+  static constexpr int USED[] = {{{listed(used)}}}, NEXT[] = {{{listed(following)}}};
   static constexpr int CONSTANTS = {len(self.constants) + 1};
   static void constants(const T* values, T* k) {{
 {block(constants, 4)}
@@ -165,23 +166,23 @@ struct {self.title} {{
     def stores(self, pointers: dict) -> tuple[list[str], list[str]]:
         """Flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
         fields, read, passing, stores = self.names.fields, self.schedule.fields_read, [], []
-        for n, name in enumerate(self.program.outputs):
-            pointers[f"o{n}"] = f"at.target({fields.index(name)})"
-            passing.append(f"const bool beside{n} = at.passes({fields.index(name)}, {str(name in read).lower()});")
+        for slot, n in self.program.written.items():
+            pointers[f"o{n}"] = f"at.target({fields.index(slot)})"
+            passing.append(f"const bool beside{n} = at.passes({fields.index(slot)}, {str(slot in read).lower()});")
             stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
         return passing, stores
 
     def fetches(self, pointers: dict, statics: dict) -> list[str]:
         """Prefetches, except of outputs that are written past the cache; adds pointers of fields."""
         program, fields, read = self.program, self.names.fields, self.schedule.fields_read
-        beside = {name: n for n, name in enumerate(program.outputs) if name not in read}
+        beside = {name: n for name, n in program.written.items() if name not in read}
         fetch = []
         for name in self.fields_used:
             row = self.schedule.ahead if name in program.reads else 0
             pointer = named("f", fields.index(name), row)
             pointers[pointer] = f"at.field({fields.index(name)}, {row})"
             unless = f"if (!beside{beside[name]}) " if name in beside else ""
-            fetch.append(f"{unless}fetch<{int(name in program.outputs)}>({pointer} + far);")
+            fetch.append(f"{unless}fetch<{int(name in program.written)}>({pointer} + far);")
         fetch += [f"fetch<0>({named('s', number, max(rows))} + far);" for number, rows in statics.items()]
         far = "  const Index far = i + FAR < run->end ? i + FAR : i + FAR + run->jump;"
         return ["if (fetches) {", far, *indented(fetch), "}"]

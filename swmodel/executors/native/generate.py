@@ -44,6 +44,7 @@ class Generated(NamedTuple):
     values: tuple[str, ...]  # numbers that are the same for all cells, in the order of reading
     programs: tuple[Program, ...]  # one for each pass
     schedules: tuple[Schedule, ...]
+    places: np.ndarray  # [steps, fields]: the plane of each field after so many steps; then the planes repeat
     water: dict[Node, Ref]  # the form of each node on water
     width: int  # largest distance at which fields are read
     margin: int  # largest distance at which static fields and masks are read
@@ -51,7 +52,7 @@ class Generated(NamedTuple):
 
 
 @lru_cache(maxsize=KEPT)
-def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Generated:
+def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=True) -> Generated:
     """The step of a scheme, made once.
 
     Args:
@@ -60,12 +61,13 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         dtype: float32 or float64.
         derivative: transformations of the step, "tangent" and "adjoint", in order; see `derive.derived`.
         controls: names of the fields of the Grid and of the Params to differentiate with respect to.
+        moving: see `trace.Tracing.programs`.
     """
     names = [*numbers_of(kinds), *(f"weight{number}" for number in range(method.counts[0]))]
     numbers = {name: np.ones((1, 1), np.uint32 if "turns" in name else dtype) for name in names}
     tracing = Tracing(scheme, kinds, numbers, np.dtype(dtype), controls)
     graph = tracing.graph
-    programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls)
+    programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls, moving)
     width, margin = reach(programs, ("field",)), reach(programs, ("static", "line", "mask"))
     programs, parts = hoisted(graph, programs)
     programs = placed(graph, fused(graph, programs))
@@ -89,11 +91,22 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=()) -> Genera
         tuple(names.values),
         tuple(programs),
         tuple(emitter.schedule for emitter in emitters),
+        cycle(programs, names.fields),
         water,
         width,
         margin,
         frozenset().union(*(emitter.masks for emitter in emitters)),
     )
+
+
+def cycle(programs: list[Program], fields: list[str]) -> np.ndarray:
+    """`Generated.places`."""
+    first = np.arange(len(fields))
+    moved = first[[fields.index(p.slot(name)) for p in programs[-1:] for name in fields]]
+    found = [first]
+    while (after := found[-1][moved]).tolist() != first.tolist():
+        found.append(after)
+    return np.array(found, np.int32)
 
 
 def reach(programs: list[Program], ops) -> int:

@@ -7,7 +7,9 @@ Factors that are the same for all cells form a Coefficient in front of the Nodes
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .operations import OPERATIONS
@@ -245,3 +247,31 @@ class Program(NamedTuple):
     reads: tuple[str, ...]  # the fields with reads of neighbours, in the order of the State
     gives: tuple[str, ...]  # the fields that the next pass reads
     outputs: dict[str, Ref]  # the written values, by the names of the fields
+    moves: Mapping[str, str] = MappingProxyType({})  # {field: the field in whose memory it is after the pass}
+
+    def slot(self, name: str) -> str:
+        """The field in whose memory a field is after the pass."""
+        return self.moves.get(name, name)
+
+    @property
+    def written(self) -> dict[str, int]:
+        """{field in whose memory an output is written: number of the output}."""
+        return {self.slot(name): number for number, name in enumerate(self.outputs)}
+
+    def without_copies(self) -> Program:
+        """The program where an output that is another field as it was keeps the memory of that field.
+
+        A field that is computed takes the memory that nothing keeps: the oldest of a stepper's memory.
+        """
+        kept = {
+            name: ref.node.value
+            for name, ref in self.outputs.items()
+            if ref.node.op == "field" and ref.node.value != name and not (ref.row or ref.column)
+        }
+        older = {source: name for name, source in kept.items()}
+        moves = dict(kept)
+        for name in older.keys() - kept.keys():
+            moves[name] = name
+            while moves[name] in older:
+                moves[name] = older[moves[name]]
+        return self._replace(outputs={n: ref for n, ref in self.outputs.items() if n not in kept}, moves=moves)

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ...ocean.scheme import Scheme
-from ...ocean.timestep import Leapfrog, Multistep, RungeKutta
+from ...ocean.timestep import Method, RungeKutta
 from . import REMEDY, built, not_built
 from .compile import Request
 from .graph import evaluate, leaves_of
@@ -65,12 +65,13 @@ class Kernel(NamedTuple):
     """The steps of one scheme and stepper."""
 
     scheme: Scheme
-    method: Multistep | Leapfrog | RungeKutta
+    method: Method
     margin: int  # rows and columns of the static fields around the block
     steps_per_sweep: int = 1  # steps in one call; more than one with multistep methods and the leapfrog only
     threads: int = 0  # most threads; 0: all of XLA's pool
     derivative: tuple[str, ...] = ()  # as controls: see `generate.generate`
     controls: tuple[str, ...] = ()
+    moving: bool = True  # whether fields may change their planes from step to step: `Program.moves`
     least: int = 0  # fewest columns on either side of each row (`lead`), where several kernels share a memory
 
     def static_of(self, grid, params, shape, xp=np) -> Static:
@@ -124,7 +125,7 @@ class Kernel(NamedTuple):
 
     def request(self, kinds, dtype) -> Request:
         """The Request of the step."""
-        return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls)
+        return Request(self.scheme, self.method, kinds, str(dtype), self.derivative, self.controls, self.moving)
 
     def made(self, kinds, dtype):
         """The Generated step."""

@@ -61,7 +61,7 @@ class Schedule:
         for node in reversed(nodes):
             rows = rows_of[node]
             if node.op == "field":
-                self._place_field(node, rows, node.value in program.outputs)
+                self._place_field(node, rows, node.value in program.written)
                 continue
             top, cost = max(rows), self.weight(node, set())
             here = [row for row in rows if row == top or (row >= 0 and cost <= CHEAP)]

@@ -35,12 +35,13 @@ struct At;
 template <class T, template <class> class Program>
 struct At<T, Program<T>> {
   const Sweep<T, Program>& sweep;
+  const int* places;  // of the fields at this level
   T* rings;
   Index j;
   const T* slip;  // at corners, by the wet cells around
 
-  T* field(int f, int a) const { return sweep.row(READ_FROM, f, j + a); }
-  T* target(int f) const { return sweep.row(WRITTEN, f, j); }
+  T* field(int f, int a) const { return sweep.row(READ_FROM, places[f], j + a); }
+  T* target(int f) const { return sweep.row(WRITTEN, places[f], j); }
   T* ring(int r, int a) const {
     Index first = 0;
     for (int s = 0; s < r; ++s) first += Program<T>::RINGS[s];
@@ -87,6 +88,10 @@ class Sweep {
         rings_(north_ + job.halo * travelling(job) * job.stride), runs_(groups()) {
     std::fill_n(travels_, P::FIELDS, -1);
     for (int t = 0; t < travelling(job); ++t) travels_[P::USED[t]] = t;
+    places_.resize((job.levels + 1) * P::FIELDS);
+    for (Index n = 0; n < Index(places_.size()); ++n) {
+      places_[n] = n < P::FIELDS ? n : places_[n - n % P::FIELDS - P::FIELDS + P::NEXT[n % P::FIELDS]];
+    }
     for (int n = 0; n < 16; ++n) slip_[n] = n % 8 == 4 ? T(1) : n % 8 > 4 ? T(0) : T(job.slip);
   }
 
@@ -179,7 +184,7 @@ class Sweep {
   }
 
   void pass(Index level, Index j, bool writes, Index first, Index last, const T* constants) {
-    const At<T, P> at{*this, rings_ + level * P::RING_ROWS * job.stride, j, slip_};
+    const At<T, P> at{*this, &places_[level * P::FIELDS], rings_ + level * P::RING_ROWS * job.stride, j, slip_};
     const std::uint8_t* const flags = job.flags + at.inside(0) * groups();
     const bool land = std::memchr(flags, COAST, groups()) != nullptr;
     const auto row = land ? P::template row<V, true> : P::template row<V, false>;
@@ -220,7 +225,7 @@ class Sweep {
   void give(Index j) const {
     const Index e = job.halo, nx = job.nx, ny = job.ny;
     for (int t = 0; t < (job.levels > 1 ? USED : GIVEN); ++t) {
-      const T* row = own(GIVEN_FROM, job.levels > 1 ? P::USED[t] : P::GIVES[t], j);
+      const T* row = own(GIVEN_FROM, places_[job.levels * P::FIELDS + (job.levels > 1 ? P::USED[t] : P::GIVES[t])], j);
       const Index strip = (t * job.rows + j) * e;
       copy_few(row, e, static_cast<T*>(job.edge_west) + strip);
       copy_few(row + nx - e, e, static_cast<T*>(job.edge_east) + strip);
@@ -232,6 +237,7 @@ class Sweep {
   Index j0_, j1_;
   T *south_, *north_, *rings_;
   std::vector<Run> runs_;  // those of the row at hand
+  std::vector<int> places_;  // [levels + 1, fields]: the field in whose memory each is, at each level and at the end
   T slip_[16];
   Index travels_[P::FIELDS];  // where among the fields that travel a field is, or -1
 };

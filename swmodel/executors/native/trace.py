@@ -13,7 +13,7 @@ from ...ocean.grid import Grid, as_patches, metrics
 from ...ocean.instant import Instant
 from ...ocean.patch import Patch
 from ...ocean.state import Carry
-from ...ocean.timestep import RungeKutta, weigh
+from ...ocean.timestep import Forward, RungeKutta, weigh
 from .graph import Graph, Program, Ref
 from .symbol import POSSIBLE, NotTraceable, Symbol, to_ref, uniform
 
@@ -84,16 +84,19 @@ class Tracing:
         leaves = [self.graph.leaf("field", prefix + name) for name in names]
         return self.scheme.state(*(Symbol(self.graph, (CELLS, CELLS), ref=Ref(leaf)) for leaf in leaves))
 
-    def tendency(self, state, now: Instant):
+    def tendency(self, state, now: Instant, forward: Forward | None = None):
         """The tendency of a block, as in `xla.make_step`."""
         width = self.scheme.width
 
         def padded(x):
-            return replace(x.moved(-width, -width), shape=tuple(n + 2 * width for n in x.shape))
+            around = replace(x.moved(-width, -width), shape=tuple(n + 2 * width for n in x.shape))
+            return Patch(around, (-width, -width))
 
-        patches = state._make(Patch(padded(x), (-width, -width)) for x in state)
+        patches = state._make(padded(x) for x in state)
+        if forward:
+            forward = forward._replace(h=padded(forward.h))
         try:
-            found = tendency(patches, now, self.grid, self.params, self.scheme)
+            found = tendency(patches, now, self.grid, self.params, self.scheme, forward)
         except (NotTraceable, AttributeError, TypeError, IndexError) as error:
             raise UsageError(f"{place_of(error)}: {error}; a term may use {POSSIBLE}") from error
         return state._make(field.on((CELLS, CELLS)) for field in found)
@@ -102,11 +105,11 @@ class Tracing:
         """The weights of a time stepper: the numbers weight0 and so on."""
         return [uniform(self.graph, self.numbers[f"weight{n}"], ("weight", n)) for n in range(method.counts[0])]
 
-    def programs(self, method, step, apart=False) -> list[Program]:
+    def programs(self, method, step, apart=False, moving=False) -> list[Program]:
         """The passes of a step of a time stepper: one, or one for each stage of a Runge-Kutta method.
 
-        If `apart`, each stage has its own fields, instead of overwriting those of the stage before. `step` is its
-        number, an array without axes.
+        If `apart`, each stage has its own fields, instead of overwriting those of the stage before. With `moving`,
+        fields that only become older are not copied: see `Program.moves`. `step` is its number, an array without axes.
         """
         names = self.scheme.state._fields
         if isinstance(method, RungeKutta):
@@ -116,7 +119,9 @@ class Tracing:
         outputs = prefixed("", carry.state)
         for number, group in enumerate(carry.memory):
             outputs |= prefixed(f"memory{number}.", group)
-        return [Program(names, names, outputs)]
+        reads = (*outputs,) if self.scheme.forward else names
+        program = Program(reads, reads, outputs)
+        return [program.without_copies() if moving else program]
 
     def stages(self, method: RungeKutta, step, apart: bool) -> list[Program]:
         """As RungeKutta.combine, but inputs of later stages are written, and read again."""

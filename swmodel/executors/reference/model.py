@@ -8,7 +8,7 @@ import numpy as np
 from ...ocean.state import Carry, State
 from ...setup.fields import evaluate
 from .ring import Ring
-from .steppers import STEPPERS, TENDENCIES_KEPT
+from .steppers import STATES_KEPT, STEPPERS, TENDENCIES_KEPT
 from .tendency import Tendency
 
 
@@ -30,10 +30,9 @@ class Reference:
                 start[f"{each.name}_content"] = (depth + eta) * self._inside(each.name)
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))
-        if config.time.stepper == "leapfrog":
-            return Carry(state, (state,), 0)
         zeros = type(state)._make(np.zeros_like(field) for field in state)
-        return Carry(state, (zeros,) * TENDENCIES_KEPT[config.time.stepper], 0)
+        tendencies = (zeros,) * TENDENCIES_KEPT.get(config.time.stepper, 0)
+        return Carry(state, tendencies or (state,) * STATES_KEPT.get(config.time.stepper, 0), 0)
 
     def _inside(self, name):
         """A field of the case or of a file, on the domain without the land of walls, float64."""
@@ -42,7 +41,7 @@ class Reference:
     def advance(self, carry: Carry, n: int, dt: float) -> Carry:
         """The carry n steps of dt seconds later; the argument does not change."""
         ring, stepper = self.ring, self.config.time.stepper
-        remembered = ring.rest if stepper == "leapfrog" else 0
+        remembered = ring.rest if stepper in STATES_KEPT else 0
         x = ring.embed(carry.state, ring.rest)
         memory = [ring.embed(state, remembered) for state in carry.memory]
         steps = range(int(carry.step), int(carry.step) + n)

@@ -79,7 +79,31 @@ def leapfrog(tendency, x, memory, steps, dt, options):
     return x, (past,)
 
 
-STEPPERS = {"ab2": ab2, "ab3": ab3, "rk3": rk3, "rk4": rk4, "leapfrog": leapfrog}
+def gfb(tendency, x, memory, steps, dt, options):
+    """Forward-backward: h first, from x* at n + 1/2; then u and v with the pressure of h^, a mean of four levels.
 
-#: Number of tendencies (Adams-Bashforth) in a stepper's memory; the leapfrog has a state.
-TENDENCIES_KEPT = {"ab2": 1, "ab3": 2, "rk3": 0, "rk4": 0, "leapfrog": 0}
+    x* = 1.781105 x_n - 1.06221 x_{n-1} + 0.281105 x_{n-2};  h^ = 0.614 h_{n+1} + 0.285 h_n + 0.088 h_{n-1} + 0.013
+    h_{n-2}. The first two steps have x* = x_n, and h^ = h_{n+1}, (13 h_{n+1} - 2 h_n + h_{n-1}) / 12.
+    """
+    (last, before), middle, F = memory, np.empty_like(x), np.zeros_like(x)
+    for step in steps:
+        first, second = (-1.06221, 0.281105) if step > 1 else (0.0, 0.0)
+        middle[...] = x + first * (last - x) + second * (before - x)
+        tendency(middle, F, step * dt, dt / 2)
+        h, change = x[0], dt * F[0]
+        if step == 0:
+            level = h + change
+        elif step == 1:
+            level = h + 13 / 12 * change + (last[0] - h) / 12
+        else:
+            level = h + 0.614 * change + 0.088 * (last[0] - h) + 0.013 * (before[0] - h)
+        tendency.press(middle, level, F)
+        before, last, x = last, x, np.add(x, dt * F, out=before)
+    return x, (last, before)
+
+
+STEPPERS = {"ab2": ab2, "ab3": ab3, "rk3": rk3, "rk4": rk4, "leapfrog": leapfrog, "gfb": gfb}
+
+#: How many tendencies and how many states a stepper remembers.
+TENDENCIES_KEPT = {"ab2": 1, "ab3": 2}
+STATES_KEPT = {"leapfrog": 1, "gfb": 2}

@@ -134,6 +134,22 @@ class Tendency:
         difference(P, e(self.P), sizes.per_x, out=c(F[1]))
         difference(P, n(self.P), sizes.per_y, out=c(F[2]))
 
+    def press(self, x, h, F):
+        """Take the slope of the pressure of another thickness h, padded, in place of that of x: g h and the heads."""
+        change, sizes = c(self.P), self.sizes
+        change[...] = self.physics.gravity * (c(h) - c(x[0]))
+        for head in self.heads:
+            change -= head(x)
+            change += head([h, *x[1:]])
+        wrap(self.P)
+        slopes = (
+            difference(change, e(self.P), sizes.per_x, out=self.work),
+            difference(change, n(self.P), sizes.per_y, out=c(self.padded)),
+        )
+        for F_k, slope in zip(c(F[1:3]), slopes, strict=True):
+            F_k += slope
+        F.reshape(-1)[self.ring.closed] = 0
+
     def potential_vorticity(self, x, F):
         """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u cos), h_q the mean thickness of the wet cells of the corner."""
         h, u, v = x[:3]

@@ -36,7 +36,7 @@ UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmo
 WRITTEN = 4
 
 #: States in the memory of a member, by time stepper.
-STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3}
+STATES = {"rk3": 1, "rk4": 1, "ab2": 2, "leapfrog": 2, "ab3": 3, "gfb": 3}
 
 
 def whole(config: Config) -> Config:

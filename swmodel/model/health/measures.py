@@ -76,7 +76,7 @@ def unusable(state: State, wet, margin: int, transport):
         return make_count(margin, transport)(state, np.asarray(wet))
 
 
-def make_measure(terms, margin: int, transport):
+def make_measure(scheme, margin: int, transport):
     """The function (State, (Grid, Params)) -> [Measures] of a block; Grid and Params have `margin` cells around it."""
 
     def measures(state: State, static):
@@ -86,7 +86,7 @@ def make_measure(terms, margin: int, transport):
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         u, v, dx, dy = jnp.abs(state.u), jnp.abs(state.v), grid.dx.centre, grid.dy.centre
         dissolved = (jnp.abs(C / h) for name, C in state._asdict().items() if row_of(name).content)
-        rates = rates_of(terms, params | {"h": h, "u": u, "v": v}, dx, dy)
+        rates = rates_of(scheme, params | {"h": h, "u": u, "v": v}, dx, dy)
 
         def largest(values):
             return jnp.where(wet, values, 0).max().astype(h.dtype)

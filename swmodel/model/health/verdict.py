@@ -64,7 +64,7 @@ class Health:
         scale = max(per_length(grid, shape, grid.wet.on(shape) > 0) for grid, shape in blocks_of(domain))
         self.scale = float(domain.transport.reduce(np.asarray(scale), "max"))
         self.static = domain.grid, domain.params if params is None else params
-        self.measuring = make_measure, domain.scheme.acting, domain.scheme.margin, domain.transport
+        self.measuring = make_measure, domain.scheme, domain.scheme.margin, domain.transport
         self.stable = (0.0,) * len(RATES)  # rates with a stable time step
         self.warned = False
         self.begin()

@@ -133,7 +133,7 @@ def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
     values |= {name: np.where(water[name] > 0, np.abs(values[name]), 0.0) for name in ("u", "v")}
     values["gravity"] = config.physics.gravity
     sizes = {name: places.centre for name, places in metrics(config.grid, rows).items() if name in ("dx", "dy")}
-    rates, before = rates_of(terms, values, **sizes), found.largest("wave_rate")
+    rates, before = rates_of(setup.scheme, values, **sizes), found.largest("wave_rate")
     for name, rate in (sizes | rates).items():
         found.include(name, rate, centre, rows[0])
     if centre.any() and (found.fastest is None or found.largest("wave_rate") > before):
@@ -142,17 +142,43 @@ def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
         found.fastest = Cell(int(rows[0] + row), int(column), *(float(each[row, column]) for each in of_cell))
 
 
-def rates_of(terms, values: dict, dx, dy) -> dict:
-    """Rates of gravity waves with advection, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
+#: The forward-backward stepper in a current. CURRENTS are rates of advection over those of the shortest waves.
+#: SHORTER is by how much the largest time step is shorter than for waves at rest (`stability.limit`, all wavelengths).
+CURRENTS = (0.0, 0.03, 0.04, 0.05, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0, 4.0)
+SHORTER = (1.0, 1.006, 1.033, 1.067, 1.235, 1.512, 1.997, 3.462, 4.686, 5.077, 10.17)
+
+
+def slowed(waves, advection, forward: bool, xp):
+    """The rate of waves at rest, s-1, whose largest time step is that of `waves` in a current, cell by cell.
+
+    Waves of length 2 pi / k have the rate sin(k dx / 2) of the shortest waves, and sin(k dx) of advection. For most
+    steppers the largest sum of both counts. The forward-backward stepper has a limit of its own for waves.
+    """
+    ratio = advection / xp.where(waves > 0, waves, xp.inf)
+    if forward:
+        factor = xp.maximum(
+            xp.interp(ratio, xp.asarray(CURRENTS), xp.asarray(SHORTER)), SHORTER[-1] / CURRENTS[-1] * ratio
+        )
+    else:
+        steep = xp.maximum(ratio, 1e-6)
+        cosine = (xp.sqrt(0.25 + 8 * steep**2) - 0.5) / (4 * steep)
+        factor = xp.sqrt(1 - cosine**2) * (1 + 2 * ratio * cosine)
+    return xp.where(waves > 0, waves * factor, advection)
+
+
+def rates_of(scheme, values: dict, dx, dy) -> dict:
+    """Rates of gravity waves in a current, and of the PROCESSES of terms, in each cell, s-1: {`wave_rate`: ...}.
 
     The current may be fast where the layer is thin. In the published jet, the largest speed and the largest thickness
     together would forbid the published time step. `values`: h, |u|, |v|, gravity, coefficients and built fields.
     """
-    h = values["h"]
+    h, terms = values["h"], scheme.acting
     xp = h.__array_namespace__()
     waves = xp.sqrt(xp.maximum(h, 0) * (4 * values["gravity"] * (1 / dx**2 + 1 / dy**2)))
     values = values | {"h": xp.where(h > 0, h, xp.inf)}
-    found = {"wave_rate": waves + values["u"] / dx + values["v"] / dy}
+    # Along the diagonal |u|/dx + |v|/dy; more where the current runs along an axis, and waves in all directions.
+    advection = xp.sqrt(2 * ((values["u"] / dx) ** 2 + (values["v"] / dy) ** 2))
+    found = {"wave_rate": slowed(waves, advection, scheme.forward, xp)}
     for process in PROCESSES:
         acting = [term for term in terms if term.rate and term.process == process]
         alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of a separate field

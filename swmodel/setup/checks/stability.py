@@ -1,7 +1,8 @@
-"""Which time steps are stable: limits of the steppers on the test equation, and the rates of a configuration.
+"""Which time steps are stable: limits of the steppers on linear equations, and the rates of a configuration.
 
-Each stepper multiplies solutions of dx/dt = lambda x by the roots of an amplification polynomial in z = lambda dt. z is
-stable where no root leaves the unit circle. lambda is imaginary for waves, real and negative for damping.
+A Mode of the linear equations is dh/dt = -i w u + l h, du/dt = -i w h + l u: waves of rate w, and everything else at a
+complex rate l: damping on the negative real axis, rotation and advection on the imaginary one. A step of the stepper
+itself multiplies (h, u) and its memory by a matrix; dt is stable where no eigenvalue leaves the unit circle.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, chapters 2 and 3.
 """
@@ -15,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ocean.coordinates import turned
+from ...ocean.state import Carry
 from ...ocean.terms import PROCESSES
-from ..setup import coriolis
+from ...ocean.timestep import Forward
+from ..setup import coriolis, method_for
 
 #: Rates of upwind differences over |u|/dx, for waves of all lengths along one axis: a circle.
 UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
@@ -33,37 +36,64 @@ TRIED, DIGITS = 10_000, 3
 #: Unit of intervals in the search for a common divisor, s.
 TICK = 1e-6
 
+#: A step that is none of the first.
+LATER = 9
+
 #: Growth per step that counts as none: round-off of double roots, and growth too slow for any run.
 TOLERANCE = 1e-6
 
 
-def amplification(z, time) -> np.ndarray:
-    """Largest modulus of the roots of the polynomial that amplify solutions in one step, for an array of z."""
-    z, e, a = np.asarray(z, dtype=complex), time.ab2_epsilon, time.robert_asselin
-    _, *coefficients = {  # highest power first
-        "ab2": [1, -1 - (1.5 + e) * z, (0.5 + e) * z],
-        "ab3": [1, -1 - 23 / 12 * z, 16 / 12 * z, -5 / 12 * z],
-        "rk3": [1, -(1 + z + z**2 / 2 + z**3 / 6)],
-        "rk4": [1, -(1 + z + z**2 / 2 + z**3 / 6 + z**4 / 24)],
-        "leapfrog": [1, -2 * (a + z), 2 * a * (1 + z) - 1],
-    }[time.stepper]
-    companion = np.zeros((*z.shape, len(coefficients), len(coefficients)), dtype=complex)
-    for k, coefficient in enumerate(coefficients):
-        companion[..., 0, k] = -coefficient
-    companion[..., range(1, len(coefficients)), range(len(coefficients) - 1)] = 1
-    return np.abs(np.linalg.eigvals(companion)).max(axis=-1)
+class Mode(NamedTuple):
+    """A solution of the linear equations: rates, s-1."""
+
+    waves: float  # of gravity waves
+    other: complex = 0.0  # of all that acts on h and u alone
+
+    @property
+    def size(self) -> float:
+        """The modulus of its larger rate."""
+        return max(abs(self.waves), abs(self.other))
+
+    def scaled(self, factor: float) -> Mode:
+        """The same with its rates multiplied."""
+        return Mode(self.waves * factor, complex(self.other) * factor)
+
+
+class Wave(NamedTuple):
+    """The fields of a Mode: a State of which a stepper takes steps."""
+
+    h: np.ndarray
+    u: np.ndarray
+
+
+def amplification(dt, mode: Mode, time) -> np.ndarray:
+    """Largest modulus of the eigenvalues of one step, for an array of time steps, s."""
+    method, dt = method_for(time), np.asarray(dt, dtype=float)
+    size = len(Wave._fields) * (1 + method.counts[1])
+    unit = np.eye(size)[:, :, None] * np.ones(dt.shape)  # [field, which of them is 1, dt]
+    now, *memory = (Wave(*unit[k : k + 2]) for k in range(0, size, 2))
+
+    def tendency(x: Wave, _, forward: Forward | None = None) -> Wave:
+        rate = Wave(-1j * mode.waves * x.u + mode.other * x.h, 0)
+        level = x.h if forward is None else forward.h + forward.dt * rate.h
+        return rate._replace(u=-1j * mode.waves * level + mode.other * x.u)
+
+    weights = method.weights(LATER, dt)
+    after = method.combine(tendency, Carry(now, tuple(memory), LATER), weights)
+    step = np.array([field for fields in (after.state, *after.memory) for field in fields])
+    return np.abs(np.linalg.eigvals(np.moveaxis(step, -1, 0))).max(axis=-1)
 
 
 @lru_cache
-def limit(direction: complex, time) -> float:
-    """Largest r such that z = s direction is stable for all 0 < s <= r; the modulus of the direction is 1."""
+def limit(mode: Mode, time) -> float:
+    """The largest dt such that all shorter ones are stable, s, for a Mode of size 1 s-1."""
     low, high = 0.0, 4.0
-    for _ in range(5):
-        radii = np.linspace(low, high, 201)[1:]
-        unstable = np.flatnonzero(amplification(radii * direction, time) > 1 + TOLERANCE)
+    for tried in (200, *[20] * 7):
+        step = (high - low) / tried
+        radii = low + step * np.arange(1, tried + 1)
+        unstable = np.flatnonzero(amplification(radii, mode, time) > 1 + TOLERANCE)
         if not unstable.size:
             return high
-        step = (high - low) / 200
         low, high = radii[unstable[0]] - step, radii[unstable[0]]
     return float(low)
 
@@ -94,15 +124,16 @@ def largest_dt(config, extremes) -> tuple[float, str]:
     rate, time = rates(config, extremes), config.time
     damping = rate.friction + rate.drag
     alone = {
-        WAVES: stable_dt(time, 1j * rate.waves),
-        "friction, drag and sponge": stable_dt(time, -damping),
-        "the Coriolis force": stable_dt(time, 1j * rate.inertial),
+        WAVES: stable_dt(time, Mode(rate.waves)),
+        "friction, drag and sponge": stable_dt(time, Mode(0, -damping)),
+        "the Coriolis force": stable_dt(time, Mode(0, 1j * rate.inertial)),
     }
     local = {
-        "the transport of a tracer": stable_dt(time, *(rate.transport * UPWIND)),
-        "waves through open sides": stable_dt(time, -damping - rate.radiation) if rate.radiation else math.inf,
+        "the transport of a tracer": stable_dt(time, *(Mode(0, rate.transport * z) for z in UPWIND)),
+        "waves through open sides": stable_dt(time, Mode(0, -damping - rate.radiation)) if rate.radiation else math.inf,
     }
-    together = stable_dt(time, -damping, 1j * rate.inertial, 1j * rate.waves - rate.friction, 1j * rate.waves - damping)
+    damped = (Mode(0, -damping), Mode(rate.waves, -rate.friction), Mode(rate.waves, -damping))
+    together = stable_dt(time, Mode(0, 1j * rate.inertial), *damped)
     alone |= local
     return min(together, *local.values()), min(alone, key=alone.__getitem__)
 
@@ -117,8 +148,8 @@ def dt_from_cfl(config, extremes) -> float:
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
     speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
     dt, damping = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)), -rate.friction - rate.drag
-    radiating = stable_dt(config.time, damping - rate.radiation)
-    return min(dt, 0.5 * stable_dt(config.time, damping, 1j * rate.inertial), 0.8 * radiating)
+    radiating = stable_dt(config.time, Mode(0, damping - rate.radiation))
+    return min(dt, 0.5 * stable_dt(config.time, Mode(0, damping), Mode(0, 1j * rate.inertial)), 0.8 * radiating)
 
 
 def automatic_dt(config, extremes) -> float:
@@ -160,9 +191,12 @@ def dividing(every: float, dt: float, records: int) -> tuple[float, int]:
     return every / best, best
 
 
-def stable_dt(time, *eigenvalues: complex) -> float:
-    """The largest time step for which all these rates, s-1, are stable, s: infinite without rates, 0 if not finite."""
-    if not np.isfinite(eigenvalues).all():
+def stable_dt(time, *modes: Mode) -> float:
+    """The largest time step with which all of these modes are stable, s; infinite if all rates are zero.
+
+    Zero if a rate is not finite, as in a state that blows up.
+    """
+    if not np.isfinite([mode.size for mode in modes]).all():
         return 0.0
-    moving = [value for value in eigenvalues if value != 0]
-    return min((limit(complex(value) / abs(value), time) / abs(value) for value in moving), default=math.inf)
+    moving = [mode for mode in modes if mode.size]
+    return min((limit(mode.scaled(1 / mode.size), time) / mode.size for mode in moving), default=math.inf)

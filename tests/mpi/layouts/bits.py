@@ -55,6 +55,7 @@ VARIANTS = {
         "open_sides__phase": (40.0,),
         "open_sides__transport_y": 2.0,
     },
+    "channel, all of the tide, gfb": {"time__stepper": "gfb", "physics__self_attraction": 0.1, **TIDE},
 }
 PHASES = (((1, 1), (3, 1)), ((1, 2), (2, 1)), ((1, 3),), ((2, 2),))
 #: The variants, by number, that an executor computes on a layout: each cut in y and in x, the rings in three blocks.

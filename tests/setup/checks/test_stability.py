@@ -15,8 +15,8 @@ from swmodel.ocean import timestep
 from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
-from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import dt_from_cfl, largest_dt, limit, rates, stable_dt
+from swmodel.setup.checks.extremes import slowed, survey
+from swmodel.setup.checks.stability import Mode, dt_from_cfl, largest_dt, limit, rates, stable_dt
 from swmodel.setup.setup import setup_of
 
 STEPPERS = {
@@ -27,57 +27,115 @@ STEPPERS = {
     "rk4": Time(stepper="rk4"),
     "leapfrog": Time(stepper="leapfrog", robert_asselin=0.0),
     "leapfrog, filtered": Time(stepper="leapfrog", robert_asselin=0.1),
+    "gfb": Time(stepper="gfb"),
 }
-DIRECTIONS = {"waves": 1j, "damping": -1.0, "both": -1.0 + 1j}
+MODES = {
+    "waves": Mode(1.0),
+    "rotation": Mode(0.0, 1j),
+    "damping": Mode(0.0, -1.0),
+    "damped waves": Mode(1.0, -1.0),
+    "waves in a current": Mode(1.0, 0.1j),
+}
 
 
-def growth(time, z, steps):
-    """How much |x| grows in the second half of the steps, for dx/dt = z x with dt = 1, by the model's stepper."""
+def growth(time, mode, dt, steps):
+    """How much a Mode grows in the second half of the steps, for each dt, by the model's stepper."""
     method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
-    re, im = jnp.real(z), jnp.imag(z)
+    waves, other = mode.waves, complex(mode.other)
 
-    def tendency(state, now):
-        x, y, unused = state
-        return State(re * x - im * y, im * x + re * y, unused)
+    def turned(x, y):
+        return other.real * x - other.imag * y, other.imag * x + other.real * y
+
+    def tendency(state, now, forward=None):
+        h, u, level = state.h, state.u, state.h  # the last axis: real and imaginary part
+        F_h = jnp.stack(turned(*h.T), -1) + waves * jnp.stack([u[:, 1], -u[:, 0]], -1)
+        if forward is not None:
+            level = forward.h + forward.dt * F_h
+        return State(F_h, jnp.stack(turned(*u.T), -1) + waves * jnp.stack([level[:, 1], -level[:, 0]], -1), 0 * h)
 
     def step(carry, _):
-        carry = timestep.step(method, tendency, carry, jnp.ones(()))
-        return carry, jnp.hypot(carry.state.h, carry.state.u)
+        carry = timestep.step(method, tendency, carry, jnp.asarray(dt)[:, None])
+        return carry, jnp.sqrt(sum((field**2).sum(-1) for field in carry.state))
 
-    start = State(jnp.ones(len(z)), jnp.zeros(len(z)), jnp.zeros(len(z)))
+    start = State(*(jnp.asarray([part] * len(dt)) for part in ([1.0, 0.0], [0.3, 0.5], [0.0, 0.0])))
     carry = Carry(start, method.remember(start), jnp.zeros((), jnp.int32))
     _, size = jax.jit(lambda carry: jax.lax.scan(step, carry, length=steps))(carry)
     return np.asarray(size[-20:].max(axis=0) / size[steps // 2 - 20 : steps // 2].max(axis=0))
 
 
-@pytest.mark.parametrize("name", STEPPERS)
-def test_solutions_grow_just_above_the_limit_and_not_just_below_it(name):
-    time = STEPPERS[name]
-    directions = [d for where, d in DIRECTIONS.items() if name != "leapfrog" or where == "waves"]
-    units = np.array(directions) / np.abs(directions)
-    radii = np.array([limit(complex(unit), time) for unit in units])
-    below, above = np.split(growth(time, np.concatenate([0.99 * radii * units, 1.01 * radii * units]), 2000), 2)
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        (name, mode)
+        for name in STEPPERS
+        for mode in ("waves", "rotation", "damping", "damped waves")
+        if name != "leapfrog" or "damp" not in mode
+    ]
+    + [("gfb", "waves in a current")],
+)
+def test_solutions_grow_just_above_the_limit_and_not_just_below_it(name, mode):
+    time, mode = STEPPERS[name], MODES[mode]
+    below, above = growth(time, mode, limit(mode, time) * np.array([0.99, 1.01]), 2000)
     # A thousand steps at the growth that counts as none, 1e-6, make 1.001.
-    assert (below < 1.001).all()
-    assert (above > 1.03).all()
+    assert below < 1.001
+    assert above > 1.03
 
 
 @pytest.mark.parametrize(
-    ("name", "direction", "exact"),
+    ("name", "mode", "exact"),
     [
-        ("ab3", -1, 6 / 11),
-        ("ab3", 1j, 0.7236),
-        ("rk3", 1j, np.sqrt(3)),
-        ("rk4", 1j, np.sqrt(8)),
-        ("rk4", -1, 2.7853),
-        ("leapfrog", -1, 0.0),
-        ("leapfrog, filtered", -1, 2 * 0.1 / 1.1),
-        ("ab2", -1, 1 / 1.1),
+        ("ab3", "damping", 6 / 11),
+        ("ab3", "rotation", 0.7236),
+        ("rk3", "rotation", np.sqrt(3)),
+        ("rk4", "rotation", np.sqrt(8)),
+        ("rk4", "damping", 2.7853),
+        ("leapfrog", "damping", 0.0),
+        ("leapfrog, filtered", "damping", 2 * 0.1 / 1.1),
+        ("ab2", "damping", 1 / 1.1),
+        ("gfb", "waves", 1.7802),
     ],
 )
-def test_limits_known_from_textbooks(name, direction, exact):
+def test_limits_known_from_textbooks(name, mode, exact):
     # The growth that counts as none moves tangential limits (rk3, rk4) by 1e-4 at most.
-    assert limit(direction, STEPPERS[name]) == pytest.approx(exact, abs=1e-4)
+    assert limit(MODES[mode], STEPPERS[name]) == pytest.approx(exact, abs=1e-4)
+
+
+def von_neumann(time, speed, f, dt):
+    """The largest growth per step, for each dt, of all waves on a C-grid in a steady current; dx = g = H = 1."""
+    method = method_of(time.stepper, time.ab2_epsilon, time.robert_asselin)
+    along, across = np.meshgrid(np.pi * np.arange(13) / 12, np.pi * np.arange(-11, 13) / 12)
+    slope_x, slope_y = 2j * np.sin(along / 2), 2j * np.sin(across / 2)
+    mean_x, mean_y, U, V = np.cos(along / 2), np.cos(across / 2), *speed
+
+    def tendency(x, _, forward=None):
+        h, u, v = x
+        flux_x, flux_y = u + U * mean_x * h, v + V * mean_y * h
+        F_h = -slope_x * flux_x - slope_y * flux_y
+        q = slope_x * v - slope_y * u - f * mean_x * mean_y * h
+        P = (h if forward is None else forward.h + forward.dt * F_h) + U * mean_x * u + V * mean_y * v
+        F_u = mean_y * (f * mean_x * flux_y + q * V) - slope_x * P
+        return State(F_h, F_u, -mean_x * (f * mean_y * flux_x + q * U) - slope_y * P)
+
+    size = 3 * (1 + method.counts[1])
+    now, *memory = np.split(np.eye(size)[:, :, None, None] * np.ones(along.shape), size // 3)
+    found = []
+    for each in np.atleast_1d(dt):
+        carry = Carry(State(*now), tuple(State(*each) for each in memory), 9)
+        after = method.combine(tendency, carry, method.weights(9, np.asarray(each)))
+        matrix = np.array([field for state in (after.state, *after.memory) for field in state])
+        found.append(np.abs(np.linalg.eigvals(np.moveaxis(matrix, (0, 1), (-2, -1)))).max())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", ["ab2", "ab3", "rk3", "rk4", "leapfrog, filtered", "gfb"])
+@pytest.mark.parametrize("speed", [(0.0, 0.0), (0.05, 0.05), (0.1, 0.0), (0.2, 0.2)])
+def test_the_limit_in_a_current_is_within_two_percent_of_von_neumanns(name, speed):
+    """All waves of both directions, with rotation; where the current runs along an axis, it is up to 5 % below."""
+    time, waves = STEPPERS[name], 2 * np.sqrt(2)
+    dt = limit(Mode(1.0), time) / slowed(np.float64(waves), np.sqrt(2) * np.hypot(*speed), name == "gfb", np)
+    below, above = von_neumann(time, speed, 0.05, dt * np.array([0.98, 1.02 if speed[0] == speed[1] else 1.05]))
+    assert below < 1 + 1e-4
+    assert above > 1 + 1e-6
 
 
 def rates_of(overrides, case="jet"):
@@ -111,7 +169,7 @@ def test_advection_and_quadratic_drag_count_where_they_are():
     u = jet.jet(config, points(config.grid, "centre", range(config.grid.ny), [0]).y)
     c = np.sqrt(9.81 * h)
     rate = rates(config, extremes)
-    assert rate.waves == pytest.approx((2 * c * np.sqrt(2) / 5e3 + u / 5e3).max())
+    assert rate.waves == pytest.approx(slowed(2 * c * np.sqrt(2) / 5e3, np.sqrt(2) * u / 5e3, False, np).max())
     assert rate.drag == pytest.approx((2e-3 * u / h).max())
 
 
@@ -128,14 +186,16 @@ def test_the_process_that_limits_the_time_step_is_named(overrides, process):
     dt, found = largest_dt(config, extremes)
     assert found == process
     if process.startswith("gravity"):
-        assert dt * rates(config, extremes).waves == pytest.approx(limit(1j, config.time))
+        assert dt * rates(config, extremes).waves == pytest.approx(limit(Mode(1.0, 0j), config.time))
 
 
 def test_time_step_from_the_cfl_number_stays_within_half_the_limit_of_friction():
     config, extremes = rates_of({**QUIET, "grid.dx": 300.0, "grid.dy": 400.0, "time.cfl": 0.3})
     assert dt_from_cfl(config, extremes) == pytest.approx(0.3 * 240 / 20)
     config, extremes = rates_of({**QUIET, "time.cfl": 0.3, "physics.viscosity": 2e6})
-    assert dt_from_cfl(config, extremes) == pytest.approx(0.5 * limit(-1, config.time) / (8 * 2e6 / 5e3**2))
+    assert dt_from_cfl(config, extremes) == pytest.approx(
+        0.5 * limit(Mode(0.0, -1.0 + 0j), config.time) / (8 * 2e6 / 5e3**2)
+    )
 
 
 def test_a_run_is_stable_just_below_the_largest_time_step_and_not_above_it():
@@ -156,8 +216,8 @@ def test_a_run_is_stable_just_below_the_largest_time_step_and_not_above_it():
 
 def test_no_time_step_is_stable_with_a_rate_beyond_what_numbers_hold():
     """As of a state that blows up, about which a message is then made."""
-    assert stable_dt(STEPPERS["ab3"], 1.0, 1j * np.inf) == 0
-    assert stable_dt(STEPPERS["ab3"], np.nan) == 0
+    assert stable_dt(STEPPERS["ab3"], Mode(1.0), Mode(0.0, 1j * np.inf)) == 0
+    assert stable_dt(STEPPERS["ab3"], Mode(np.nan)) == 0
 
 
 OUTERMOST = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0], "north": np.s_[-1]}
