@@ -27,7 +27,7 @@ class Scheme(Section):
 class Time(Section):
     """Discretisation in time."""
 
-    stepper: Literal["gfb", "ab2", "ab3", "rk3", "rk4", "leapfrog"] = option("ab2", "", "time stepper")
+    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"] = option("ab2", "", "time stepper")
     dt: Duration | None = option(None, "s", "time step; none: a round one from cfl that divides output.every")
     cfl: float = option(0.15, "1", "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2)", gt=0)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)

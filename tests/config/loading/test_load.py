@@ -195,7 +195,7 @@ def test_the_template_explains_every_key_with_units_and_choices():
             assert f"# {field.description}" in text
             assert f"\n{key} =" in text or f"\n# {key} =" in text, (name, key)
     assert "# size of the domain in x; dx is lx / nx (or give dx) [m]\n# lx =\n" in text
-    assert "# time stepper; ab2, ab3, rk3, rk4, leapfrog\nstepper" in text
+    assert "# time stepper; ab2, ab3, rk3, rk4, leapfrog, gfb\nstepper" in text
 
 
 def test_resolved_values():
