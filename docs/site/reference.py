@@ -165,6 +165,7 @@ PUBLIC = {
     "Configurations": ("load", "resolve", "Config", "ConfigError"),
     "Cases, fields and terms": ("Case", "option", "local", "Term", "Parametric"),
     "Operators": ("operators",),
+    "Pictures": ("plot",),
     "Derivatives": ("gradients",),
     "Errors": ("errors",),
     "Types": ("typing",),

@@ -39,7 +39,7 @@ def swmodel(tmp_path, monkeypatch):
         ("--of transport:x=-1e6 --wrt eta", "x = -1e+06 m is outside the domain"),
         ("--of transport:x=1e5,from=2e5,to=1e5 --wrt eta", "from=200000 is not below to=100000"),
         ("--of transport:y=-4e4 --wrt eta", "no water flows through it"),
-        ("--of energy:3 --wrt eta", "energy is one of the whole domain; leave out 3"),
+        ("--of energy:3 --wrt eta", "of the whole domain; leave out 3"),
         ("--of energy --wrt dept", '--wrt dept: no such field; did you mean "depth"?'),
         ("--of energy --wrt salt", "no such field; fields are eta, u, v, depth, "),
         ("--of energy --wrt eta --executor reference", "executor reference: it has no derivatives"),

@@ -84,14 +84,14 @@ def test_what_a_term_computes_is_recorded_whatever_it_is_called_or_closes_over()
 #: What a term does with the state that it may not do, and what is said of it.
 WRONG = [
     (lambda state: None, "returns a NoneType; must be a dict of tendencies"),
-    (lambda state: {"eta": state.h}, 'returns a tendency of "eta"; there are those of h, u, v'),
+    (lambda state: {"eta": state.h}, 'tendency of "eta"; prognostic fields are h, u, v'),
     (lambda state: {"u": True}, "returns a bool of shape"),
     (lambda state: {"u": state.u.map(lambda x: x[None])}, "of shape (1, 9"),
     (lambda state: {"u": state.u.map(lambda x: x[1:])}, "TypeError: map: the function turns shape"),
     (lambda state: {"u": state.u.moved(3, 0)}, "must be a number, or a Patch on the block"),
-    (lambda state: {"u": state.u / (0 * state.h), "v": 1.0}, "returns what is not finite for u"),
-    (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "returns for u what depends on the block in which"),
-    (lambda state: {"h": state.h.map(lambda x: np.roll(x, 3, 1))}, "returns for h what depends on the block"),
+    (lambda state: {"u": state.u / (0 * state.h), "v": 1.0}, "not finite for u"),
+    (lambda state: {"u": state.u.map(lambda x: x - x.mean())}, "tendency of u depends on the block"),
+    (lambda state: {"h": state.h.map(lambda x: np.roll(x, 3, 1))}, "tendency of h depends on the block"),
     (lambda state: {"u": state.u.map(np.float32)}, "returns float32 of shape"),
     (lambda state: {"u": state.w}, "AttributeError: the state has no w, in: "),
     (

@@ -83,7 +83,7 @@ def test_cells_around_are_given_row_by_row():
         (network_of(lambda w, x: w @ x, outputs=3), "network: IndexError: list index out of range, in: (first, *_)"),
         (network_of(lambda w, x: (w @ x)[0]), "ValueError: cell_by_cell: the function returns an array with 0 axes"),
         (network_of(lambda w, x: (w @ x).astype("float32")), "returns float32 of shape"),
-        (network_of(lambda w, x: jnp.log(-(w @ x))), "network returns what is not finite for h, of fields from 1 to 2"),
+        (network_of(lambda w, x: jnp.log(-(w @ x))), "not finite for h, of fields from 1 to 2"),
         (Parametric(damp, {"rate": np.array([1.0, np.nan])}), "damp: parameters['rate'] must be finite"),
         (
             Parametric(damp, {"rate": 3.0}),

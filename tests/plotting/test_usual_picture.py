@@ -41,8 +41,10 @@ def test_the_usual_picture_of_a_folder_is_that_of_its_results(drawn, tmp_path):
         assert drawn(path) == ("plot_maxima", "run")
     (path / "harmonics.nc").touch()
     assert drawn(path) == ("plot", "harmonics.nc")
-    for words in (["--field", "u"], ["--record", 1], ["--time", "1 h"], ["--arrows"], ["--member", 1]):
+    for words in (["--field", "u"], ["--member", 1]):
         assert drawn(path, *words) == ("plot", "run")
+    for words in (["--record", 1], ["--time", "1 h"], ["--arrows"]):
+        assert drawn(path, *words) == ("plot_maxima", "run")
     assert drawn(path, "--station", "A") == ("plot_stations", "run")
 
 
