@@ -184,7 +184,7 @@ def test_the_settings_to_start_from_suit_the_case(case):
 def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
     folder = tmp_path / "twin"
     prepare(small(), folder.mkdir() or folder, None)
-    with pytest.raises(UsageError, match=r"twin.h5 from another assimilation[^$]*case.lead: 30.0 before, 1.0 now"):
+    with pytest.raises(UsageError, match=r"(?s)twin.h5 .*another assimilation.*case.lead: 30.0 before, 1.0 now"):
         prepare(small(**{"case.lead": 1.0}), folder, None)
 
 
