@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[1] / "examples"
 #: Seconds that a cell may take.
-LIMIT = 300
+LIMIT = 600
 
 
 def executed(path: Path, folder: Path, **environ):
@@ -31,9 +31,12 @@ def executed(path: Path, folder: Path, **environ):
     """
     notebook = nbformat.read(path, as_version=4)
     found = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    client = NotebookClient(notebook, timeout=LIMIT, resources={"metadata": {"path": str(folder)}}, record_timing=False)
+    there = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(notebook, timeout=LIMIT, resources=there, record_timing=False, coalesce_streams=True)
     beside = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
     client.execute(env=os.environ | {"PATH": found, "PYTHONPATH": beside} | environ)
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", ()) if "text" in output):
+        output.text = output.text.replace(f"{folder}/", "")  # which readers have not
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": {"name": "python"}}
     return notebook
 
