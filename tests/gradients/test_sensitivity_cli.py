@@ -134,7 +134,7 @@ def test_a_signal_stops_it_between_pieces(tmp_path):
         events.append(event)
         os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(Stopped, match=r"stopped by SIGINT on the way forward, at step \d+; nothing is kept") as error:
+    with pytest.raises(Stopped, match=r"stopped by SIGINT on the way forward, at step \d+; nothing is saved") as error:
         sensitivity.compute(config, tmp_path, options, report, "", lambda function: None)
     assert error.value.exit_code == 75
     assert len(events) == 1

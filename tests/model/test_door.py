@@ -19,14 +19,14 @@ BAD = {
     "harmonics too close": (
         "rest",
         {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"},
-        "cannot be told apart",
+        "cannot be separated",
     ),
     "a tide of no date": ("rest", {"tide.constituents": ["M2"]}, "time.start"),
     "gravity reduced to more": ("rest", {"physics.reduced_gravity": True}, "physics.full_gravity"),
     "no filter": ("jet", {"time.stepper": "leapfrog", "time.robert_asselin": 0.0}, "time.robert_asselin"),
     "a time step too long": ("rest", {"time.dt": 3600.0}, "largest stable time step"),
     "a sponge of no width": ("rest", {"sponge.rate": 1e-4}, "sponge.width"),
-    "a field that is not there": ("rest", {"output.fields": ["eta", "wind_x"]}, "there is no wind_x in this run"),
+    "a field that is not there": ("rest", {"output.fields": ["eta", "wind_x"]}, "has no wind_x"),
     "no file": ("rest", {"input.depth": "nowhere.nc"}, "there is no file"),
     "a layout of others": ("rest", {"run.layout": "2x3"}, "run.layout"),
 }
