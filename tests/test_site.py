@@ -52,8 +52,6 @@ def test_every_link_leads_to_something(site, pages):
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchors = pages[target].anchors if target in pages else set()
-            if path.is_relative_to(site / "_modules") and target.exists():
-                continue  # Sphinx links all classes of a module back under the name of the first
             if not target.exists() or (parts.fragment and target in pages and unquote(parts.fragment) not in anchors):
                 broken.append((path.relative_to(site), link))
     assert broken == []

@@ -92,7 +92,17 @@ def public(name: str):
 def documented(path: str, found):
     """The lines of one class, function or union of types, by the name that users have for it."""
     line, options = f".. autofunction:: {path}", []
-    if isinstance(found, functools.partial):
+    if path == "swmodel.ConfigError":  # one object has one entry
+        yield from (f'<span id="{path}"></span>', "")
+        line, options = (
+            f".. py:exception:: {path}",
+            [
+                "   :no-index:",
+                "",
+                "   Another name of :py:exc:`swmodel.errors.ConfigError`.",
+            ],
+        )
+    elif isinstance(found, functools.partial):
         line = f".. py:function:: {path}(a)"
     elif not inspect.isclass(found) and not inspect.isfunction(found):
         line = f".. py:data:: {path}"
@@ -103,7 +113,6 @@ def documented(path: str, found):
             [] if plain else ["   :members:", "   :exclude-members: resume, noted, take_steps, get, health, results"]
         )
         options += ["   :inherited-members:"] if path == "swmodel.Simulation" else []
-        options += ["   :no-index:"] if path == "swmodel.errors.ConfigError" else []  # it has its entry as ConfigError
     yield from ("```{eval-rst}", line, *options, "```", "")
 
 
