@@ -155,15 +155,14 @@ def slowed(waves, advection, forward: bool, xp):
     steppers the largest sum of both counts. The forward-backward stepper has a limit of its own for waves.
     """
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
+    alone = SHORTER[-1] / CURRENTS[-1] if forward else 1.0  # for advection without waves
     if forward:
-        factor = xp.maximum(
-            xp.interp(ratio, xp.asarray(CURRENTS), xp.asarray(SHORTER)), SHORTER[-1] / CURRENTS[-1] * ratio
-        )
+        factor = xp.maximum(xp.interp(ratio, xp.asarray(CURRENTS), xp.asarray(SHORTER)), alone * ratio)
     else:
         steep = xp.maximum(ratio, 1e-6)
         cosine = (xp.sqrt(0.25 + 8 * steep**2) - 0.5) / (4 * steep)
         factor = xp.sqrt(1 - cosine**2) * (1 + 2 * ratio * cosine)
-    return xp.where(waves > 0, waves * factor, advection)
+    return xp.where(waves > 0, waves * factor, alone * advection)
 
 
 def rates_of(scheme, values: dict, dx, dy) -> dict:

@@ -101,7 +101,7 @@ def limit(mode: Mode, time) -> float:
 class Rates(NamedTuple):
     """The fastest rates of a run, s-1."""
 
-    waves: float  # gravity waves and advection, 2 c sqrt(1/dx² + 1/dy²) + |u|/dx + |v|/dy
+    waves: float  # gravity waves in a current, 2 c sqrt(1/dx² + 1/dy²) `extremes.slowed`
     inertial: float  # |f|
     drag: float  # terms that damp all motion: bottom drag and sponge
     friction: float  # terms that damp the shortest waves: 4 nu (1/dx² + 1/dy²) + 16 nu4 (1/dx² + 1/dy²)²
