@@ -1,9 +1,9 @@
-"""Runs the blocks of a page of the documentation in the current folder: python tools/page.py PAGE.
+"""Runs the blocks of a page of the documentation in the current folder: python tools/page.py PAGE [CHECK].
 
 Blocks of `bash` and `python` run in the order of the page. Those of Python share their names, as in one session. A
 block whose first line is `# NAME.py` or `# NAME.toml` is a file: it is written, and other blocks run it. A block that
 cannot run in a test (a cluster, an installation, a file of the reader's) is one of `console`, or of
-`{code-block} python`.
+`{code-block} python`. CHECK is a program that runs after them, with their names.
 """
 
 import os
@@ -37,8 +37,8 @@ def blocks(page: Path, *languages: str) -> list[Block]:
     return [block for block in every if block.language in languages]
 
 
-def run(page: Path) -> None:
-    """Run the blocks of a page; the first that fails is raised, a traceback has the lines of the page."""
+def run(page: Path, check: str = "") -> None:
+    """Run the blocks of a page, then a check; the first that fails is raised, a traceback has the lines of the page."""
     names: dict[str, object] = {"__name__": "__page__"}
     for block in blocks(page, *RUN, "toml"):
         print(f"{page.name}:{block.line}", flush=True)
@@ -50,6 +50,7 @@ def run(page: Path) -> None:
             exec(compile("\n" * (block.line - 1) + textwrap.dedent(block.text), page, "exec"), names)
         else:
             subprocess.run(["bash", "-euxo", "pipefail", "-c", block.text], check=True)
+    exec(check, names)
 
 
 def as_users_have_it(folder: Path) -> None:
@@ -66,4 +67,4 @@ def as_users_have_it(folder: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         as_users_have_it(Path(folder))
-        run(Path(sys.argv[1]))
+        run(Path(sys.argv[1]), *sys.argv[2:])

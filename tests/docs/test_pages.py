@@ -20,12 +20,51 @@ SETTING = re.compile(r"(?:-s|--set) '?([a-z_]+)\.([a-z_0-9]+)[.=]")
 #: Problems with files of the reader.
 MISSING = re.compile(r"there is no (such )?file")
 
+#: Programs that check the results of pages, with the names of their blocks.
+CHECKS = {
+    "README": "assert eta.shape == (45, 90) and simulation.step == 100",
+    "output": """
+assert set(grid.axes) == {"X", "Y"}
+assert zeta.dims == ds.zeta.dims
+away = {"x_f": slice(0, -1), "y_f": slice(0, -1)}
+assert float(abs(zeta - ds.zeta).isel(away).max()) < 1e-5 * float(abs(ds.zeta).max())
+""",
+    "weather": "assert 0.01 < model.field('eta').max() < 0.5",
+    "terms": """
+import swmodel
+model = swmodel.Simulation.from_restart("outputs/icy")
+assert model.config.case.strength == 2e-3
+assert [term.name for term in model.scheme.own] == ["ice_drag"]
+typed = {"grid.nx": 8, "grid.ny": 6, "run.executor": "xla"}
+model = swmodel.Simulation(swmodel.Case, typed, fields={"roughness": 1.0, "u": 0.1}, terms=[drag])
+model.advance(2)
+assert [term.name for term in model.scheme.own] == ["drag"]
+""",
+    "python": """
+import numpy as np, xarray as xr
+with xr.open_dataset("outputs/mine/output.nc") as stored:
+    np.testing.assert_allclose(stored.depth, 100 - ridge)
+    assert float(np.abs(stored.u[-1]).max()) > 0
+assert np.abs(slope).max() > 0
+step.specs(carry0)
+""",
+    "closures": "assert losses[2] < losses[1] < losses[0]",
+    "gradients": """
+import json
+from pathlib import Path
+from swmodel.gradients.check import KEYS, failures
+found = json.loads(Path("check.json").read_text())
+assert set(found) == set(KEYS) and len(found["gradient_sha256"]) == 64
+assert failures(found) == []
+""",
+}
+
 of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, *RUN)], ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path):
-    words = [sys.executable, ROOT / "tools" / "page.py", page]
+    words = [sys.executable, ROOT / "tools" / "page.py", page, CHECKS.get(page.stem, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
