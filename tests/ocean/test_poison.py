@@ -222,5 +222,5 @@ def test_what_fresh_memory_holds_does_not_matter_to_the_native_step():
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout.splitlines())
     assert outputs[0][0] != outputs[1][0]  # the rubbish is there
-    assert len(outputs[0]) == 9
+    assert len(outputs[0]) == 11
     assert outputs[0][1:] == outputs[1][1:]
