@@ -78,7 +78,7 @@ def check_same(comm, config) -> None:
 def crowd_of(comm) -> tuple[int, int]:
     """How many ranks are on this machine, and how many cores they may run on together, bound to them or not."""
     name = socket.gethostname()
-    here = [numbers for host, numbers in comm.allgather((name, environment.core_numbers())) if host == name]
+    here = [numbers for host, numbers in comm.allgather((name, sorted(environment.core_numbers()))) if host == name]
     return len(here), len(set().union(*here))
 
 
