@@ -42,12 +42,14 @@ class Body:
         self.statics: dict[int, set[int]] = {}
         self.known: dict[str, str] = {}
         idle = emitter.idle if water else ()
-        places = self.schedule.places.items()
-        self.later = {at for at, place in places if place.source == "compute"}
-        for node, row in [at for at, place in places if place.source == "compute" and at[0] not in idle]:
-            self.compute(node, row)
+        self.later = set(self.schedule.places)
+        wanted = {at: place.source for at, place in self.schedule.places.items() if at[0] not in idle}
+        for at in (at for at, source in wanted.items() if source == "compute"):
+            self.compute(*at)
         for number, ref in enumerate(emitter.program.outputs.values()):
             self.lines.append(f"out{number} = {self.read(ref, 0, 0)};")
+        for at in wanted:
+            self.compute(*at)
 
     def local(self, text: str) -> str:
         """A variable with the value of an expression, the same one for equal expressions."""
@@ -57,11 +59,14 @@ class Body:
         return self.known[text]
 
     def compute(self, node: Node, row: int):
-        """Give the variable of a place its value, unless it has it already."""
+        """Give the variable of a place its value, from memory or computed, unless it has it already."""
         if (node, row) not in self.later:
             return
         self.later.remove((node, row))
-        vector, name = self.schedule.places[node, row].newest, self.emitter.numbers[node, row]
+        (source, vector, _), name = self.schedule.places[node, row], self.emitter.numbers[node, row]
+        if source != "compute":
+            self.lines.append(f"{name} = load<V>({self.emitter.vector_of(source, node, row, vector)});")
+            return
         folded = Ref(node) if self.water is None else self.water[node]
         text = self.expression(folded.node, row + folded.row, vector, folded.column)
         self.lines.append(f"{name} = {text};")

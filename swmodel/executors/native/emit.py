@@ -27,7 +27,8 @@ class Emitter:
 
     Attributes:
         numbers: the variable of each place; `history` has the age of its oldest use, in vectors.
-        used: {variable: its expression before the loop}; likewise `mask_rows`, the pointers to masks.
+        used: {variable: its expression before the loop}; likewise `pointers` to rows, and `mask_rows`.
+        rings: {depth: the nodes with rings of this depth}, in the order of memory.
         constants: the Coefficients.
         masks: (row, vector, column) of the masks that a turn depends on.
     """
@@ -40,7 +41,11 @@ class Emitter:
         self.used: dict[str, str] = {}
         self.constants: list[Coefficient] = []
         self.mask_rows: dict[str, str] = {}
+        self.pointers: dict[str, str] = {}
         self.masks: set[tuple[int, int, int]] = set()
+        self.rings: dict[int, list] = {}
+        for node, (_, depth) in schedule.rings.items():
+            self.rings.setdefault(depth, []).append(node)
         used = schedule.fields_read | set(program.outputs) | set(program.written)
         #: The fields that are read or written; those with reads of neighbours come first.
         self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in names.fields if name in used)]))
@@ -50,25 +55,24 @@ class Emitter:
         near = Body(self, None)
         self.notice_idle()
         away = Body(self, self.water)
-        program, fields, s, pointers = self.program, self.names.fields, self.schedule, {}
+        program, fields, s, pointers = self.program, self.names.fields, self.schedule, self.pointers
         statics = {number: near.statics.get(number, set()) | away.statics.get(number, set())
                    for number in (*near.statics, *away.statics)}  # fmt: skip
         outputs = f"V {', '.join(f'out{n}' for n in range(len(program.outputs)))};"
-        passing, stores = self.stores(pointers)
-        fetch = self.fetches(pointers, away.statics)
+        passing, stores = self.stores()
+        fetch = self.fetches(away.statics)
         steady = [(named("s", number, row), f"at.static_field({number}, {row})")
                   for number, rows in statics.items() for row in sorted(rows)]  # fmt: skip
         reads, gives, used = (
             [fields.index(n) for n in some] for some in (program.reads, program.gives, self.fields_used)
         )
         following = [fields.index(program.slot(name)) for name in fields]
-        depths = [depth for _, depth in s.rings.values()]
         constants = [f"k[{n}] = {self.product(k)};" for n, k in enumerate(self.constants)]
 
         def turn(body, idle):
-            first, last = self.kept_rows(pointers, idle)
+            last = self.kept_rows(idle)
             stored = ["if (i >= from) {", "  const bool inner = at.inner(i, i + N);", *indented(stores), "}"]
-            return [*fetch, *first, outputs, *body.lines, *stored, *last, *self.shifts(idle)]
+            return [*fetch, outputs, *body.lines, *stored, *last, *self.shifts(idle)]
 
         turns = turn(near, ()), turn(away, self.idle)
 
@@ -83,7 +87,9 @@ template <class T>
 struct {self.title} {{
   static constexpr int FIELDS = {len(fields)};
   static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, EAST = {s.east}, LATE = {s.late};
-  static constexpr int RINGS[] = {{{listed([*depths, 0])}}}, RING_ROWS = {sum(depths)};
+  static constexpr int DEPTHS[] = {{{listed([*self.rings, 0])}}};
+  static constexpr int RINGS[] = {{{listed([*map(len, self.rings.values()), 0])}}};
+  static constexpr int RING_ROWS = {sum(depth for _, depth in s.rings.values())};
   static constexpr int READS[] = {{{listed(reads)}}}, GIVES[] = {{{listed(gives)}}};
   static constexpr int USED[] = {{{listed(used)}}}, NEXT[] = {{{listed(following)}}};
   static constexpr int CONSTANTS = {len(self.constants) + 1};
@@ -132,27 +138,29 @@ struct {self.title} {{
             text += f" {'*' if power > 0 else '/'} values[{number_in(self.names.values, name)}]" * abs(power)
         return text
 
-    def kept_rows(self, pointers: dict, idle) -> tuple[list[str], list[str]]:
-        """Loads of fields and rings at the beginning of a turn, stores into rings at its end; adds their pointers.
+    def vector_of(self, source: str, node, row: int, vector: int) -> str:
+        """The address of a vector of a field ("load") or of a node's ring."""
+        if source == "load":
+            return f"{self.pointer('f', 'field', self.names.fields.index(node.value), row)} + i + {vector} * N"
+        depth = self.schedule.rings[node][1]
+        group, nodes = list(self.rings).index(depth), self.rings[depth]
+        pointer = self.pointer("r", "ring", group, row % depth)
+        return f"{pointer} + (i + {vector} * N) * {len(nodes)} + {nodes.index(node)} * N"
 
-        The turn does not compute `idle` nodes.
-        """
-        rings, fields = {node: n for n, node in enumerate(self.schedule.rings)}, self.names.fields
-        first, last = [], []
-        for (node, row), place in self.schedule.places.items():
-            if place.source == "compute" or node in idle:
-                continue
-            kind, letter = ("field", "f") if place.source == "load" else ("ring", "r")
-            number = fields.index(node.value) if kind == "field" else rings[node]
-            pointer = named(letter, number, row)
-            pointers[pointer] = f"at.{kind}({number}, {row})"
-            first.append(f"{self.numbers[node, row]} = load<V>({pointer} + i + {place.newest} * N);")
-        for node, (row, _) in self.schedule.rings.items():
-            if node not in idle:
-                pointer, newest = named("r", rings[node], row), self.schedule.places[node, row].newest
-                pointers[pointer] = f"at.ring({rings[node]}, {row})"
-                last.append(f"store({pointer} + i + {newest} * N, {self.numbers[node, row]});")
-        return first, last
+    def pointer(self, letter: str, kind: str, number: int, row: int) -> str:
+        """The name of a pointer that is declared before the loop."""
+        name = named(letter, number, row)
+        self.pointers[name] = f"at.{kind}({number}, {row})"
+        return name
+
+    def kept_rows(self, idle) -> list[str]:
+        """The stores into rings at the end of a turn, which does not compute `idle` nodes."""
+        return [
+            f"store({self.vector_of('ring', node, row, self.schedule.places[node, row].newest)}, "
+            f"{self.numbers[node, row]});"
+            for node, (row, _) in self.schedule.rings.items()
+            if node not in idle
+        ]
 
     def shifts(self, idle) -> list[str]:
         """The statements that shift values at the end of a turn, except for idle nodes."""
@@ -163,24 +171,23 @@ struct {self.title} {{
         """The variables of a place, the newest first."""
         return [self.numbers[at] + (f"_{back}" if back else "") for back in range(self.history[at] + 1)]
 
-    def stores(self, pointers: dict) -> tuple[list[str], list[str]]:
+    def stores(self) -> tuple[list[str], list[str]]:
         """Flags of outputs that are written past the cache, and the stores of all; adds their pointers."""
         fields, read, passing, stores = self.names.fields, self.schedule.fields_read, [], []
         for slot, n in self.program.written.items():
-            pointers[f"o{n}"] = f"at.target({fields.index(slot)})"
+            self.pointers[f"o{n}"] = f"at.target({fields.index(slot)})"
             passing.append(f"const bool beside{n} = at.passes({fields.index(slot)}, {str(slot in read).lower()});")
             stores.append(f"store(o{n} + i, out{n}, beside{n} && inner);")
         return passing, stores
 
-    def fetches(self, pointers: dict, statics: dict) -> list[str]:
+    def fetches(self, statics: dict) -> list[str]:
         """Prefetches, except of outputs that are written past the cache; adds pointers of fields."""
         program, fields, read = self.program, self.names.fields, self.schedule.fields_read
         beside = {name: n for name, n in program.written.items() if name not in read}
         fetch = []
         for name in self.fields_used:
             row = self.schedule.ahead if name in program.reads else 0
-            pointer = named("f", fields.index(name), row)
-            pointers[pointer] = f"at.field({fields.index(name)}, {row})"
+            pointer = self.pointer("f", "field", fields.index(name), row)
             unless = f"if (!beside{beside[name]}) " if name in beside else ""
             fetch.append(f"{unless}fetch<{int(name in program.written)}>({pointer} + far);")
         fetch += [f"fetch<0>({named('s', number, max(rows))} + far);" for number, rows in statics.items()]

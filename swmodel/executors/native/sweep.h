@@ -42,11 +42,13 @@ struct At<T, Program<T>> {
 
   T* field(int f, int a) const { return sweep.row(READ_FROM, places[f], j + a); }
   T* target(int f) const { return sweep.row(WRITTEN, places[f], j); }
-  T* ring(int r, int a) const {
+  // Row j + a of all rings of the same depth: one vector of each ring after the other.
+  T* ring(int group, int a) const {
     Index first = 0;
-    for (int s = 0; s < r; ++s) first += Program<T>::RINGS[s];
-    const Index depth = Program<T>::RINGS[r], stride = sweep.job.stride;
-    return rings + (first + ((j + a) % depth + depth) % depth) * stride + sweep.job.lead;
+    for (int g = 0; g < group; ++g) first += Program<T>::DEPTHS[g] * Program<T>::RINGS[g];
+    const Index depth = Program<T>::DEPTHS[group], width = Program<T>::RINGS[group];
+    const Index row = ((j + a) % depth + depth) % depth;
+    return rings + first * sweep.job.stride + width * (row * sweep.job.stride + sweep.job.lead);
   }
   Index inside(int a) const {
     const Job& job = sweep.job;
