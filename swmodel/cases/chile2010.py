@@ -58,7 +58,7 @@ class Chile2010(Case):
     defaults = {
         "grid": {"kind": "latlon", "nx": 108, "ny": 130, "west": -120.25, "east": -66.25, "south": -60.25,
                  "north": 4.75, "periodic_x": False},
-        "time": {"stepper": "ab2", "cfl": 0.2, "start": "2010-02-27T06:34:14"},
+        "time": {"start": "2010-02-27T06:34:14"},
         "run": {"days": 0.375, "dtype": "float64"},
         "output": {"every_steps": 90, "fields": ("eta", "speed"), "maxima": ("eta",), "arrival": 0.01,
                    "stations": ({"name": "DART 32412", "lon": -86.392, "lat": -17.975},)},

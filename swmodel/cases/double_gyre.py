@@ -38,7 +38,6 @@ class DoubleGyre(Case):
         "grid": {"nx": 100, "ny": 200, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
         "physics": {"gravity": 0.031, "reduced_gravity": True, "depth": 500.0, "f0": 5e-5, "beta": 2e-11,
                     "viscosity": 100.0, "linear_drag": 5e-8},
-        "time": {"stepper": "ab3", "cfl": 0.2},
         "run": {"days": 1825.0},
         "output": {"every": 30 * 86400.0, "fields": ["h", "u", "v", "eta", "zeta"]},
     }  # fmt: skip

@@ -35,7 +35,6 @@ class GulfTide(Case):
         "grid": {"nx": 80, "ny": 4, "dx": 3e3, "dy": 3e3, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 100.0, "linear_drag": 2e-5},
         "open_sides": {"sides": ("east",), "constituents": ("M2",)},
-        "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0, "dtype": "float64"},
         "output": {"every": PERIOD / 8},
     }

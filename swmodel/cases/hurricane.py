@@ -60,7 +60,6 @@ class Hurricane(Case):
         "physics": {"depth": 1000.0, "f0": 6e-5, "quadratic_drag": 2.5e-3, "viscosity": 500.0},
         "wind_drag": {"law": "garratt"},
         "forcing": {"every": "15 min"},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 1.5},
         "output": {"every": "3 h", "fields": ("h", "u", "v", "eta", "speed", "u10", "v10"), "maxima": ("eta",)},
     }  # fmt: skip

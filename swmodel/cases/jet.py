@@ -35,7 +35,6 @@ class Jet(Case):
     defaults = {
         "grid": {"nx": 360, "ny": 180, "dx": 5e3, "dy": 5e3, "origin": "centre"},
         "physics": {"gravity": 9.81, "depth": 100.0, "f0": 2e-4, "beta": 2e-11, "viscosity": 100.0},
-        "time": {"stepper": "ab2", "dt": 18.0},
         "run": {"days": 10.0},
         "output": {"every": 86400.0},
     }

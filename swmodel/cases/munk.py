@@ -29,7 +29,6 @@ class Munk(Stommel):
     defaults = {
         "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
         "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "viscosity": 4320.0, "slip": "no"},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 160.0},
         "output": {"every": 10 * 86400.0},
     }

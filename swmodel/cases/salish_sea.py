@@ -47,7 +47,6 @@ class SalishSea(Case):
                  "south": 48.0, "north": 50.0},
         "physics": {"quadratic_drag": 1e-3, "viscosity": 5.0},
         "open_sides": {"sides": ("west", "south"), "constituents": ("M2", "K1"), "amplitude": (0.8, 0.5)},
-        "time": {"stepper": "rk4", "cfl": 0.6},
         "run": {"days": 4.0},
         "output": {"every": 3600.0},
     }  # fmt: skip

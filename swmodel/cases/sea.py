@@ -23,7 +23,6 @@ class Sea(Case):
         "grid": {"kind": "latlon", "periodic_x": False, "nx": 120, "ny": 60, "west": -60.0, "east": 0.0, "south": 15.0,
                  "north": 45.0},
         "physics": {"depth": 4000.0, "quadratic_drag": 3e-3},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 1.0, "dtype": "float64"},
         "output": {"every": 3600.0, "fields": ("h", "u", "v", "eta", "speed")},
     }  # fmt: skip

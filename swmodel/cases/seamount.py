@@ -34,7 +34,6 @@ class Seamount(Case):
         "grid": {"nx": 192, "ny": 96, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": False,
                  "origin": "middle"},
         "physics": {"gravity": 9.81, "depth": 500.0, "f0": 1e-4},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 15.0},
         "output": {"every": 43200.0, "fields": ["h", "u", "v", "eta", "zeta", "q"]},
     }  # fmt: skip

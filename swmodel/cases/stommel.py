@@ -33,7 +33,6 @@ class Stommel(Case):
     defaults = {
         "grid": {"nx": 100, "ny": 100, "dx": 10e3, "dy": 10e3, "periodic_x": False, "periodic_y": False},
         "physics": {"gravity": 0.1, "depth": 4000.0, "f0": 1e-4, "beta": 2e-11, "linear_drag": 1e-6},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 120.0},
         "output": {"every": 10 * 86400.0},
     }

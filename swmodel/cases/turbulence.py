@@ -45,7 +45,6 @@ class Turbulence(Case):
         "grid": {"nx": 256, "ny": 256, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True},
         "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4, "biharmonic_viscosity": 1e9},
         "scheme": {"vorticity_flux": "arakawa_lamb"},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 20.0},
         "output": {"every": 86400.0},
     }

@@ -31,7 +31,6 @@ class Vortex(Case):
         "grid": {"nx": 128, "ny": 128, "dx": 5e3, "dy": 5e3, "periodic_x": True, "periodic_y": True,
                  "origin": "middle"},
         "physics": {"gravity": 9.81, "depth": 100.0, "f0": 1e-4},
-        "time": {"stepper": "ab3", "cfl": 0.3},
         "run": {"days": 20.0},
         "output": {"every": 86400.0},
     }  # fmt: skip

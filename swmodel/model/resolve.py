@@ -8,7 +8,6 @@ from typing import cast
 
 from ..config.loading.case_file import recorded
 from ..config.loading.python_inputs import recorded as recorded_python
-from ..config.options.discretisation import Time
 from ..config.options.model import Config
 from ..config.options.output import Output
 from ..config.options.run import outdated
@@ -50,7 +49,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     config = setup.config
     time, run = config.time, config.run
     if time.dt is None:
-        time = time.model_copy(update={"dt": initial_dt(setup, extremes), "cfl": Time().cfl})
+        time = time.model_copy(update={"dt": initial_dt(setup, extremes), "cfl": None})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))

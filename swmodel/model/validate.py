@@ -246,7 +246,7 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         return
     key, dt = "time.dt", time.dt
     if dt is None:
-        key, dt = f"time.cfl: {time.cfl:g} gives a time step that is too long", automatic_dt(config, extremes)
+        key, dt = f"time.cfl: {time.cfl} gives a time step that is too long", automatic_dt(config, extremes)
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
     if dt > largest:

@@ -41,7 +41,7 @@ def disturb(model, name, value, row, column):
 def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(tmp_path, caplog, executor):
     often = {"run__check_every_steps": 1, "restart__every_steps": 5}
     kept = {"output__maxima": ["eta", "speed"], "output__arrival": 0.1, "output__means": ["u"]}
-    model = simulation(time__dt=40.0, run__executor=executor, **often, **kept)
+    model = simulation(time__dt=110.0, run__executor=executor, **often, **kept)
     with pytest.raises(NumericalError) as caught:
         model.run(tmp_path)
     message = str(caught.value)
@@ -56,7 +56,7 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
     assert exit_code(caught.value) == 4
     assert int(match[1]) - int(match[6]) == 1
     with netCDF4.Dataset(tmp_path / BLOWUP) as dataset:
-        assert dataset["time"][-1] == int(match[1]) * 40.0
+        assert dataset["time"][-1] == int(match[1]) * 110.0
         assert np.isclose(dataset[match[2]][-1, int(match[4]), int(match[5])], float(match[3]), rtol=1e-5)
         assert {"h", "u", "v"} <= {*dataset.variables}
         assert not [name for name in dataset.variables if name.startswith(("eta_", "speed_", "u_mean"))]

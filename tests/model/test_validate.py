@@ -35,7 +35,7 @@ REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
 @pytest.mark.parametrize(
     ("overrides", "key", "words"),
     [
-        ({"run.nproc": 50} | SQUARE, "run.nproc", "the largest possible number is 36"),
+        ({"run.nproc": 50} | SQUARE, "run.nproc", "the largest possible number is 9"),
         ({"run.devices": 4, "run.layout": "2x3"}, "run.layout", "2x3 has 6 blocks, but there are 4 devices"),
         (
             {"run.nproc": 9, "run.layout": "9x1", "scheme.vorticity_flux": "arakawa_lamb"},
@@ -47,10 +47,11 @@ REST = {"case.speed": 0.0, "case.perturbation": 0.0, "physics.viscosity": 0.0}
         ({"run.devices": 4, "run.transport": "mpi"}, "run.devices", "not 4; use sharded"),
         ({"run.nproc": 2, "run.transport": "serial"}, "run.transport", "one process, not 2; use mpi"),
         ({"physics.full_gravity": 3.7}, "physics.full_gravity", "no effect unless physics.reduced_gravity"),
-        ({"run.days": 1e9}, "run.days", "more than 2147483647 steps of 18 s"),
-        (REST | {"time.dt": 40.0}, "time.dt", "of ab2 with ab2_epsilon = 0.1, 28.36 s (gravity waves and advection)"),
+        ({"run.days": 1e9}, "run.days", "more than 2147483647 steps of "),
+        (REST | {"time.dt": 40.0, "time.stepper": "ab2"}, "time.dt", "of ab2 with ab2_epsilon = 0.1, 28.36 s (gravity"),
+        (REST | {"time.dt": 101.0}, "time.dt", "of gfb, 100.4 s (gravity waves and advection)"),
         (REST | {"time.cfl": 1.5, "time.stepper": "rk4"}, "time.cfl", "168.75 s is above the largest stable time step"),
-        (REST | {"time.dt": 20.0, "physics.viscosity": 2e6}, "time.dt", "1.419 s (friction, drag and sponge)"),
+        (REST | {"time.dt": 20.0, "physics.viscosity": 2e6}, "time.dt", "0.9903 s (friction, drag and sponge)"),
     ],
 )
 def test_what_contradicts_itself(overrides, key, words):
@@ -72,7 +73,7 @@ def test_everything_at_once():
 
 
 def test_the_time_step_that_is_named_can_be_used():
-    named = float(problems({"time.dt": 40.0})[0].split(", ")[1].split()[0])
+    named = float(problems({"time.dt": 200.0})[0].split(", ")[1].split()[0])
     assert check_config(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
     problems({"time.dt": named * 1.001})
 

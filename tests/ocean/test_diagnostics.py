@@ -41,7 +41,8 @@ def patches(config, block, state=None):
     rows = np.arange(block.y.start - 1, block.y.stop + 1) % NY
     columns = np.arange(block.x.start - 1, block.x.stop + 1) % NX
     padded = state._make(Patch(field[np.ix_(rows, columns)], (-1, -1)) for field in state)
-    return padded, as_patches(setup_of(config).grid(block), 2)
+    setup = setup_of(config)
+    return padded, as_patches(setup.grid(block), setup.scheme.margin)
 
 
 def whole_state(config):

@@ -21,7 +21,7 @@ def test_a_run_tells_case_grid_scheme_state_fields_and_conservation(run):
     assert shown["case"] == "jet"
     assert shown["steps"] == str(status["steps"])
     assert shown["grid"] == "14 columns by 9 rows, 70 by 45 km"
-    assert shown["scheme"] == "ab2, dt = 18 s, vorticity flux energy"
+    assert shown["scheme"] == "gfb, dt = 18 s, vorticity flux energy"
     assert shown["computed by"] == "reference, float32, serial, 1 process"
     assert shown["wall time"].startswith(duration(status["wall_seconds"]))
     assert shown["records"] == "3, model time 0 to 3 minutes"

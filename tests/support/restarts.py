@@ -8,7 +8,7 @@ import swmodel
 from swmodel.files.integrity import checksums
 from swmodel.files.restart import folder
 
-SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 11}
+SMALL = {"grid.nx": 14, "grid.ny": 9, "time.dt": 18.0, "run.executor": "reference", "run.steps": 11}
 RECORDS = {
     "output.every_steps": 4,
     "output.diagnostics_every_steps": 3,

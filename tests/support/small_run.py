@@ -6,6 +6,7 @@ SMALL = {
     "grid.nx": 14,
     "grid.ny": 9,
     "run.executor": "reference",
+    "time.dt": 18.0,
     "run.steps": 10,
     "output.every_steps": 5,
     "output.fields": ["h", "u", "v", "eta", "zeta", "q", "speed"],

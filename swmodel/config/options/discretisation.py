@@ -27,9 +27,11 @@ class Scheme(Section):
 class Time(Section):
     """Discretisation in time."""
 
-    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"] = option("ab2", "", "time stepper")
-    dt: Duration | None = option(None, "s", "time step; none: a round one from cfl that divides output.every")
-    cfl: float = option(0.15, "1", "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2)", gt=0)
+    stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"] = option("gfb", "", "time stepper")
+    dt: Duration | None = option(None, "s", "time step; none: a round one that divides output.every")
+    cfl: float | None = option(
+        None, "1", "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2); none: 0.6 of the largest stable dt", gt=0
+    )
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
     calendar: CalendarName = option("proleptic_gregorian", "", "CF calendar of the run")

@@ -27,6 +27,9 @@ UPWIND = np.exp(1j * np.linspace(0, np.pi, 9)) - 1
 #: The process whose rates depend on the depth and the lengths of a cell.
 WAVES = "gravity waves and advection"
 
+#: The automatic time step over the largest stable one: currents may grow.
+SHARE = 0.6
+
 #: A time step with at most this many digits is preferred to a longer one, for at most this fraction of more steps.
 FEW_DIGITS, MORE_STEPS = 8, 0.1
 
@@ -138,26 +141,35 @@ def largest_dt(config, extremes) -> tuple[float, str]:
     return min(together, *local.values()), min(alone, key=alone.__getitem__)
 
 
-def dt_from_cfl(config, extremes) -> float:
-    """The time step for the CFL number of the initial state, within half the limits of slower processes, s.
+def dt_of_waves(config, extremes) -> float:
+    """The time step for the waves of the initial state, s: SHARE of the largest stable one, or for `time.cfl`
 
-    dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²)), with the largest |u| and h, and dx of the narrowest row with
-    water. It is at most 0.8 of the limit of waves through open sides.
+        dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
+
+    with the largest |u| and h, and dx of the narrowest row with water.
     """
-    rate, (dx, dy) = rates(config, extremes), (extremes.ranges[name][0] for name in ("dx", "dy"))
+    if config.time.cfl is None:
+        return SHARE * largest_dt(config, extremes)[0]
+    dx, dy = (extremes.ranges[name][0] for name in ("dx", "dy"))
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
     speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
-    dt, damping = config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)), -rate.friction - rate.drag
+    return config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2))
+
+
+def dt_from_state(config, extremes) -> float:
+    """`dt_of_waves`, within half the limits of slower processes and 0.8 of that of waves through open sides, s."""
+    rate, dt = rates(config, extremes), dt_of_waves(config, extremes)
+    damping = -rate.friction - rate.drag
     radiating = stable_dt(config.time, Mode(0, damping - rate.radiation))
     return min(dt, 0.5 * stable_dt(config.time, Mode(0, damping), Mode(0, 1j * rate.inertial)), 0.8 * radiating)
 
 
 def automatic_dt(config, extremes) -> float:
-    """The time step of `dt_from_cfl`, rounded down to a round number, s.
+    """The time step of `dt_from_state`, rounded down to a round number, s.
 
     It divides the intervals between records, and the length of a run in days, unless these are shorter.
     """
-    dt, output = dt_from_cfl(config, extremes), config.output
+    dt, output = dt_from_state(config, extremes), config.output
     if not 0 < dt < math.inf:
         return dt
     intervals = (output.every, output.spectra, config.restart.every, 86400.0 * (config.run.days or 0.0))

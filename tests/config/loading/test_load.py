@@ -13,7 +13,7 @@ from swmodel.config.loading.toml import template
 from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
 from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import dt_from_cfl
+from swmodel.setup.checks.stability import dt_from_state
 from swmodel.setup.setup import setup_of
 
 #: Four degrees of latitude.
@@ -97,7 +97,7 @@ def test_one_of_two_alternatives_given_later_removes_the_other(file, section, fi
         assert getattr(getattr(load(source, environ={}), section), one) == value
         config = getattr(load(source, {f"{section}.{other}": later}, {}), section)
         assert getattr(config, other) == later
-        assert getattr(config, one) == (0.15 if one == "cfl" else None)
+        assert getattr(config, one) is None
 
 
 def test_the_size_of_the_domain_gives_that_of_its_cells_whichever_source_has_their_number(file):
@@ -249,7 +249,7 @@ def test_the_number_of_cells_follows_from_their_size_and_that_of_the_domain(over
 def test_a_time_step_that_nobody_gave_divides_the_intervals_of_output(overrides):
     bare, given = load("rest", {"output.every_steps": 1, "run.steps": 1}, {}), load("rest", overrides, {})
     dt = resolve(given).time.dt
-    longest = dt_from_cfl(bare, survey(setup_of(bare)))
+    longest = dt_from_state(bare, survey(setup_of(bare)))
     assert 0.5 * longest < dt <= longest
     for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)

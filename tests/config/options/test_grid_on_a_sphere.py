@@ -15,7 +15,7 @@ from swmodel.config.remarks import remarks
 from swmodel.model.validate import check_config
 from swmodel.ocean.coordinates import metrics
 from swmodel.setup.checks.extremes import survey
-from swmodel.setup.checks.stability import dt_from_cfl, largest_dt
+from swmodel.setup.checks.stability import dt_from_state, largest_dt
 from swmodel.setup.setup import setup_of
 
 BAND = {"kind": "latlon", "nx": 36, "ny": 12, "south": -30.0, "north": 60.0}
@@ -109,7 +109,7 @@ def test_the_time_step_follows_from_the_narrowest_row_with_water():
         lengths = metrics(config.grid, [row])
         per_length = math.hypot(1 / lengths["dx"].centre[0, 0], 1 / lengths["dy"].centre[0, 0])
         found = survey(setup_of(config))
-        assert dt_from_cfl(config, found) == pytest.approx(0.3 / (math.sqrt(9810) * per_length), rel=1e-12)
+        assert dt_from_state(config, found) == pytest.approx(0.3 / (math.sqrt(9810) * per_length), rel=1e-12)
 
 
 def test_a_run_is_stable_just_below_the_largest_time_step_and_at_the_equator_not_above_it():
