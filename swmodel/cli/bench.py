@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..parallel import streams
+from ..parallel import environment, streams
 from .options import PATH, combined, count, numbers, output
 
 SWEEPS = {
@@ -106,6 +106,19 @@ def add_sweep(name: str, text: str):
 
 for sweep, text in SWEEPS.items():
     add_sweep(sweep, text)
+
+
+@bench.command()
+@click.option("--case", "cases", type=click.Choice(["jet", "double_gyre", "global_m2", "chile2010"]), multiple=True,
+              help="Case; repeatable.  [all]")  # fmt: skip
+@click.option("--quick", is_flag=True, help="Short runs, two minutes.")
+def steppers(cases, quick):
+    """Error and speed of all time steppers, and their speed at equal error."""
+    from ..bench.steppers import CASES
+    from ..bench.steppers import report as make_report
+
+    environment.prepare()
+    click.echo(make_report(cases or CASES, quick))
 
 
 @bench.command()

@@ -51,7 +51,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     added = [term.tendency(flow, params, now) for term in scheme.acting]
     rates = summed([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in added if "h" in each)])
-    level = flow if forward is None else flow.with_thickness(forward.h + grid.wet * rates["h"] * forward.dt)
+    level = flow if forward is None else flow.with_thickness(forward.h + rates["h"] * forward.dt)
     P = params["gravity"] * (level.h - grid.depth) + bernoulli_kinetic_energy(u, v, grid)
     for term in scheme.with_head:
         P = P + term.bernoulli_potential(level, params, now)

@@ -48,7 +48,7 @@ def contents(folder):
     """What is in the files of records, and the checksums of the last restart file."""
     with h5py.File(candidates(folder)[0]) as file:
         checksums = {name: field.attrs["sha256"] for name, field in file.items() if "sha256" in field.attrs}
-    assert len(checksums) == 9
+    assert len(checksums) == 12
     names = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc")
     return *(xr.load_dataset(folder / name) for name in names), checksums
 

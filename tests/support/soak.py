@@ -24,7 +24,7 @@ from .long_run import TAG, processes_of, ranks_of
 from .restarts import assert_same_run
 
 RESTART_STEPS = 200
-CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3"]
+CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", "time.dt=18"]
 RESTARTS = ["-s", f"restart.every_steps={RESTART_STEPS}"]
 RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
 TWO = ["--nproc", "2", "--quiet", "-o", "run"]

@@ -121,7 +121,7 @@ def problems(config):
     if options.sides and time.stepper == "leapfrog":
         yield (
             "time.stepper: leapfrog amplifies waves through open sides unless the time step is a tenth of the stable "
-            "one elsewhere; choose ab2, ab3, rk3 or rk4"
+            "one elsewhere; choose gfb, ab2, ab3, rk3 or rk4"
         )
     for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
         for side in (side for side in options.sides if ring and SIDES[side] == axis):
