@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .derived import bernoulli_kinetic_energy, corner_thickness, potential_vorticity, relative_vorticity
+from .derived import corner_thickness, potential_vorticity
 from .flow import Flow, flow_at
 from .instant import Instant
 from .operators import divergence, slope_x, slope_y
@@ -17,13 +17,13 @@ from .records import present
 from .state import State
 from .table import row_of
 from .timestep import Forward
-from .vorticity_flux import VORTICITY_FLUXES
+from .vorticity_flux import VORTICITY_FLUXES, kinetic_energy
 
 
 def accelerations(q: Patch, P: Patch, flow: Flow, scheme) -> dict[str, Patch]:
-    """du/dt = + q V - d_x P, dv/dt = - q U - d_y P, m s-2; linear in q at corners and P at centres."""
+    """du/dt = + q V - d_x P, dv/dt = - q U - d_y P, m s-2, from q at corners and P at centres; linear in P."""
     grid = flow.grid
-    QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow.U, flow.V)
+    QV, QU = VORTICITY_FLUXES[scheme.vorticity_flux](q, flow)
     return {
         "u": QV * grid.rdx.u - slope_x(P, grid),
         "v": -slope_y(P, grid) - QU * grid.rdy.v,
@@ -52,7 +52,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
     added = [term.tendency(flow, params, now) for term in scheme.acting]
     rates = summed([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in added if "h" in each)])
     level = flow if forward is None else flow.with_thickness(forward.h + rates["h"] * forward.dt)
-    P = params["gravity"] * (level.h - grid.depth) + bernoulli_kinetic_energy(u, v, grid)
+    P = params["gravity"] * (level.h - grid.depth) + kinetic_energy(u, v, grid, scheme)
     for term in scheme.with_head:
         P = P + term.bernoulli_potential(level, params, now)
     q = potential_vorticity(h, u, v, grid)
@@ -83,17 +83,20 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
         coriolis      the flux of planetary vorticity
         pressure      the slope of g (h - H)
 
-    and the terms of the Scheme, by their names. Accelerations are linear in q and P, so the parts follow from splitting
-    q = (f + zeta) / h_q and P = g (h - H) + K. The arguments are those of `tendency`.
+    and the terms of the Scheme, by their names. Accelerations are linear in P, so the parts follow from splitting
+    P = g (h - H) + K. The flux of relative vorticity is that of q = (f + zeta) / h_q less that of f / h_q. The
+    arguments are those of `tendency`.
     """
     params = present(params, now, scheme.varying, padded.h.values.dtype)
     flow = flow_at(padded, now, grid, params, scheme)
-    K, h_q = bernoulli_kinetic_energy(flow.u, flow.v, grid), corner_thickness(flow.h, grid)
+    K, h_q = kinetic_energy(flow.u, flow.v, grid, scheme), corner_thickness(flow.h, grid)
     height, nothing, nowhere = params["gravity"] * (flow.h - grid.depth), 0.0 * K, 0.0 * h_q
+    planetary = accelerations(grid.f / h_q, nothing, flow, scheme)
+    moving = accelerations(potential_vorticity(flow.h, flow.u, flow.v, grid), K, flow, scheme)
     parts = {
         "continuity": {"h": -divergence(flow.U, flow.V, grid)},
-        "advection": accelerations(relative_vorticity(flow.u, flow.v, grid) / h_q, K, flow, scheme),
-        "coriolis": accelerations(grid.f / h_q, nothing, flow, scheme),
+        "advection": {name: rate - planetary[name] for name, rate in moving.items()},
+        "coriolis": planetary,
         "pressure": accelerations(nowhere, height, flow, scheme),
     }
     parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}

@@ -1,27 +1,31 @@
-"""The flux of potential vorticity, (q V) on u faces and (q U) on v faces, in three discretisations.
+"""The flux of potential vorticity, (q V) on u faces and (q U) on v faces, in five discretisations.
 
-Each function takes q at corners and the transports U, V through their faces (m3 s-1). It returns QV on u faces and QU
-on v faces (m2 s-2), for du/dt = + QV / dx and dv/dt = - QU / dy.
+Each function takes q at corners and the Flow with the transports U, V through faces (m3 s-1). It returns QV on u faces
+and QU on v faces (m2 s-2), for du/dt = + QV / dx and dv/dt = - QU / dy.
 """
 
 from __future__ import annotations
 
+from . import weno
+from .derived import bernoulli_kinetic_energy
+from .flow import Flow
 from .operators import mx_c, mx_f, my_c, my_f
 from .patch import Patch, east, north, south, west
 
 
-def energy(q: Patch, U: Patch, V: Patch) -> tuple[Patch, Patch]:
+def energy(q: Patch, flow: Flow) -> tuple[Patch, Patch]:
     """(q V^x)^y and (q U^y)^x: conserves energy. Reference: Sadourny (1975)."""
-    return my_c(q * mx_f(V)), mx_c(q * my_f(U))
+    return my_c(q * mx_f(flow.V)), mx_c(q * my_f(flow.U))
 
 
-def enstrophy(q: Patch, U: Patch, V: Patch) -> tuple[Patch, Patch]:
+def enstrophy(q: Patch, flow: Flow) -> tuple[Patch, Patch]:
     """q^y (V^x)^y and q^x (U^y)^x: conserves potential enstrophy. Reference: Sadourny (1975)."""
-    return my_c(q) * my_c(mx_f(V)), mx_c(q) * mx_c(my_f(U))
+    return my_c(q) * my_c(mx_f(flow.V)), mx_c(q) * mx_c(my_f(flow.U))
 
 
-def arakawa_lamb(q: Patch, U: Patch, V: Patch) -> tuple[Patch, Patch]:
+def arakawa_lamb(q: Patch, flow: Flow) -> tuple[Patch, Patch]:
     """Conserves energy and potential enstrophy. Reference: Arakawa and Lamb (1981), eqs 3.33 and 3.34."""
+    U, V = flow.U, flow.V
     q_e, q_w, q_s = east(q), west(q), south(q)
     q_se, q_sw = south(q_e), south(q_w)
     alpha = (2 * q_e + q + 2 * q_s + q_se) / 24
@@ -35,4 +39,9 @@ def arakawa_lamb(q: Patch, U: Patch, V: Patch) -> tuple[Patch, Patch]:
     return QV, QU
 
 
-VORTICITY_FLUXES = {"energy": energy, "enstrophy": enstrophy, "arakawa_lamb": arakawa_lamb}
+VORTICITY_FLUXES = {"energy": energy, "enstrophy": enstrophy, "arakawa_lamb": arakawa_lamb, **weno.FLUXES}
+
+
+def kinetic_energy(u: Patch, v: Patch, grid, scheme) -> Patch:
+    """K at centres, m2 s-2: from upwind with the fluxes that are."""
+    return (weno.kinetic_energy if scheme.vorticity_flux in weno.FLUXES else bernoulli_kinetic_energy)(u, v, grid)

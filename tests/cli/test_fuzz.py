@@ -140,7 +140,10 @@ def test_every_case_on_odd_grids_runs_or_is_refused(folder, name, size):
     [
         (["grid.dx=1e-40"], "grid.dx=1e-40: must be 0 or between 1e-30 and 1e+30 in size, not 1e-40"),
         (["case.name=turbulence", f"case.seed={2**128}"], "must be at most 9007199254740992 in size"),
-        (["time.stepper=ab2", "time.ab2_epsilon=1e20"], "no time step of ab2 with ab2_epsilon = 1e+20 is stable (gravity waves"),
+        (
+            ["time.stepper=ab2", "time.ab2_epsilon=1e20"],
+            "no time step of ab2 with ab2_epsilon = 1e+20 is stable (gravity waves",
+        ),
         ([f"input.u={'x' * 300}"], "input.u: there is no file"),
     ],
 )

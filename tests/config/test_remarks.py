@@ -130,7 +130,8 @@ def test_the_time_step_that_is_offered_divides_the_interval_in_every_bit_and_is_
 
 def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    line = "run jet -s time.dt=18 -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h --executor reference"
+    line = "run jet -s time.dt=18 -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h"
+    line += " --executor reference"
 
     def run(*more):
         done = CliRunner().invoke(main, [*line.split(), "--days", str(1 / 48), "--force", *more])

@@ -17,6 +17,8 @@ OPTIONS = {
     "energy": {},
     "enstrophy": {"scheme__vorticity_flux": "enstrophy"},
     "arakawa_lamb": {"scheme__vorticity_flux": "arakawa_lamb"},
+    "weno5": {"scheme__vorticity_flux": "weno5"},
+    "weno7, no slip": {"scheme__vorticity_flux": "weno7", "physics__slip": "no", "physics__viscosity": 10.0},
     "no slip": {"physics__slip": "no"},
     "biharmonic": {"physics__biharmonic_viscosity": 1e8},
     "biharmonic, no slip": {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no"},

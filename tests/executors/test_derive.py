@@ -20,7 +20,7 @@ EVERYTHING = tuple(terms.TERMS)
 #: Where masks are 1: everywhere, nowhere, or on some faces.
 MASKS = {"wet": 1.0, "open_u": 1.0, "open_v": 1.0, "side_u": 0.2, "side_v": 0.2, "slip": 1.0, "share": 1.0, "dry": 0.0}
 CHOICES = [
-    *[(flux, "ab2", ()) for flux in ("energy", "enstrophy", "arakawa_lamb")],
+    *[(flux, "ab2", ()) for flux in ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")],
     *[("energy", stepper, ("viscosity",)) for stepper in ("ab3", "rk3", "rk4", "leapfrog")],
     *[("enstrophy", "ab2", (name,)) for name in terms.TERMS],
     ("arakawa_lamb", "rk4", EVERYTHING),

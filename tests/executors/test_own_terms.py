@@ -33,7 +33,11 @@ def shaken(state, grid, t):
 
 
 def simulation(executor, fields=None, terms=(), **options):
-    overrides = SMALL | {"run.executor": executor, "time.dt": 600.0} | {name.replace("__", "."): x for name, x in options.items()}
+    overrides = (
+        SMALL
+        | {"run.executor": executor, "time.dt": 600.0}
+        | {name.replace("__", "."): x for name, x in options.items()}
+    )
     return swmodel.Simulation("double_gyre", overrides, fields=fields, terms=terms)
 
 

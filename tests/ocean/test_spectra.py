@@ -203,4 +203,6 @@ def test_what_has_no_spectra_is_refused_in_one_line():
     with pytest.raises(ConfigError, match=r"^output.spectra: spectra are available in seas without land only"):
         check_config(sea_of((True, True), random_fields(NY, NX, land=0.2), **asked))
     with pytest.raises(ConfigError, match=r"^output.spectra: 8 blocks cannot share 7 lines of a transform"):
-        check_config(sea_of((True, True), run__executor="xla", run__nproc=8, run__layout="8x1", time__stepper="ab3", **asked))
+        check_config(
+            sea_of((True, True), run__executor="xla", run__nproc=8, run__layout="8x1", time__stepper="ab3", **asked)
+        )

@@ -18,8 +18,8 @@ else:
 class Scheme(Section):
     """Discretisation in space."""
 
-    vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb"] = option(
-        "energy", "", "scheme of the potential vorticity flux, named after the quantity it conserves"
+    vorticity_flux: Literal["energy", "enstrophy", "arakawa_lamb", "weno5", "weno7"] = option(
+        "energy", "", "flux of potential vorticity: named after what it conserves, or upwind of order 5 or 7"
     )
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
@@ -30,7 +30,10 @@ class Time(Section):
     stepper: Literal["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"] = option("gfb", "", "time stepper")
     dt: Duration | None = option(None, "s", "time step; none: a round one that divides output.every")
     cfl: float | None = option(
-        None, "1", "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2); none: 0.6 of the largest stable dt", gt=0
+        None,
+        "1",
+        "CFL number of the initial state, (|u| + sqrt(g h)) dt sqrt(1/dx2 + 1/dy2); none: 0.6 of the largest stable dt",
+        gt=0,
     )
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)

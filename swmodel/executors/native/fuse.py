@@ -90,7 +90,14 @@ def placed(graph: Graph, programs: list[Program]) -> list[Program]:
         """The new Ref to a value, with intermediate values beyond FARTHEST."""
         if ref.node.line:
             return ref
-        node, column = new[ref.node], ref.column + by - best[ref.node]
+        return near(Ref(new[ref.node], ref.row, ref.column + by - best[ref.node]))
+
+    def near(ref):
+        """The Ref to a placed value that is read at most FARTHEST columns away; a condition moves its operands."""
+        node, column = ref.node, ref.column
+        if node.op in CONDITIONS and abs(column) > FARTHEST:
+            args = tuple(arg if arg.node.line else near(arg.moved(0, column)) for arg in node.args)
+            return Ref(graph.node(node.op, args, node.value, node.static, node.line), ref.row)
         while abs(column) > FARTHEST and node.op not in LEAVES_IN_MEMORY:
             by = FARTHEST if column > 0 else -FARTHEST
             node, column = graph.node("same", (Ref(node, 0, by),), None, node.static, node.line), column - by
@@ -124,6 +131,8 @@ def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
         return Ref(graph.leaf("number", float(OPERATIONS[op].value(np, None, *(r.node.value for r in args)))))
     if op == "select" and args[0].node.op == "number":
         return args[1 if args[0].node.value else 2]
+    if op == "select" and args[1] == args[2]:
+        return args[1]
     if op == "mul" and any(one):
         return args[one.index(False)] if False in one else args[0]
     if op in ("fma", "fms", "fnma") and any(one[:2]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import UsageError
-from . import forces, friction
+from . import forces, friction, weno
 from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
 from .sizes import Sizes
 from .tracer import tracer
@@ -112,9 +112,23 @@ class Tendency:
         Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
 
     def pressure(self, x, F):
-        """P = g (h - H) + K + heads, du/dt = - d_x P, dv/dt = - d_y P; K = ((u²)^x + (v²)^y) / 2, by area."""
+        """P = g (h - H) + K + heads, du/dt = - d_x P, dv/dt = - d_y P."""
         h, u, v = x[:3]
         P, sizes = c(self.P), self.sizes
+        if self.ring.config.scheme.vorticity_flux in weno.LARGEST:
+            P[...] = weno.kinetic_energy(u, v)
+        else:
+            self.kinetic_energy(u, v, P)
+        P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
+        for head in self.heads:
+            P += head(x)
+        wrap(self.P)
+        difference(P, e(self.P), sizes.per_x, out=c(F[1]))
+        difference(P, n(self.P), sizes.per_y, out=c(F[2]))
+
+    def kinetic_energy(self, u, v, P):
+        """K = ((u²)^x + (v²)^y) / 2, by area, into P."""
+        sizes = self.sizes
         squares = np.multiply(u, u, out=self.padded)
         np.add(c(squares), w(squares), out=P)
         if sizes.kinetic_x is not None:
@@ -127,12 +141,6 @@ class Tendency:
             squares *= sizes.cos_v
             P += np.add(c(squares), s(squares), out=self.work) * sizes.kinetic_y
         P *= 0.25
-        P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
-        for head in self.heads:
-            P += head(x)
-        wrap(self.P)
-        difference(P, e(self.P), sizes.per_x, out=c(F[1]))
-        difference(P, n(self.P), sizes.per_y, out=c(F[2]))
 
     def press(self, x, h, F):
         """Take the slope of the pressure of another thickness h, padded, in place of that of x: g h and the heads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import weno
 from .neighbours import c, e, mean, n, nw, s, se, sw, w, wrap
 
 
@@ -70,4 +71,10 @@ def arakawa_lamb(T, F):
     Fv += c(phi) * s(V) - n(phi) * n(V)
 
 
-FLUXES = {"energy": energy, "enstrophy": enstrophy, "arakawa_lamb": arakawa_lamb}
+FLUXES = {
+    "energy": energy,
+    "enstrophy": enstrophy,
+    "arakawa_lamb": arakawa_lamb,
+    "weno5": weno.flux,
+    "weno7": weno.flux,
+}

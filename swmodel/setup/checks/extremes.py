@@ -157,7 +157,9 @@ def slowed(waves, advection, forward: bool, xp):
     ratio = advection / xp.where(waves > 0, waves, xp.inf)
     alone = SHORTER[-1] / CURRENTS[-1] if forward else 1.0  # for advection without waves
     if forward:
-        factor = xp.maximum(xp.interp(ratio, *(xp.asarray(column, dtype=ratio.dtype) for column in (CURRENTS, SHORTER))), alone * ratio)
+        factor = xp.maximum(
+            xp.interp(ratio, *(xp.asarray(column, dtype=ratio.dtype) for column in (CURRENTS, SHORTER))), alone * ratio
+        )
     else:
         steep = xp.maximum(ratio, 1e-6)
         cosine = (xp.sqrt(0.25 + 8 * steep**2) - 0.5) / (4 * steep)

@@ -1,0 +1,134 @@
+"""WENO fluxes of potential vorticity and their kinetic energy, from values; docs/numerics.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .neighbours import c, e, n, nw, s, se, w
+
+#: Least roughness beside the sum of squared differences, what counts as a difference beside a square, the least sum.
+EPSILON, SMALL, TINY = 1e-4, 1e-6, 1e-32
+
+
+def at(a, cells, axis):
+    """The values so many cells further along an axis of the ring [R, C]."""
+    return np.roll(a, -cells, axis)
+
+
+def third(v):
+    """Candidates and roughness of the stencils of two values; v[k] is k values downstream of the last upwind one."""
+    return (
+        [(v[0] + v[1]) / 2, (3 * v[0] - v[-1]) / 2],
+        [(v[1] - v[0]) ** 2, (v[0] - v[-1]) ** 2],
+    )
+
+
+def fifth(v):
+    """As `third`, of three values (Jiang and Shu 1996), the roughness times 3."""
+    return (
+        [(2 * v[0] + 5 * v[1] - v[2]) / 6, (5 * v[0] - v[-1] + 2 * v[1]) / 6, (2 * v[-2] - 7 * v[-1] + 11 * v[0]) / 6],
+        [
+            13 / 4 * (v[0] - 2 * v[1] + v[2]) ** 2 + 3 / 4 * (3 * v[0] - 4 * v[1] + v[2]) ** 2,
+            13 / 4 * (v[-1] - 2 * v[0] + v[1]) ** 2 + 3 / 4 * (v[-1] - v[1]) ** 2,
+            13 / 4 * (v[-2] - 2 * v[-1] + v[0]) ** 2 + 3 / 4 * (v[-2] - 4 * v[-1] + 3 * v[0]) ** 2,
+        ],
+    )
+
+
+def outer(a, b, c, d):
+    """The roughness of the outer stencils of four values, times 240 (Balsara and Shu 2000); d is at the middle."""
+    return (
+        a * (547 * a - 3882 * b + 4642 * c - 1854 * d)
+        + b * (7043 * b - 17246 * c + 7042 * d)
+        + c * (11003 * c - 9402 * d)
+        + 2107 * d * d
+    )
+
+
+def inner(a, b, c, d):
+    """The same of the inner stencils; c is at the middle."""
+    return (
+        a * (267 * a - 1642 * b + 1602 * c - 494 * d)
+        + b * (2843 * b - 5966 * c + 1922 * d)
+        + c * (3443 * c - 2522 * d)
+        + 547 * d * d
+    )
+
+
+def seventh(v):
+    """As `third`, of four values. The roughness is that of differences to the middle, which loses fewer digits."""
+    z = {k: v[k] - v[0] for k in v}
+    return (
+        [
+            (3 * v[0] + 13 * v[1] - 5 * v[2] + v[3]) / 12,
+            (7 * v[0] - v[-1] + 7 * v[1] - v[2]) / 12,
+            (v[-2] - 5 * v[-1] + 13 * v[0] + 3 * v[1]) / 12,
+            (13 * v[-2] - 3 * v[-3] - 23 * v[-1] + 25 * v[0]) / 12,
+        ],
+        [outer(z[3], z[2], z[1], z[0]), inner(z[2], z[1], z[0], z[-1]),
+         inner(z[-2], z[-1], z[0], z[1]), outer(z[-3], z[-2], z[-1], z[0])],
+    )  # fmt: skip
+
+
+#: Values of a stencil: (function, ideal weights, tau as a sum of roughnesses, largest factor of a square).
+ORDERS = {
+    2: (third, (2 / 3, 1 / 3), (1, -1), 1),
+    3: (fifth, (0.3, 0.6, 0.1), (1, 0, -1), 10),
+    4: (seventh, (4 / 35, 18 / 35, 12 / 35, 1 / 35), (1, 3, -3, -1), 3708),
+}
+LARGEST = {"weno5": 3, "weno7": 4}
+
+
+def middle(v, points):
+    """The value between v[0] and v[1]."""
+    function, ideal, signs, largest = ORDERS[points]
+    candidates, roughness = function(v)
+    squares = sum((v[k + 1] - v[k]) ** 2 for k in range(1 - points, points - 1))
+    scale = largest * (squares + SMALL * v[0] ** 2) + TINY
+    tau = abs(sum(sign * beta for sign, beta in zip(signs, roughness, strict=True))) / scale
+    weights = [d * (1 + tau / (beta / scale + EPSILON)) ** 2 for d, beta in zip(ideal, roughness, strict=True)]
+    return sum(weight * each for weight, each in zip(weights, candidates, strict=True)) / sum(weights)
+
+
+def upwind(q, flow, opened, axis, points):
+    """q between each corner and the one before it, from upwind."""
+    found = []
+    for way in (1, -1):
+        values = {k: at(q, k - 1 if way > 0 else -k, axis) for k in range(1 - points, points)}
+        value = values[0]
+        for few in range(2, points + 1):
+            passable = np.ones(q.shape, bool)
+            for k in range(1 - few, few - 1):
+                if k:
+                    passable &= at(opened, way * k, axis)
+            value = np.where(passable, middle(values, few), value)
+        found.append(value)
+    return np.where(flow > 0, *found)
+
+
+def flux(T, F):
+    """QV = q (V^x)^y and QU = q (U^y)^x with q from upwind."""
+    points = LARGEST[T.ring.config.scheme.vorticity_flux]
+    opened = np.ones((3, *T.ring.shape), bool)
+    opened.reshape(-1)[T.ring.closed] = False
+    q = c(T.q).copy()
+    V = (c(T.V) + e(T.V) + s(T.V) + se(T.V)) / 4
+    U = (c(T.U) + n(T.U) + w(T.U) + nw(T.U)) / 4
+    Fu, Fv = c(F[1]), c(F[2])
+    turned = 1 if T.sizes.turned is None else T.sizes.turned
+    Fu += upwind(q, V, c(opened[1]), 0, points) * V * turned
+    Fv -= upwind(q, U, c(opened[2]), 1, points) * U
+
+
+def kinetic_energy(u, v):
+    """Half the sum of the squares of velocities that enter a cell, at centres; u and v are padded."""
+    return (entering(c(u), 1) + entering(c(v), 0)) / 2
+
+
+def entering(u, axis):
+    """The squares of the positive part from the face behind, and of the negative part from the face ahead."""
+    far, behind, beyond = (at(u, cells, axis) for cells in (-2, -1, 1))
+    return (
+        np.clip(u / 3 + behind * 5 / 6 - far / 6, 0, None) ** 2
+        + np.clip(behind / 3 + u * 5 / 6 - beyond / 6, None, 0) ** 2
+    )
