@@ -8,7 +8,7 @@ Reference: Okada, Y. (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; one fault wi
 earthquake, as in the example chile2010 of GeoClaw (Berger, George, LeVeque and Mandli 2011, Adv. Water Resour. 34,
 1195-1206).
 
-Cost: 1730 steps of ab2 on 14 040 cells for nine hours at half a degree: seconds. A finer grid, from a relief with a
+Cost: 576 steps on 14 040 cells for nine hours at half a degree: seconds. A finer grid, from a relief with a
 tenth of a degree: `swmodel grid chile.nc --region=-120,-66,-60,5 --resolution 0.1 --relief FILE` and `swmodel run
 chile2010 -s grid.file=chile.nc`.
 
