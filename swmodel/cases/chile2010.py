@@ -17,9 +17,9 @@ Command: swmodel run chile2010
 Plot: swmodel plot outputs/chile2010 --vmax 0.5
 
 Known answer: the record of the buoy DART 32412 of NOAA at 86.392 W 17.975 S, without the tide. At half a degree the
-time when sea level rises there is right to 1 %. The crest comes within 4 % of its time, and is a third lower. At a
-fifth of a degree and finer the crest is a quarter lower, and 2 % late. It has as much water under it: one fault with
-uniform slip makes a broader wave than the earthquake did.
+time when sea level rises there is right to 1 %. The crest comes within 4 % of its time, and is a quarter lower. At a
+fifth of a degree and finer it is a fifth to a quarter lower, and 2 % late. It has as much water under it: one fault
+with uniform slip makes a broader wave than the earthquake did.
 """
 
 from functools import cache
