@@ -8,7 +8,7 @@ Reference: Okada, Y. (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; one fault wi
 earthquake, as in the example chile2010 of GeoClaw (Berger, George, LeVeque and Mandli 2011, Adv. Water Resour. 34,
 1195-1206).
 
-Cost: 1730 steps of ab2 on 14 040 cells for nine hours at half a degree: seconds. A finer grid, from a relief with a
+Cost: 576 steps on 14 040 cells for nine hours at half a degree: seconds. A finer grid, from a relief with a
 tenth of a degree: `swmodel grid chile.nc --region=-120,-66,-60,5 --resolution 0.1 --relief FILE` and `swmodel run
 chile2010 -s grid.file=chile.nc`.
 
@@ -17,9 +17,9 @@ Command: swmodel run chile2010
 Plot: swmodel plot outputs/chile2010 --vmax 0.5
 
 Known answer: the record of the buoy DART 32412 of NOAA at 86.392 W 17.975 S, without the tide. At half a degree the
-time when sea level rises there is right to 1 %. The crest comes within 4 % of its time, and is a third lower. At a
-fifth of a degree and finer the crest is a quarter lower, and 2 % late. It has as much water under it: one fault with
-uniform slip makes a broader wave than the earthquake did.
+time when sea level rises there is right to 1 %. The crest comes within 4 % of its time, and is a quarter lower. At a
+fifth of a degree and finer it is a fifth to a quarter lower, and 2 % late. It has as much water under it: one fault
+with uniform slip makes a broader wave than the earthquake did.
 """
 
 from functools import cache

@@ -6,7 +6,7 @@ the relief of the deep ocean a linear drag stands for the energy that internal t
 
 Reference: Arbic, Garner, Hallberg and Simmons (2004), Deep-Sea Res. II 51, 3069-3101.
 
-Cost: 54 000 steps of ab3 on 62 000 cells for twelve days: about 20 s on two cores. A finer grid:
+Cost: 22 500 steps on 62 000 cells for twelve days: about 30 s on two cores. A finer grid:
 `swmodel grid half.nc --region=-180,180,-86,86 --resolution 0.5 --pole=-42,76` and `swmodel run global_m2 -s
 grid.file=half.nc`.
 

@@ -5,7 +5,7 @@ Linear drag weakens it. The reflected wave leaves through the mouth.
 
 Reference: Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428.
 
-Cost: 8500 steps of rk4 on 320 cells for four days: a second or two.
+Cost: 21 000 steps on 320 cells for four days: about five seconds.
 
 Command: swmodel run gulf_tide
 

@@ -7,7 +7,7 @@ and 100 m deep, with walls in the south and in the north. A small wave starts th
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419). Its own
 viscosity and time step are those of the case `published_jet`.
 
-Cost: 48 000 steps of 64 800 cells for the ten days: about five seconds on two cores.
+Cost: 20 480 steps of 64 800 cells for the ten days: about ten seconds on two cores.
 
 Command: swmodel run jet --nproc 2 -s output.every="6 h"
 

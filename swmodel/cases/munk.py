@@ -7,7 +7,7 @@ which allows long time steps. The steady current does not depend on it, and sea 
 
 Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol. 7, 79-93.
 
-Cost: 138 000 steps of 10 000 cells: about six seconds on two cores.
+Cost: 86 000 steps of 10 000 cells: about ten seconds on two cores.
 
 Command: swmodel run munk
 

@@ -4,7 +4,7 @@ Physics: the sea level is zero everywhere and nothing drives the water. Depth an
 from `input.depth` and `input.mask`. Without either the sea is a basin 60 degrees wide with a flat floor. On a sphere
 the Coriolis parameter is that of the latitude. Quadratic bottom drag is that of a sandy floor.
 
-Cost: 1770 steps of ab3 on 7200 cells for a day: seconds.
+Cost: 1080 steps on 7200 cells for a day: seconds.
 
 Command: swmodel grid atlantic.nc --region -100,20,-60,65 --resolution 1
 swmodel run sea -s grid.file=atlantic.nc -s time.start=2012-03-01 -s tide.constituents=M2 -s tide.ramp="1 day"

@@ -8,7 +8,7 @@ to the last bit whatever the height of the seamount.
 
 Reference: Huppert, H. E. and K. Bryan (1976), Topographically generated eddies, Deep-Sea Res. 23, 655-679.
 
-Cost: 86 000 steps of 18 432 cells: about five seconds on two cores.
+Cost: 52 000 steps of 18 432 cells: about ten seconds on two cores.
 
 Command: swmodel run seamount
 

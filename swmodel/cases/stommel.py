@@ -9,7 +9,7 @@ inverse.
 Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean currents, Trans. Amer. Geophys. Union
 29, 202-206.
 
-Cost: 104 000 steps of 10 000 cells: about five seconds on two cores.
+Cost: 55 000 steps of 10 000 cells: about five seconds on two cores.
 
 Command: swmodel run stommel
 

@@ -7,7 +7,7 @@ scales. Enstrophy moves to smaller ones, where biharmonic viscosity removes it. 
 Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices in turbulent flow, J. Fluid Mech. 146,
 21-43.
 
-Cost: 57 600 steps of 65 536 cells: about 15 s on two cores.
+Cost: 30 000 steps of 65 536 cells: about 20 s on two cores.
 
 Command: swmodel run turbulence
 

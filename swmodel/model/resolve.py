@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cache
 from typing import cast
 
@@ -31,7 +32,7 @@ log = logging.getLogger(__name__)
 def resolve(config: Config) -> Config:
     """The configuration with time step, number of steps, layout, executor and transport filled in, as a run has it.
 
-    The time step follows from the CFL number of the initial state.
+    The time step follows from the initial state.
 
     ConfigError: the processes do not fit, or the initial state cannot be used.
     """
@@ -42,7 +43,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     """The Setup with time step, number of steps, layout, executor, transport and file of the case filled in.
 
     Output fields that are defaults of the case include the fields that terms add to the state. The time step follows
-    from the CFL number of the initial state; steps = days / dt, rounded, at least one.
+    from the initial state; steps = days / dt, rounded, at least one.
 
     ConfigError: the processes do not fit, or the initial state for the time step cannot be used.
     """
@@ -77,14 +78,27 @@ def transport_for(run) -> str:
 
 
 def layout_of(setup: Setup) -> tuple[int, int]:
-    """The layout (py, px) of the configuration, or the best one. ConfigError: the processes do not fit."""
+    """The layout (py, px) of the configuration, or the best one.
+
+    ConfigError: the grid is narrower than the halo, or the processes do not fit.
+    """
     run = setup.config.run
+    if min(setup.shape) < setup.scheme.width:
+        raise ConfigError([narrower_than_halo(setup)])
     several, words = ("devices", "devices") if run.devices > 1 else ("nproc", "processes")
     try:
         return parse_layout(run.layout, run.blocks, *setup.shape, setup.scheme.width, words)
     except LayoutError as error:
         key = "layout" if run.layout else several
         raise ConfigError([f"run.{key}: {error}"]) from None
+
+
+def narrower_than_halo(setup: Setup) -> str:
+    """The line about a grid with fewer rows or columns than the halo."""
+    scheme, (ny, nx) = setup.scheme, setup.shape
+    key, cells, unit = ("grid.ny", ny, "rows") if ny < scheme.width else ("grid.nx", nx, "columns")
+    line = f"{key}: the halo needs at least {scheme.width} {unit}, not {cells}"
+    return line + ("; use time.stepper = ab3" if replace(scheme, forward=False).width <= min(ny, nx) else "")
 
 
 def fastest_executor(setup: Setup) -> str:
@@ -115,7 +129,7 @@ def for_processes(config: Config, nproc: int) -> Config:
 
 
 def initial_dt(setup: Setup, extremes=None) -> float:
-    """The time step from `time.cfl`, a round number, s."""
+    """The automatic time step of the initial state, a round number, s."""
     try:
         extremes = extremes or survey(setup)
     except InputError as error:

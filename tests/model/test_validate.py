@@ -6,6 +6,7 @@ from support.made_cases import changed
 
 from swmodel import load
 from swmodel.cases.jet import Jet
+from swmodel.cases.vortex import Vortex
 from swmodel.config import ConfigError
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
@@ -59,6 +60,21 @@ def test_what_contradicts_itself(overrides, key, words):
     (line,) = problems(overrides)
     assert line.startswith(f"{key}: ")
     assert words in line
+
+
+@pytest.mark.parametrize(("cells", "unit"), [({"grid.ny": 1}, "rows"), ({"grid.nx": 1}, "columns")])
+def test_a_grid_narrower_than_the_halo_is_refused_with_a_stepper_that_takes_it(cells, unit):
+    (line,) = problems(cells, Vortex)
+    assert line.startswith(f"{next(iter(cells))}: ")
+    assert f"2 {unit}" in line
+    assert "time.stepper = ab3" in line
+    check_config(load(Vortex, SMALL | cells | {"time.stepper": "ab3"}, {}))
+
+
+def test_no_stepper_is_offered_where_the_scheme_needs_the_halo():
+    (line,) = problems({"grid.ny": 1, "scheme.vorticity_flux": "arakawa_lamb"}, Vortex)
+    assert line.startswith("grid.ny: ")
+    assert "time.stepper" not in line
 
 
 def test_everything_at_once():

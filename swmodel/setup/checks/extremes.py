@@ -95,7 +95,7 @@ def survey(setup: Setup) -> Extremes:
     for rows in fields.bands(config.grid):
         survey_band(setup, found, rows)
     if not found.problems:
-        found.ranges["radiation_rate"] = (0.0, radiation(config))
+        found.ranges["radiation_rate"] = (0.0, radiation(config, setup.scheme.forward))
     if "depth" not in found.ranges:
         found.problems["mask"] = "the domain has no water: the mask is 0 everywhere"
     elif "depth" in found.problems and config.input.depth:
