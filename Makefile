@@ -112,7 +112,7 @@ $(READY): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Mak
 	@rm -f $(VENV)/.ready-* && touch $@
 
 clean:
-	rm -rf build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf build dist docs/_build docs/jupyter_execute .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
