@@ -193,7 +193,7 @@ def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, co
         axes.set_title(title, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
-        locator = AutoDateLocator(maxticks=most) if dated else MaxNLocator(most, steps=STEPS)
+        locator = AutoDateLocator(minticks=2, maxticks=most) if dated else MaxNLocator(most, steps=STEPS)
         axes.xaxis.set_major_locator(locator)
         if dated:
             axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
