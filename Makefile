@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 
 RUN = outputs/jet
 BIN = $(VENV)/bin
+MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
 # All tests of a tier (tests/support/tiers.py): `$(TESTS) -m MARKS`.
 TESTS = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
@@ -38,7 +39,7 @@ help:
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
 	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
 
-run: $(READY)
+run: $(MODEL)
 	$(BIN)/swmodel run jet --nproc 2 --output $(RUN) --force
 	$(BIN)/swmodel plot $(RUN)
 
@@ -101,18 +102,22 @@ format: $(READY)
 setup: $(READY)
 	@echo "Ready: . $(BIN)/activate"
 
-$(READY): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/executors/native/*.cc swmodel/executors/native/*.h)
+$(READY): $(MODEL)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $@
+
+$(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/executors/native/*.cc swmodel/executors/native/*.h)
 	@test -n "$(PYTHON)" || { echo "swmodel needs Python 3.11 or newer, not found: install it or say PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }
-	@echo "Installing into $(VENV) (about a minute the first time)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@echo "Installing into $(VENV) (some minutes the first time)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	tools/build-native $(BIN)/python
 	tools/install-mpi $(BIN)/python $(MPI)
-	@rm -f $(VENV)/.ready-* && touch $@
+	@rm -f $(VENV)/.model-* $(VENV)/.ready-* && touch $@
 
 clean:
-	rm -rf build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf build dist docs/_build docs/jupyter_execute .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

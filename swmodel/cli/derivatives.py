@@ -78,9 +78,9 @@ def sensitivity(of, wrt, mean, memory, **typed):
       kinetic_energy, energy      linear_drag, manning   coefficients of bottom drag
       mass, potential_enstrophy   gravity, viscosity, biharmonic_viscosity, quadratic_drag (numbers)
 
-    Positions are in m. Transport is positive eastward (x=) and northward (y=). The command writes sensitivity.nc and
-    sensitivity.png, which has a panel for each field. With --from the derivatives by eta, u and v are those at that
-    state.
+    Positions are in m, on a sphere longitude and latitude in degrees. Transport is positive eastward (x=) and northward
+    (y=). The command writes sensitivity.nc and sensitivity.png, which has a panel for each field. With --from the
+    derivatives by eta, u and v are those at that state.
     """
 
     def job_options(config):

@@ -48,7 +48,7 @@ def describe_mistake(detail: Mapping, field) -> str:
         return f"must be a list of {len(elements(field.annotation))} numbers"
     if problem == "value_error":
         return str(context["error"])
-    unit = "" if unit_of(field) in ("", "1") else f" {unit_of(field)}"
+    unit = "" if unit_of(field) in ("", "1") or context.get("ge") == 1 else f" {unit_of(field)}"
     words = {"unit": unit, "of": unit and f" of{unit}", "within": unit and f" in{unit}"}
     words["like"] = PATTERNS.get(detail["loc"][0], context.get("pattern"))
     wanted = WANTED[problem].format(**words, **context) if problem in WANTED else detail["msg"]

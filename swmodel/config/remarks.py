@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import FORCING
+from ..ocean.terms.outside import NAMES
+from ..ocean.terms.tide import EQUILIBRIUM
 from ..setup.checks import outside
 from ..setup.checks.stability import dividing
 from ..setup.fields import VECTORS, field_of, has_source, varies
@@ -24,7 +26,7 @@ RECORDS = 10_000
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
-    found += [*outside.remarks(config), *ramped(config)]
+    found += [*outside.remarks(config), *apart(config), *ramped(config)]
     return [*found, *record_times(config)] if records else found
 
 
@@ -106,6 +108,16 @@ def from_zero(config: Config) -> Iterator[str]:
     names += [] if config.time.start else config.open_sides.constituents
     if config.input.state and names:
         yield f"input.state: {', '.join(names)} depend on the time since the start of this run, and begin anew"
+
+
+def apart(config: Config) -> Iterator[str]:
+    """Constituents that act either inside or outside of open sides, although both know them."""
+    inside, outer = config.tide.constituents, config.open_sides.constituents
+    both = [name for name in NAMES if name in EQUILIBRIUM and inside and config.open_sides.sides]
+    if lone := ", ".join(name for name in both if name in inside and name not in outer):
+        yield f"tide.constituents: nothing of {lone} enters through open sides; give it in [open_sides] too"
+    if lone := ", ".join(name for name in both if name in outer and name not in inside):
+        yield f"open_sides.constituents: {lone} enters, and is not raised inside; give it in tide.constituents too"
 
 
 def ramped(config: Config) -> Iterator[str]:

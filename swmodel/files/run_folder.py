@@ -58,8 +58,9 @@ def check_vacant(directory, force: bool = False, python: bool = False, held: boo
     """
     directory = Path(directory)
     with file_errors(directory, "read"):
-        if directory.exists() and not directory.is_dir():
-            raise FilesError(f"{directory} is a file, not a folder; give another")
+        parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+        if not parent.is_dir():
+            raise FilesError(f"{parent} is a file, not a folder; give another")
         if not held:
             lock.check_free(directory)
         if not force and directory.is_dir() and any(path.name != lock.NAME for path in directory.iterdir()):
@@ -69,8 +70,7 @@ def check_vacant(directory, force: bool = False, python: bool = False, held: boo
             other += " to replace it or another folder" + ("" if python else " with --output")
             go_on = f", or continue it by {found.command}" if found.command else ""
             raise UsageError(f"{directory} {what}; {other}{go_on}")
-        parent = next(path for path in (directory, *directory.absolute().parents) if path.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        if not os.access(parent, os.W_OK | os.X_OK):
             raise FilesError(f"{directory} cannot be written: no permission in {parent}")
 
 

@@ -202,7 +202,7 @@ def plot_grid(file) -> Path:
     with open_data(file) as data, mpl.rc_context(style.RC):
         depth, (rows, columns) = read_map(data, "depth"), np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0))
         places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
-        marks = f"; {rows.size} cells that became land in red" if rows.size else ""
+        marks = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = panels_of(data, [depth], [f"{file.name}{marks}"])
         figure.axes[0].scatter(*places, s=5, marker="s", color=MARK, linewidths=0)
         return save(figure, file.with_suffix(".png"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 
 import matplotlib as mpl
 import netCDF4
 import numpy as np
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -20,7 +22,7 @@ from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_da
 from .files import default_output, save
 from .panels import STEPS, write_caption
 from .record import degrees
-from .titles import case_of, time_unit
+from .titles import case_of, time_axis
 
 #: Values and label of a curve.
 Curve = tuple[np.ndarray, str]
@@ -42,11 +44,11 @@ def plot_diagnostics(path, output=None) -> Path:
     """
     file = data_file(path, DIAGNOSTICS)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        times, both = seconds(data), zip_longest(integrals(data), numbers(data))  # the left and the right column
+        both = zip_longest(integrals(data), numbers(data))  # the left and the right column
         names = [name for pair in both for name in pair if name]
-        if not names or times.size == 0:
+        if not names or seconds(data).size == 0:
             raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREMES)}")
-        figure = draw_curves(times, [of_domain(data[name]) for name in names], case_of(data), columns=2)
+        figure = draw_curves(data, [of_domain(data[name]) for name in names], case_of(data), columns=2)
         return save(figure, output or file.with_suffix(".png"))
 
 
@@ -110,7 +112,7 @@ def draw_places(data: netCDF4.Dataset, dimension: str, field: str, wanted: Seque
         return draw_hodographs(data, shown, titles, caption)
     values, label = scaled(*at_places(data[field], shown))
     curves = [*zip(values.T, titles, strict=True)]
-    figure = draw_curves(seconds(data), curves, caption, 1 if len(shown) <= MOST else 2)
+    figure = draw_curves(data, curves, caption, 1 if len(shown) <= MOST else 2)
     figure.supylabel(label, fontsize=8)
     return figure
 
@@ -177,24 +179,28 @@ def draw_hodographs(data: netCDF4.Dataset, shown: Sequence[int], titles: Sequenc
     return figure
 
 
-def draw_curves(times: np.ndarray, curves: Sequence[Curve], caption: str, columns: int) -> Figure:
+def draw_curves(data: netCDF4.Dataset, curves: Sequence[Curve], caption: str, columns: int) -> Figure:
     """A figure of one panel for each curve, row by row over the same time axis; labels are above the panels."""
     rows = -(-len(curves) // columns)
-    size, unit = time_unit(float(times[-1]))
+    times, label = time_axis(data)
+    dated, most = isinstance(times[0], datetime), 5 if columns > 1 else 8
     figure = caption_figure(7.2, 0.7 + (1.9 if len(curves) == 1 else 1.4) * rows, caption)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     for axes in grid.flat[len(curves) :]:
         axes.remove()
     for number, (axes, (values, title)) in enumerate(zip(grid.flat, curves, strict=False)):
-        axes.plot(times / size, values, color=style.LINE, linewidth=1.1, marker="." if times.size == 1 else "")
+        axes.plot(times, values, color=style.LINE, linewidth=1.1, marker="." if times.size == 1 else "")
         axes.set_title(title, loc="left", fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.01)
-        axes.xaxis.set_major_locator(MaxNLocator(5 if columns > 1 else 8, steps=STEPS))
+        locator = AutoDateLocator(minticks=2, maxticks=most) if dated else MaxNLocator(most, steps=STEPS)
+        axes.xaxis.set_major_locator(locator)
+        if dated:
+            axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
         axes.yaxis.set_major_locator(MaxNLocator(4))
         if number + columns >= len(curves):
             axes.tick_params(labelbottom=True)
-            axes.set_xlabel(f"time ({unit})")
+            axes.set_xlabel(label)
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import netCDF4
 import numpy as np
@@ -40,6 +41,17 @@ def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
     in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR
     step, pattern = (60, "%Y-%m-%d %H:%M") if in_minutes else (1, "%Y-%m-%d %H:%M:%S")
     return lambda record: netCDF4.num2date(step * round(times[record] / step), units, calendar).strftime(pattern)
+
+
+def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
+    """The records along an axis, and its label: dates of a run with time.start, else model time in a suitable unit."""
+    times, started = seconds(data), configuration(data).get("time", {}).get("start")
+    if started and np.all(np.isfinite(times)):
+        found = netCDF4.num2date(times, data["time"].units, data["time"].calendar, only_use_cftime_datetimes=False)
+        if isinstance(found[-1], datetime):  # no date of another calendar
+            return found, f"time (UTC) from {found[0]:%Y-%m-%d}"
+    size, unit = time_unit(float(times[-1]))
+    return times / size, f"time ({unit})"
 
 
 def time_unit(span: float) -> tuple[float, str]:

@@ -105,7 +105,7 @@ def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on
     [
         ("check-gradient jet --json none/check.json", "none"),
         ("run jet -o file", "file"),
-        ("run jet -o file/run", "run"),
+        ("run jet -o file/run", "file is a file"),
     ],
 )
 def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path, line, words):

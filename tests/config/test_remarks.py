@@ -12,7 +12,7 @@ from swmodel.cases import names
 from swmodel.cli import main
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import components, dividing, domain, record_times, remarks
+from swmodel.config.remarks import apart, components, dividing, domain, record_times, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -110,6 +110,25 @@ def test_a_wind_of_one_component_is_said():
     assert list(components(load("rest", one, environ={}))) == lines
     assert list(components(load("rest", both, environ={}))) == []
     assert list(components(load("double_gyre", {}, environ={}))) == []
+
+
+@pytest.mark.parametrize(
+    ("inside", "outer", "said"),
+    [
+        (["M2", "K1"], ["K1", "M2"], []),
+        (["M2"], ["K1"], ["tide.constituents: nothing of M2", "open_sides.constituents: K1 enters"]),
+        (["M2", "S2"], [], ["tide.constituents: nothing of M2, S2"]),
+        (["M2", "SSA"], ["M2", "M4"], []),  # SSA cannot be outside, and M4 has no potential
+        ([], ["M2"], []),
+    ],
+)
+def test_a_constituent_only_inside_or_only_outside_open_sides_is_said(inside, outer, said):
+    """Unless the run has no potential of a tide, as a small sea."""
+    tides = {"tide.constituents": inside, "open_sides.constituents": outer, "open_sides.amplitude": [0.1] * len(outer)}
+    config = load("sea", tides | {"open_sides.sides": ["south"], "time.start": "2012-03-01"}, environ={})
+    found = list(apart(config))
+    assert [line.startswith(words) for line, words in zip(found, said, strict=True)] == [True] * len(said)
+    assert list(apart(load("sea", tides, environ={}))) == []
 
 
 @pytest.mark.parametrize("name", names())

@@ -1,5 +1,6 @@
 """Pictures of gauges, sections and largest values."""
 
+from datetime import datetime
 from itertools import combinations
 
 import matplotlib.figure
@@ -140,3 +141,16 @@ def test_a_run_without_is_told_how_to_have_them(run):
     for draw, words in ((plot_stations, "stations.nc"), (plot_sections, "sections.nc"), (plot_maxima, "output.maxima")):
         with pytest.raises(PlotError, match=words):
             draw(run)
+
+
+@pytest.mark.parametrize(("calendar", "dated"), [("proleptic_gregorian", True), ("360_day", False)])
+def test_curves_of_a_run_with_a_date_are_drawn_over_dates(tmp_path, calendar, dated):
+    """Those of calendars with other months over days."""
+    options = {"time__start": "2012-02-28T12:00", "time__calendar": calendar, "output__stations": STATIONS}
+    with open_data(make_run(tmp_path / "run", **options) / "stations.nc") as data:
+        drawn = series.draw_places(data, "station", "eta").axes[0].lines[0].get_xdata()
+        seconds = data["time"][:].data
+    if dated:
+        assert drawn[0] == datetime(2012, 2, 28, 12)
+        drawn = [(each - drawn[0]).total_seconds() for each in drawn]
+    np.testing.assert_allclose(np.divide(drawn, drawn[-1]), seconds / seconds[-1], rtol=1e-6, atol=1e-6)

@@ -78,7 +78,8 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
     changes = [*parts(isthmus, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
     if not wet.any():
-        raise ReliefError(f"--region: {opened.path} has no water in it{remedy}")
+        west, east, south, north = wish.region
+        raise ReliefError(f"the region {west:g},{east:g},{south:g},{north:g} is all land{remedy}")
     raised = wet & (depth < wish.min_depth)
     depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
     made = Made(grid, depth, wet, share, sea & ~wet, changes, wish.min_depth, int(raised.sum()))
@@ -118,13 +119,14 @@ def check_region(west: float, east: float, south: float, north: float, resolutio
             "--region: must be W,E,S,N with W below E, where longitudes may exceed 180, and S below N, from -90 "
             f"to 90; it is {west:g},{east:g},{south:g},{north:g}"
         )
-    along, present = max(wide, high) / resolution, total_memory()
-    need = wide * high / resolution**2 * CELL_BYTES
-    if resolution > min(wide, high) * (1 + ROUND_OFF) or along > MOST_CELLS or need > present:
-        raise UsageError(
-            f"--resolution: cells of {resolution:g} degrees in a region of {wide:g} by {high:g} degrees: must be 1 to "
-            f"{MOST_CELLS} along an axis. They need {need / 1e9:.3g} GB; this machine has {present / 1e9:.3g} GB"
-        )
+    cells = f"--resolution: cells of {resolution:g} degrees in a region of {wide:g} by {high:g} degrees"
+    if resolution > min(wide, high) * (1 + ROUND_OFF):
+        raise UsageError(f"{cells}: must not be wider than the region")
+    need, present = wide * high / resolution**2 * CELL_BYTES, total_memory()
+    if max(wide, high) / resolution > MOST_CELLS:
+        raise UsageError(f"{cells}: must be at most {MOST_CELLS:g} along an axis")
+    if need > present:
+        raise UsageError(f"{cells}: need {need / 1e9:.3g} GB; this machine has {present / 1e9:.3g} GB")
 
 
 def without_poles(grid: Grid, wet: np.ndarray) -> tuple[Grid, slice]:

@@ -78,7 +78,7 @@ def test_everything_that_is_wrong_with_a_file_with_its_lines(tmp_path):
     path.write_text(FILE)
     expected = {
         "4: case.sped": 'did you mean "speed"?',
-        "7: grid.nx": "at least 1 cells, not -3",
+        "7: grid.nx": "at least 1, not -3",
         "8: grid.ny": 'a whole number of cells, not "many"',
         "9: grid.dx": "a finite number in m, not inf",
         "10: grid.periodic_x": "true or false, not 1",
@@ -134,7 +134,7 @@ def test_an_override_from_python_and_a_variable_of_the_environment_are_named():
     environ = {"SWMODEL_GRID_NX": "-3", "SWMODEL_GRID_NXX": "3", "SWMODEL_LAUNCHER": "1", "SWMODEL_OUTPUT": "x"}
     assert problems("jet", environ=environ) == [
         'SWMODEL_GRID_NXX: no such key; did you mean "nx"?',
-        "SWMODEL_GRID_NX: must be at least 1 cells, not -3",
+        "SWMODEL_GRID_NX: must be at least 1, not -3",
     ]
 
 

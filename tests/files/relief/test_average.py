@@ -144,7 +144,7 @@ def test_a_field_whose_sign_is_not_known_is_asked_for_it(relief):
 @pytest.mark.parametrize(("name", "other"), [("elevation", "down"), ("depth", "up")])
 def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief, tmp_path, name, other):
     path = relief(np.full((len(LAT), len(LON)), 800.0 if name == "elevation" else -800.0), name=name)
-    with pytest.raises(ReliefError, match=f"no water in it; if {name} is positive {other}ward"):
+    with pytest.raises(ReliefError, match=f"is all land; if {name} is positive {other}ward"):
         make_grid(tmp_path / "grid.nc", Wish((0, 20, 0, 20), 5.0), path)
 
 

@@ -62,6 +62,7 @@ def at_points(grid, name="depth"):
 def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, caplog, name, step, start):
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
     grid = grid_of()
+    caplog.set_level("INFO")
     found = read(ocean(lon, lat, smooth(lon, lat[:, None]), name), grid, name)
     np.testing.assert_allclose(found, at_points(grid, name), atol=30 * np.radians(step) ** 2 / 8 * 1.01 + 1e-12)
     assert f"lon has steps of {step:g} degrees, values are interpolated" in caplog.text
@@ -69,6 +70,7 @@ def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, caplog,
 
 @pytest.mark.parametrize("turned", ["", "lat", "lon", "axes"])
 def test_points_of_the_grid_itself_keep_their_values_however_the_file_lies(ocean, caplog, turned):
+    caplog.set_level("INFO")
     grid = grid_of()
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     lon, lat = (at.lon[0] + 360) % 360, at.lat[:, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
         along = places(dataset, *(coordinates[name][-1] for name in (y, x)), found, grid, row, place)
         if words := along.words():
             tide = f"the tide in {dataset.place} is interpolated"
-            remark(tide if index_of(row.name) else f"{place}: {'; '.join(words)}")
+            remark(tide if index_of(row.name) else f"{place}: {'; '.join(words)}", logging.INFO)
         return Axes(y, x, exchanged, along=along)
     shape, wanted = (found.sizes[y], found.sizes[x]), (grid.ny, grid.nx)
     if shape != wanted:

@@ -19,7 +19,7 @@ class InputError(ValueError):
 
 
 @cache
-def remark(line: str) -> None:
+def remark(line: str, level: int = logging.WARNING) -> None:
     """Log a line once, on rank 0, unless the launcher has logged it."""
     if (world() or World()).rank == 0 and LAUNCHED not in os.environ:
-        log.warning("%s", as_line(line))
+        log.log(level, "%s", as_line(line))
