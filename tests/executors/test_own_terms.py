@@ -210,7 +210,7 @@ def test_derivatives_go_through_it():
     """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
     found = []
     for executor, fields, terms in (("native", {"damping": rate}, [slow]), ("xla", {"linear_drag": rate}, ())):
-        options = SMALL | {"run.executor": executor, "run.steps": 6, "physics.linear_drag": 0.0}
+        options = SMALL | {"run.executor": executor, "run.steps": 6, "physics.linear_drag": 0.0, "time.dt": 600.0}
         config = swmodel.load("double_gyre", options, {}, fields=fields, terms=terms)
         problem = Problem(config, ["eta", "depth"], lambda view, k: view.state)
         x = problem.first_guess()

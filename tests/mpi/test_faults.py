@@ -61,7 +61,7 @@ def test_a_bug_on_one_rank_is_one_traceback_and_the_last_restart_stays(tmp_path)
 
 
 def test_a_run_that_becomes_unstable_warns_and_stops_with_its_last_good_restart(tmp_path):
-    storm = ["-s", "case.wind=200", "-s", "physics.viscosity=0"]
+    storm = ["-s", "case.wind=200", "-s", "physics.viscosity=0", "-s", "time.stepper=ab3", "-s", "time.dt=343"]
     often = ["-s", "restart.every_steps=5", "-s", "run.check_every_steps=5"]
     size = ["-s", "grid.nx=24", "-s", "grid.ny=16"]
     done = swmodel(
