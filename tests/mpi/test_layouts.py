@@ -63,6 +63,8 @@ VARIANTS = {
     "doubly periodic, biharmonic, leapfrog",
     "x walls, enstrophy, rk4",
     "open sides, no slip, two tracers, ab2",
+    "channel on a sphere, all of the tide, gfb",
+    "closed basin, weno5, gfb",
 }
 
 
