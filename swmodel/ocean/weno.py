@@ -116,7 +116,7 @@ def northward(a: Patch, n: int) -> Patch:
 
 
 def flux(q: Patch, flow: Any, r: int) -> tuple[Patch, Patch]:
-    """q (V^x)^y and q (U^y)^x with q from upwind: no potential enstrophy is made, the shortest waves lose it."""
+    """q (V^x)^y and q (U^y)^x with q from upwind: the shortest waves lose potential enstrophy."""
     V, U = my_c(mx_f(flow.V)), mx_c(my_f(flow.U))
     return upwind(q, V, flow.open_u, northward, r) * V, upwind(q, U, flow.open_v, eastward, r) * U
 

@@ -54,7 +54,7 @@ def test_a_front_gives_values_between_its_sides_and_tiny_numbers_give_numbers(r,
 
 
 @pytest.mark.parametrize("flux", WENO)
-def test_potential_enstrophy_never_grows_without_viscosity(flux):
+def test_a_jet_loses_potential_enstrophy_and_energy_without_viscosity(flux):
     options = {"scheme.vorticity_flux": flux, "physics.viscosity": 0.0, "run.dtype": "float64"}
     options |= {"grid.nx": 64, "grid.ny": 64, "time.stepper": "rk4", "time.dt": 60.0}
     model = swmodel.Simulation("jet", options)
