@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement as pairs
+
 import numpy as np
 
 from .neighbours import c, e, n, nw, s, se, w
@@ -35,24 +37,15 @@ def fifth(v):
     )
 
 
-def outer(a, b, c, d):
-    """The roughness of the outer stencils of four values, times 240 (Balsara and Shu 2000); d is at the middle."""
-    return (
-        a * (547 * a - 3882 * b + 4642 * c - 1854 * d)
-        + b * (7043 * b - 17246 * c + 7042 * d)
-        + c * (11003 * c - 9402 * d)
-        + 2107 * d * d
-    )
+#: Roughness of the outer and the inner stencils of four values times 240: factors of a a, a b, a c, a d, b b, b c, ...
+#: (Balsara and Shu 2000). The middle lies at d, and at c.
+OUTER = (547, -3882, 4642, -1854, 7043, -17246, 7042, 11003, -9402, 2107)
+INNER = (267, -1642, 1602, -494, 2843, -5966, 1922, 3443, -2522, 547)
 
 
-def inner(a, b, c, d):
-    """The same of the inner stencils; c is at the middle."""
-    return (
-        a * (267 * a - 1642 * b + 1602 * c - 494 * d)
-        + b * (2843 * b - 5966 * c + 1922 * d)
-        + c * (3443 * c - 2522 * d)
-        + 547 * d * d
-    )
+def quadratic(factors, *values):
+    """The sum of factors times products of two values."""
+    return sum(factor * x * y for factor, (x, y) in zip(factors, pairs(values, 2), strict=True))
 
 
 def seventh(v):
@@ -65,8 +58,8 @@ def seventh(v):
             (v[-2] - 5 * v[-1] + 13 * v[0] + 3 * v[1]) / 12,
             (13 * v[-2] - 3 * v[-3] - 23 * v[-1] + 25 * v[0]) / 12,
         ],
-        [outer(z[3], z[2], z[1], z[0]), inner(z[2], z[1], z[0], z[-1]),
-         inner(z[-2], z[-1], z[0], z[1]), outer(z[-3], z[-2], z[-1], z[0])],
+        [quadratic(OUTER, z[3], z[2], z[1], z[0]), quadratic(INNER, z[2], z[1], z[0], z[-1]),
+         quadratic(INNER, z[-2], z[-1], z[0], z[1]), quadratic(OUTER, z[-3], z[-2], z[-1], z[0])],
     )  # fmt: skip
 
 
