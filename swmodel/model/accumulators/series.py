@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .accumulator import Accumulator, make_padded
+from ...ocean.evaluation import flow_through, seen
+from ...ocean.grid import as_patches
+from ...ocean.patch import Patch
+from ...parallel.transport.halo import make_pad
+from .accumulator import Accumulator
 
 #: Most bytes and most times in memory; smaller limits mean more frequent transfers to the host.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
@@ -21,12 +27,13 @@ def make_series(every: int, scheme, transport):
     Args:
         scheme: the Scheme of the run, if some points are faces of open sides; else None.
     """
-    padded, shape = scheme and make_padded(scheme, transport), transport.shape
+    with_halo, shape = scheme and make_pad(scheme.width, transport), transport.shape
 
     def update(kept, inputs, state, step):
-        if padded:
-            patches, _ = padded(state, inputs["grid"], inputs["params"], step)
-            state = [patch.on(shape) for patch in patches]
+        if scheme:
+            # XLA compiles a branch by itself: so its bits do not depend on what surrounds it.
+            through = partial(with_current, scheme, shape, inputs, type(state), step)
+            state = jax.lax.cond(step >= 0, through, lambda _: list(state), list(with_halo(state)))
         fields = jnp.stack(state)  # never written out: XLA reads points only
         values = fields[inputs["field"], inputs["row"], inputs["column"]]
         values = jnp.where(inputs["ours"], values, 0)
@@ -36,6 +43,14 @@ def make_series(every: int, scheme, transport):
         return rows, jax.lax.dynamic_update_slice_in_dim(steps, step[None], row, 0)
 
     return update
+
+
+def with_current(scheme, shape, inputs, kind, step, fields) -> list:
+    """The fields [ny, nx] of a State of this kind with the current through open sides, from those with a halo."""
+    state = kind._make(Patch(field, (-scheme.width, -scheme.width)) for field in fields)
+    grid, params = (as_patches(inputs[name], scheme.margin) for name in ("grid", "params"))
+    found, _ = seen(flow_through(state, grid, params, scheme, step))
+    return [jnp.broadcast_to(patch.on(shape), shape) for patch in found]
 
 
 class Series(Accumulator):

@@ -104,7 +104,7 @@ def series():
     found = []
     for where, every in (({}, 1), ({"run__transport": "sharded", "run__devices": DEVICES, "run__layout": "2x2"}, 7)):
         with tempfile.TemporaryDirectory() as folder:
-            given = {"run__executor": "native", "time__stepper": "ab2", "output__every_steps": every} | where
+            given = {"run__executor": "native", "output__every_steps": every} | where
             Simulation(sea("formula", folder, **given)).run(folder)
             files = [data(f"{folder}/{name}.nc") for name in ("stations", "sections", "harmonics")]
             bits = [{name: hashlib.sha256(values).hexdigest() for name, values in each.items()} for each in files]
