@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..errors import UsageError
+from . import weno
 from .dynamics import tendency
 from .grid import Grid, Places, as_patches
 from .instant import Instant
@@ -50,6 +51,11 @@ class Scheme:
     def with_sides(self) -> tuple[Term, ...]:
         """The terms with a flux through open sides."""
         return tuple(term for term in self.acting if term.boundary_flux)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the tendency has continuous derivatives; upwinding and limiters have kinks."""
+        return self.vorticity_flux not in weno.FLUXES and all(term.smooth for term in self.acting)
 
     @property
     def forcing(self) -> tuple[str, ...]:

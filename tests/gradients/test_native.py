@@ -62,5 +62,5 @@ def test_in_blocks_narrower_than_a_step_back_reads_jax_takes_it_and_a_line_says_
     checks = Checks(Problem(config, ("eta", "outside_level"), lambda view, k: view.state))
     (line,) = [record.getMessage() for record in caplog.records]
     assert "a step back reads 4 cells away, but a block has 3 rows or columns" in line
-    assert checks.taylor_slope() == pytest.approx(2, abs=0.02)
+    assert checks.taylor()["taylor_slope"] == pytest.approx(2, abs=0.02)
     resolve.say_slower.cache_clear()

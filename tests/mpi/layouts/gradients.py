@@ -41,7 +41,7 @@ def numbers(checks):
     """What says that derivatives are exact, and the derivatives."""
     problem = checks.problem
     return {
-        "taylor_slope": checks.taylor_slope(),
+        **checks.taylor(),
         "dot_product_error": checks.dot_product_error(),
         "hessian_symmetry": checks.hessian_symmetry(),
         "dtype": "float64",

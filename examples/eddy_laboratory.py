@@ -1,0 +1,419 @@
+"""Which closure gives a coarse grid the sea of a fine one? Every closure in a double gyre, beside a truth.
+
+    python examples/eddy_laboratory.py             # about an hour on two cores; everything into outputs/eddy_laboratory
+    python examples/eddy_laboratory.py --tiny      # some seconds, only to see that it works
+
+The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, and the time step, wind and drag of the
+truth. Each closure runs with five initial states on each grid. Compared with the truth are the mean interface, the
+energy of eddies and the spectrum of kinetic energy, as averages over the years after the spin-up. `learned` is the
+network of examples/closure.py. It is trained here, through runs of the coarse sea on several devices, towards daily
+states of the truth. docs/closures.md has what came of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import swmodel
+
+BASIN = (1000e3, 2000e3)  # m
+DAY, YEAR = 86400.0, 365 * 86400.0
+BETA = 2e-11  # of the case, m-1 s-1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Sizes of the experiment; those of the docs are the defaults. `cells` are those across the basin."""
+
+    coarse: tuple[int, ...] = (40, 80, 160)
+    fine: int = 320
+    spin_up: float = 3.0  # years
+    years: float = 3.0  # that are averaged
+    every: float = 5.0  # days between states of the averages
+    members: int = 5
+    filmed: float = 180.0  # days at the end
+    updates: int = 120  # of the training
+
+
+TINY = Setup((10, 20), 40, 0.02, 0.05, 1.0, 2, 10.0, 2)
+
+
+def options(cells: int, **more) -> dict:
+    """A basin with so many cells across."""
+    spacing = BASIN[0] / cells
+    size = {"grid.nx": cells, "grid.ny": 2 * cells, "grid.dx": spacing, "grid.dy": spacing}
+    return size | {"scheme.vorticity_flux": "energy", "run.dtype": "float32"} | more
+
+
+def filtered(fields, factor: int) -> list[np.ndarray]:
+    """h, u, v averaged over coarse cells and over their east and north faces: the volume is that of the fine ones."""
+    h, u, v = fields
+
+    def rows(field):
+        return field.reshape(-1, factor, field.shape[1]).mean(1)
+
+    def columns(field):
+        return rows(field.T).T
+
+    last = slice(factor - 1, None, factor)
+    return [columns(rows(h)), rows(u)[:, last], columns(v)[last]]
+
+
+def refined(fields, factor: int) -> list[np.ndarray]:
+    """h, u, v on cells that are `factor` times smaller, with zero velocity on the walls."""
+    h, u, v = (np.repeat(np.repeat(field, factor, 0), factor, 1) for field in fields)
+    u[:, -1], v[-1] = 0, 0
+    return [h, u, v]
+
+
+def centred(fields) -> tuple[np.ndarray, np.ndarray]:
+    """u and v at centres; the face before the first is a wall."""
+    _, u, v = fields
+    return (u + np.roll(u, 1, 1)) / 2, (v + np.roll(v, 1, 0)) / 2
+
+
+def spectrum(fields) -> np.ndarray:
+    """Kinetic energy by wavelengths in the width of the basin, m2 s-2, with a Hann window: [rings]."""
+    ny, nx = fields[0].shape
+    window = np.hanning(ny)[:, None] * np.hanning(nx)
+    k = np.hypot(np.fft.fftfreq(ny, 1 / ny)[:, None] / 2, np.fft.fftfreq(nx, 1 / nx))
+    waves = [np.abs(np.fft.fft2(part * window, norm="forward")) ** 2 for part in centred(fields)]
+    energy = 0.5 * (waves[0] + waves[1]) / np.mean(window**2)
+    ring = np.rint(k).astype(int)
+    return np.bincount(ring.ravel(), energy.ravel())[1 : nx // 2]
+
+
+class Statistics:
+    """Averages over states: the thickness and the energy of eddies on the coarsest cells, and the spectrum."""
+
+    def __init__(self, coarsest: int):
+        self.coarsest, self.count, self.sums = coarsest, 0, None
+
+    def add(self, fields) -> None:
+        h = fields[0]
+        u, v = centred(fields)
+        parts = [h, u, v, 0.5 * (u**2 + v**2), spectrum(fields)]
+        parts = [np.asarray(part, np.float64) for part in parts]
+        self.sums = parts if self.sums is None else [a + b for a, b in zip(self.sums, parts, strict=True)]
+        self.count += 1
+
+    def result(self) -> dict[str, np.ndarray]:
+        h, u, v, energy, rings = (total / self.count for total in self.sums)
+
+        def on_coarsest(field):
+            n = field.shape[1] // self.coarsest
+            return field.reshape(field.shape[0] // n, n, -1, n).mean((1, 3))
+
+        mean = 0.5 * (u**2 + v**2)
+        return {
+            "h": on_coarsest(h),
+            "mean_energy": on_coarsest(mean),
+            "eddy_energy": on_coarsest(energy - mean),
+            "spectrum": rings,
+        }
+
+
+def truth(setup: Setup, folder: Path, tell) -> Path:
+    """The file of the truth: statistics, daily states on the coarse cells, and vorticity for the film."""
+    path = folder / "truth.npz"
+    if path.exists():
+        return path
+    half, friction = setup.fine // 2, {cells: 0.05 * (BASIN[0] / cells) ** 3 for cells in (setup.fine, setup.fine // 2)}
+    coarse = swmodel.Simulation("eddy_laboratory", options(half, **{"physics.biharmonic_viscosity": friction[half]}))
+    coarse.advance(days=setup.spin_up * 365)
+    tell(f"spun up with cells of {BASIN[0] / half:g} m")
+    h, u, v = refined(fields_of(coarse), 2)
+    model = swmodel.Simulation(
+        "eddy_laboratory",
+        options(setup.fine, **{"physics.biharmonic_viscosity": friction[setup.fine]}),
+        fields={"eta": h - 500.0, "u": u, "v": v},
+    )
+    model.advance(days=setup.spin_up * 365 / 6)
+    statistics, start, days = Statistics(setup.coarse[0]), model.step * model.dt / DAY, round(setup.years * 365)
+    daily = {cells: [] for cells in setup.coarse[:-1]}
+    film = []
+    for day in range(days + 1):
+        model.advance(until=(start + day) * DAY)
+        fields = fields_of(model)
+        for cells, kept in daily.items():
+            kept.append(np.stack(filtered(fields, setup.fine // cells)).astype(np.float32))
+        if day % setup.every == 0:
+            statistics.add(fields)
+        if day > days - setup.filmed and day % 2 == 0:
+            film.append(model.field("zeta").astype(np.float16))
+        if day % 73 == 0:
+            tell(f"truth: day {day} of {days}")
+    found = statistics.result() | {f"daily_{cells}": np.stack(kept) for cells, kept in daily.items()}
+    np.savez(path, film=np.stack(film), last=np.stack(fields_of(model)), **found)
+    return path
+
+
+def fields_of(model) -> list[np.ndarray]:
+    return [np.array(field) for field in model.state[:3]]
+
+
+def munk(power: int):
+    """The viscosity beta dx³, or the biharmonic one beta dx⁵, with which a western boundary current is a cell wide."""
+    return lambda cells: BETA * (BASIN[0] / cells) ** power
+
+
+#: The options of each closure; a function gives a coefficient for so many cells across.
+BIHARMONIC = {"physics.biharmonic_viscosity": munk(5)}
+CLOSURES: dict[str, dict] = {
+    "none": {},
+    "viscosity": {"physics.viscosity": munk(3)},
+    "biharmonic": BIHARMONIC,
+    "smagorinsky": {"physics.smagorinsky": 0.15},
+    "biharmonic_smagorinsky": {"physics.biharmonic_smagorinsky": 0.06},
+    "leith": {"physics.leith": 1.0},
+    "leith_e": {"physics.leith_e": 8.0},
+    "zanna_bolton": {"physics.zanna_bolton": 1.0, "physics.biharmonic_smagorinsky": 0.06},
+    "backscatter": BIHARMONIC | {"physics.backscatter": 0.2},
+    "weno5": {"scheme.vorticity_flux": "weno5"},
+    "weno7": {"scheme.vorticity_flux": "weno7"},
+}
+#: The height of the small wave at the start, by member.
+PERTURBATIONS = (1.0, -1.0, 2.0, -2.0, 0.5)
+
+
+def model_of(closure: str, cells: int, perturbation: float = 1.0, network=None):
+    """A coarse Simulation."""
+    given = {key: value(cells) if callable(value) else value for key, value in CLOSURES.get(closure, {}).items()}
+    given["case.perturbation"] = perturbation
+    if network is None:
+        return swmodel.Simulation("eddy_laboratory", options(cells, **given))
+    terms = [swmodel.Parametric(learned_closure(), network)]
+    return swmodel.Simulation("eddy_laboratory", options(cells, **given, **{"run.executor": "xla"}), terms=terms)
+
+
+def learned_closure():
+    """`learned` of examples/closure.py, which needs the packages of `swmodel[learn]`."""
+    from closure import learned
+
+    return learned
+
+
+def averaged(setup: Setup, model, film: list | None = None) -> dict | None:
+    """The statistics of a run; None if it blew up."""
+    statistics = Statistics(setup.coarse[0])
+    try:
+        model.advance(days=setup.spin_up * 365)
+        start = model.step * model.dt / DAY
+        samples = round(setup.years * 365 / setup.every)
+        for sample in range(samples + 1):
+            model.advance(until=(start + sample * setup.every) * DAY)
+            statistics.add(fields_of(model))
+        if film is not None:
+            start += samples * setup.every
+            for frame in range(round(setup.filmed / 2)):
+                model.advance(until=(start + 2 * frame) * DAY)
+                film.append(model.field("zeta").astype(np.float16))
+    except swmodel.errors.NumericalError:
+        return None
+    return statistics.result()
+
+
+def score(found: dict, true: dict, cells: int) -> np.ndarray:
+    """Errors beside the truth: of the mean thickness, of eddy energy (the ratio, its map), of the spectrum in decades.
+
+    Errors of maps are root mean squares over those of the truth, thickness less its mean. The spectrum counts for
+    waves of at least four cells.
+    """
+
+    def relative(name):
+        return np.sqrt(np.mean((found[name] - true[name]) ** 2) / np.mean((true[name] - np.mean(true[name])) ** 2))
+
+    rings = slice(0, cells // 4)
+    decades = np.log10(found["spectrum"][rings] / true["spectrum"][rings])
+    ratio = found["eddy_energy"].mean() / true["eddy_energy"].mean()
+    return np.array([relative("h"), ratio, relative("eddy_energy"), np.sqrt(np.mean(decades**2))])
+
+
+def train(setup: Setup, daily: np.ndarray, devices: int, tell):
+    """The parameters of `learned`, trained through runs of five days from states of the truth, on all devices."""
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+    import optax
+    from closure import Setup as Network
+    from closure import first_network
+
+    from swmodel.gradients import Problem
+
+    days, cells = min(5, len(daily) - 2), setup.coarse[0]
+    first = first_network(Network(), 0.005)
+    chosen = options(cells, **{"run.executor": "xla", "run.days": days, "run.devices": devices})
+    config = swmodel.load("eddy_laboratory", chosen, terms=[swmodel.Parametric(learned_closure(), first)])
+    per_day = round(DAY / swmodel.Simulation(config).dt)
+    problem = Problem(config, ["eta", "u", "v", "learned"], lambda view, k: (view.state.u, view.state.v), every=per_day)
+    total = problem.transport.sum
+
+    def loss(series, true_u, true_v):
+        """The error of the velocity, and of the kinetic energy, relative to the truth."""
+        squares = total(jnp.sum(true_u**2) + jnp.sum(true_v**2))
+        missed = total(jnp.sum((series[0][1:] - true_u) ** 2) + jnp.sum((series[1][1:] - true_v) ** 2))
+        energy = total(jnp.sum(series[0][1:] ** 2) + jnp.sum(series[1][1:] ** 2))
+        return missed / squares + (energy / squares - 1) ** 2
+
+    x, draw, losses = problem.first_guess(), np.random.default_rng(0), []
+    optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(5e-3, setup.updates)))
+    memory = optimiser.init(eqx.filter(x["learned"], eqx.is_inexact_array))
+    for update in range(setup.updates):
+        begin = draw.integers(len(daily) - days)
+        h, u, v = daily[begin]
+        x |= {name: problem.transport.put(field) for name, field in {"eta": h - 500, "u": u, "v": v}.items()}
+        true = [problem.transport.put(daily[begin + 1 : begin + days + 1, part]) for part in (1, 2)]
+        value, gradient = problem.value_and_gradient(x, loss, *true)
+        changes, memory = optimiser.update(gradient["learned"], memory)
+        x["learned"] = eqx.apply_updates(x["learned"], changes)
+        losses.append(float(value))
+        if update % 20 == 19:
+            tell(f"update {update + 1} of {setup.updates}: loss {np.mean(losses[-20:]):.4f}")
+    return jax.device_get(x["learned"]), losses
+
+
+def costs(cells: int, names, network) -> dict[str, float]:
+    """The time of a model day over that without closure, each measured beside it."""
+    plain = model_of("none", cells)
+
+    def seconds(model):
+        begin = time.perf_counter()
+        model.advance(days=5)
+        return time.perf_counter() - begin
+
+    found = {}
+    for name in names:
+        model = model_of(name, cells, network=network if name == "learned" else None)
+        seconds(model), seconds(plain)
+        found[name] = float(np.median([seconds(model) / seconds(plain) for _ in range(7)]))
+    return found
+
+
+def table(scores: dict, cost: dict) -> list[str]:
+    """Rows of means over members, with half the range between them."""
+    lines = [
+        "| cells, km | closure | error of the mean | eddy energy | error of its map | spectrum, decades | cost |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for (cells, name), members in scores.items():
+        alive = [member for member in members if member is not None]
+        words = ["blew up"] * 4
+        if alive:
+            middle, spread = np.mean(alive, 0), np.ptp(alive, 0) / 2
+            words = [f"{a:.2f} ± {b:.2f}" for a, b in zip(middle, spread, strict=True)]
+        if alive and len(alive) < len(members):
+            name += f" ({len(members) - len(alive)} of {len(members)} blew up)"
+        lines.append(f"| {BASIN[0] / cells / 1e3:g} | {name} | {' | '.join(words)} | {cost[cells, name.split()[0]]:.2f} |")
+    return lines
+
+
+def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> None:
+    """The picture: eddy energy of the truth and of closures on the coarsest grid; spectra; errors of all."""
+    import cmocean
+    import matplotlib.pyplot as plt
+
+    of_members = {name: [r for r in results[coarsest, name] if r] for cells, name in results if cells == coarsest}
+    alive = {name: members for name, members in of_members.items() if members}
+    order = sorted(alive, key=lambda name: np.mean(scores[coarsest, name][0][[0, 2, 3]]))
+    shown = ["truth", *order[:3], *(["none"] if "none" in alive else []), order[-1]]
+    figure = plt.figure(figsize=(13, 8), layout="constrained")
+    above, below = figure.subfigures(2, 1)
+    axes = above.subplots(1, len(shown), sharey=True)
+    extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
+    most = float(np.quantile(true["eddy_energy"], 0.99))
+    for panel, name in zip(axes, shown, strict=True):
+        field = true if name == "truth" else alive[name][0]
+        picture = panel.imshow(field["eddy_energy"], origin="lower", extent=extent, cmap=cmocean.cm.amp, vmax=most, vmin=0)
+        panel.contour(field["h"] - 500, np.arange(-200, 201, 25), colors="k", linewidths=0.5, extent=extent)
+        panel.set(title=name, xlabel="x (km)")
+    axes[0].set_ylabel("y (km)")
+    above.colorbar(picture, ax=axes, label="eddy energy (m² s⁻²)")
+    spectra, errors = below.subplots(1, 2, width_ratios=(1, 1.4))
+    spectra.loglog(1 + np.arange(len(true["spectrum"])), true["spectrum"], "k", lw=2, label="truth")
+    for name in shown[1:]:
+        rings = np.mean([member["spectrum"] for member in alive[name]], axis=0)
+        spectra.loglog(1 + np.arange(len(rings)), rings, label=name)
+    spectra.set(xlabel="wavelengths in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
+    spectra.legend(frameon=False)
+    for number, (column, label) in enumerate(((0, "mean"), (2, "map of eddy energy"), (3, "spectrum, decades"))):
+        values = [np.mean([m[column] for m in scores[coarsest, name] if m is not None]) for name in order]
+        errors.bar(np.arange(len(order)) + 0.27 * (number - 1), values, 0.25, label=label)
+    errors.set_xticks(range(len(order)), order, rotation=30, ha="right")
+    errors.set(title=f"errors with cells of {BASIN[0] / coarsest / 1e3:g} km")
+    errors.legend(frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def film_of(path: Path, films: dict) -> None:
+    """An animated picture of vorticity, every second day, of several seas side by side."""
+    import cmocean
+    import matplotlib.pyplot as plt
+    from matplotlib.animation import FuncAnimation, PillowWriter
+
+    frames = min(len(film) for film in films.values())
+    figure, axes = plt.subplots(1, len(films), figsize=(2.2 * len(films), 4.6), layout="constrained")
+    extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
+    style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.balance, "vmin": -1.5e-5, "vmax": 1.5e-5}
+    pictures = [panel.imshow(film[0].astype(float), **style) for panel, film in zip(axes, films.values(), strict=True)]
+    for panel, name in zip(axes, films, strict=True):
+        panel.set(title=name, xticks=[], yticks=[])
+
+    def show(frame):
+        for picture, film in zip(pictures, films.values(), strict=True):
+            picture.set_data(film[frame].astype(float))
+
+    FuncAnimation(figure, show, frames).save(path, PillowWriter(fps=12), dpi=80)
+    plt.close(figure)
+
+
+def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
+    """The experiment; its files into the folder."""
+    begin = time.perf_counter()
+
+    def told(words):
+        tell(f"{time.perf_counter() - begin:5.0f} s  {words}")
+
+    folder.mkdir(parents=True, exist_ok=True)
+    true = dict(np.load(truth(setup, folder, told)))
+    network, losses = train(setup, true[f"daily_{setup.coarse[0]}"], devices, told)
+    results, scores, cost, films = {}, {}, {}, {"truth": true["film"]}
+    for cells in setup.coarse:
+        names = [*CLOSURES, *(["learned"] if cells == setup.coarse[0] else [])]
+        for name in names:
+            given = network if name == "learned" else None
+            films[cells, name] = []
+            results[cells, name] = [
+                averaged(setup, model_of(name, cells, p, given), films[cells, name] if p == 1 else None)
+                for p in PERTURBATIONS[: setup.members]
+            ]
+            scores[cells, name] = [found and score(found, true, cells) for found in results[cells, name]]
+            told(f"{cells} cells across: {name}")
+        cost |= {(cells, name): value for name, value in costs(cells, names, network).items()}
+    lines = table(scores, cost)
+    (folder / "table.md").write_text("\n".join(lines) + "\n")
+    np.savez(folder / "training.npz", losses=losses)
+    draw(folder / "eddy_laboratory.png", true, results, scores, setup.coarse[0])
+    chosen = {name: films[setup.coarse[0], name] for name in ("none", "biharmonic", "weno5", "learned")}
+    film_of(folder / "eddy_laboratory.gif", {"truth": films["truth"]} | {n: f for n, f in chosen.items() if f})
+    told(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.gif")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--devices", type=int, default=1, help="for the training")
+    parser.add_argument("--output", type=Path, default=Path("outputs/eddy_laboratory"))
+    parser.add_argument("--tiny", action="store_true", help="a few days of a few cells, to see that it works")
+    given = parser.parse_args()
+    if given.devices > 1:
+        import jax
+
+        jax.config.update("jax_num_cpu_devices", given.devices)
+    main(TINY if given.tiny else Setup(), given.devices, given.output)
+    sys.stdout.write((given.output / "table.md").read_text())

@@ -1,0 +1,31 @@
+"""The double gyre as a laboratory for closures: a coarse grid beside a truth with cells eight times smaller.
+
+Physics: that of the case `double_gyre`, a wind-driven layer over a deep layer at rest, with eddies of 40 to 80 km. The
+default grid has cells of 25 km, about a quarter of a degree, on which eddies are at the limit of what it can hold. The
+truth has cells of 3.1 km. Vorticity is carried by `weno5`, so no viscosity is needed.
+
+Reference: the comparison of closures in such a basin follows Jansen and Held (2014), Parameterizing subgrid-scale eddy
+effects using energetically consistent backscatter, Ocean Modelling 80, 36-48.
+
+Cost: 131 000 steps of 3200 cells for ten years: about ten seconds. The truth, `-s grid.nx=320 -s grid.ny=640 -s
+grid.dx=3125 -s grid.dy=3125`, takes some minutes for a year.
+
+Command: swmodel run eddy_laboratory
+
+Plot: swmodel plot outputs/eddy_laboratory --field eta --field zeta
+swmodel animate outputs/eddy_laboratory --field zeta
+
+Known answer: that of the truth, `examples/eddy_laboratory.py`; the work of the wind equals the change of energy plus
+the losses.
+"""
+
+from .double_gyre import DoubleGyre
+
+
+class EddyLaboratory(DoubleGyre):
+    defaults = DoubleGyre.defaults | {
+        "grid": DoubleGyre.defaults["grid"] | {"nx": 40, "ny": 80, "dx": 25e3, "dy": 25e3},
+        "physics": DoubleGyre.defaults["physics"] | {"viscosity": 0.0},
+        "scheme": {"vorticity_flux": "weno5"},
+        "run": {"days": 3650.0},
+    }
