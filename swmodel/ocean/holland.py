@@ -8,8 +8,8 @@ V is the gradient wind. The wind at 10 m is REDUCTION times V, turned inward by 
 V / V_m times the storm's velocity. V_m is the track's largest wind at 10 m over a minute, less the storm's velocity,
 divided by REDUCTION. Drag coefficients are for ten-minute winds, TEN_MINUTES times those over one minute.
 
-Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, M. and others (1996), J. Wind
-Eng. Ind. Aerodyn. 63, 1-32.
+Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, Houston and Reinhold (1996),
+Weather and Forecasting 11, 304-328.
 """
 
 from __future__ import annotations

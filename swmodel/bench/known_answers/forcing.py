@@ -143,7 +143,7 @@ def okada_table() -> Iterator[Answer]:
 
 @known("NOAA National Data Buoy Center, DART 32412, 27 February 2010", quick=False)
 def chile_2010() -> Iterator[Answer]:
-    """The tsunami off Chile of 2010 reaches a buoy 2300 km away at the observed time."""
+    """The tsunami off Chile of 2010 reaches a buoy 2400 km away at the observed time."""
     simulation = simulate("chile2010", {"output.maxima": (), "output.arrival": None})
     station, at = (-86.392, -17.975), whole(simulation.config)
     row, column = int(np.argmin(np.abs(at.lat - station[1]))), int(np.argmin(np.abs(at.lon - station[0])))
