@@ -64,7 +64,7 @@ def rate(c: Patch, flow, step, name: str, kappa=None) -> Patch:
     up, down = (rise - begin for rise in extremes(begin, grid.wet))
     volume = grid.area.centre * (step.h / step.dt)
     x, y = limited(axes, more, volume * up - low, low - volume * down)
-    found = grid.rarea.centre * ((low - (dx_c(x) + dy_c(y))) / step.h)
+    found = (low - (dx_c(x) + dy_c(y))) * (grid.rarea.centre * (1.0 / step.h))
     nearly = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
     most, least = np.maximum(up * nearly - TINY, 0.0), np.minimum(down * nearly + TINY, 0.0)
     found = where(found > most, most, where(found < least, least, found))
@@ -86,13 +86,18 @@ def entering(axes, c: Patch) -> Patch:
 def reconstructed(axis: Faces, begin: Patch, c: Patch) -> Patch:
     """U (c_f - c upwind), c_f of fifth order from c in the middle of the step, m3 s-1.
 
-    c_f is the mean over flows either way, of sixth order, less or plus half their difference.
+    With the second differences E in the cell upwind of the face, in the one downstream and in the one further upwind
+
+        c_f = mean c - (9 E_upwind + 3 E_downstream - 2 E_far) / 60
     """
     U, _, opened, along, mean, difference = axis
-    D = {n: along(opened * difference(c), n) for n in range(-2, 3)}
-    centred = mean(c - begin) + (7 * (D[-1] - D[1]) - (D[-2] - D[2])) / 60
-    upwind = 0.5 * (opened * difference(begin)) - (6 * D[0] - 4 * (D[-1] + D[1]) + (D[-2] + D[2])) / 60
-    return U * centred + abs(U) * upwind
+    slope = opened * difference(c)
+    bend = slope - along(slope, -1)
+    ahead = U > 0
+    upwind, downstream = where(ahead, bend, along(bend, 1)), where(ahead, along(bend, 1), bend)
+    far = where(ahead, along(bend, -1), along(bend, 2))
+    more = mean(c - begin) - (9 * upwind + 3 * downstream - 2 * far) / 60
+    return U * more + abs(U) * (0.5 * (opened * difference(begin)))
 
 
 def extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
@@ -114,8 +119,7 @@ def limited(axes, more, rise: Patch, fall: Patch) -> list[Patch]:
     gain = (back[0][0] + negative[0]) + (back[1][0] + negative[1])
     loss = (back[0][1] + positive[0]) + (back[1][1] + positive[1])
     up, down = ((most + SMALL) / (np.maximum(every, most) + SMALL) for every, most in ((gain, rise), (loss, fall)))
-    found = []
-    for axis, flux in zip(axes, more, strict=True):
-        ahead, behind = np.minimum(axis.along(up, 1), down), np.minimum(up, axis.along(down, 1))
-        found.append(flux * where(flux > 0, ahead, behind))
-    return found
+    return [
+        p * np.minimum(axis.along(up, 1), down) - n * np.minimum(up, axis.along(down, 1))
+        for axis, p, n in zip(axes, positive, negative, strict=True)
+    ]
