@@ -58,8 +58,8 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
     q = potential_vorticity(h, u, v, grid)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in added]
     if scheme.at_begin:
-        fresh = [each["h"] for term, each in zip(scheme.acting, added, strict=True) if term in scheme.own and "h" in each]
-        step = forward.step(rates["h"], sum(fresh[1:], start=fresh[0]) if fresh else None)
+        own = [each for term, each in zip(scheme.acting, added, strict=True) if term in scheme.own]
+        step = forward and forward.step(rates["h"], summed(own).get("h"))
         others += [term.over_step(flow, params, step) for term in scheme.acting if term.over_step]
     return finished(rates | summed([accelerations(q, P, flow, scheme), *others]), padded, flow)
 

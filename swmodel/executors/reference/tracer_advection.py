@@ -7,8 +7,8 @@ import numpy as np
 from .neighbours import c
 from .weno import at
 
-#: Which neighbours bound the concentration of a cell.
-AROUND = [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
+#: A rate near the smallest numbers; the neighbours that bound the concentration of a cell.
+TINY, AROUND = 1e-30, [(j, i) for j in (-1, 0, 1) for i in (-1, 0, 1)]
 
 
 def upstream(values, opened, axis, way):
@@ -45,6 +45,7 @@ def advection(T, options):
     ring, sizes, row = T.ring, T.sizes, T.ring.state._fields.index(options.name)
     is_open = np.ones((3, *ring.shape), bool)
     is_open.reshape(-1)[ring.closed] = False
+    nearly = 1 - 4 * float(np.finfo(ring.dtype).eps)  # dt times the rate rounds to no more than the way to the extreme
     wet, *opened = (c(places) for places in is_open)
     per, out = [sizes.per_x, sizes.per_y], [sizes.out_x, sizes.out_y]
     if sizes.cos_v is not None:
@@ -77,7 +78,8 @@ def advection(T, options):
         for (axis, _, _, leave), flux in zip(axes, more, strict=True):
             to = np.where(flux == 0, 0, np.where(flux > 0, np.minimum(at(up, 1, axis), down), np.minimum(up, at(down, 1, axis))))
             content = content - dt * leave * (to * flux - at(to * flux, -1, axis))
-        change = np.clip(content / after, least, most) - now
-        c(F[row])[...] = np.where(wet, change / dt, 0)
+        low, high = ((far - now) * (nearly / dt) for far in (least, most))
+        rate = np.clip((content / after - now) / dt, np.minimum(low + TINY, 0), np.maximum(high - TINY, 0))
+        c(F[row])[...] = np.where(wet, rate, 0)
 
     return write
