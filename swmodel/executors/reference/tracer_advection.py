@@ -76,7 +76,9 @@ def advection(T, options):
             up = np.where(gain * dt > (most - low) * after, (most - low) * after / (gain * dt), 1)
             down = np.where(loss * dt > (low - least) * after, (low - least) * after / (loss * dt), 1)
         for (axis, _, _, leave), flux in zip(axes, more, strict=True):
-            to = np.where(flux == 0, 0, np.where(flux > 0, np.minimum(at(up, 1, axis), down), np.minimum(up, at(down, 1, axis))))
+            to = np.where(
+                flux == 0, 0, np.where(flux > 0, np.minimum(at(up, 1, axis), down), np.minimum(up, at(down, 1, axis)))
+            )
             content = content - dt * leave * (to * flux - at(to * flux, -1, axis))
         low, high = ((far - now) * (nearly / dt) for far in (least, most))
         rate = np.clip((content / after - now) / dt, np.minimum(low + TINY, 0), np.maximum(high - TINY, 0))

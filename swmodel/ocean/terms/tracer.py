@@ -2,7 +2,8 @@
 
 The flux is first-order upwind: it conserves the content, and a constant stays constant. Within the limit of the
 transport, Runge-Kutta methods make no new extremes, other methods small ones. The numerical diffusivity is
-|u| dx (1 - |u| dt/dx) / 2, to which kappa is added.
+|u| dx / 2, to which kappa is added. With advection = "weno5" the concentration is the prognostic field, and
+`tracer_advection` computes its rate.
 
 `tracer_term` makes a Term for each tracer of a run. Its name gives all others: the concentration `dye`, the prognostic
 field `dye_content`, the coefficient `dye_diffusivity`.

@@ -1,16 +1,16 @@
 """Advection of a tracer of fifth order, without new extremes: `advection = "weno5"` of a tracer, with the stepper `gfb`.
 
-The prognostic field is the concentration. The content changes by the transports U that carry the water, with c_f on
-faces, K = kappa h length/distance and s the sum out of a cell of area A,
+The prognostic field is the concentration c, on faces c_f. U are the transports of the water, K = kappa h
+length/distance, and s is the sum over the faces of a cell of area A, outward. As A h' = A h - dt s(U),
 
-    A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h'),
+    A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
-as A h' = A h - dt s(U). So a constant stays the same to the bit. c_f is that of the cell upwind at the begin of the step,
-plus a share of what a linear reconstruction of fifth order in the middle of the step adds. The shares are Zalesak's:
-c' stays between the extremes of c in the cell and the eight around it, to the bit, while dt s(max(U, 0) + K) < A h'.
+So a constant stays the same to the bit. c_f is that of the cell upwind at the begin of the step, plus a share of what a
+linear reconstruction of fifth order adds in its middle. With Zalesak's shares c' stays between the extremes of c in the
+nine cells around, to the bit, while the inflow of a step, with K, is less than the water of the cell.
 
-Differences across closed faces and open sides count as zero: order falls near coasts, and what comes in through an open
-side has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
+Differences across closed faces and open sides count as zero. So order falls near coasts, and what comes in through an
+open side has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
 
 References: Zalesak (1979); Wicker and Skamarock (2002) for the reconstruction.
 """
@@ -26,7 +26,7 @@ from ..operators import divergence, dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
 from ..patch import Patch
 from ..weno import eastward, northward
 
-#: Beyond all concentrations; beside fluxes, m3 s-1; below rates, s-1.
+#: Above all concentrations, below fluxes in m3 s-1, below rates in s-1.
 LARGE, SMALL, TINY = 1e30, 1e-18, 1e-30
 
 
@@ -112,7 +112,7 @@ def extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 
 
 def limited(axes, more, rise: Patch, fall: Patch) -> list[Patch]:
-    """The fluxes `more` times the largest shares with which no cell gains more than `rise` and loses more than `fall`."""
+    """The fluxes `more` times shares with which no cell gains more than `rise` or loses more than `fall`."""
     positive = [np.maximum(flux, 0.0) for flux in more]
     negative = [part - flux for part, flux in zip(positive, more, strict=True)]
     back = [(axis.along(p, -1), axis.along(n, -1)) for axis, p, n in zip(axes, positive, negative, strict=True)]
