@@ -41,7 +41,7 @@ def on_face(values, flow, opened, axis):
 
 
 def advection(T, options):
-    """The function (x, middle, F, dt) that writes dc/dt over the step from x, with transports and values of `middle`."""
+    """The function (x, middle, F, dt) that writes dc/dt over the step from x, carried by transports of `middle`."""
     ring, sizes, row = T.ring, T.sizes, T.ring.state._fields.index(options.name)
     is_open = np.ones((3, *ring.shape), bool)
     is_open.reshape(-1)[ring.closed] = False

@@ -1,13 +1,13 @@
-"""Advection of a tracer of fifth order, without new extremes: `advection = "weno5"` of a tracer, with the stepper `gfb`.
+"""Advection of a tracer of fifth order without new extremes, `advection = "weno5"`, with the stepper `gfb`.
 
 The prognostic field is the concentration c, on faces c_f. U are the transports of the water, K = kappa h
 length/distance, and s is the sum over the faces of a cell of area A, outward. As A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
-So a constant stays the same to the bit. c_f is that of the cell upwind at the begin of the step, plus a share of what a
-linear reconstruction of fifth order adds in its middle. With Zalesak's shares c' stays between the extremes of c in the
-nine cells around, to the bit, while the inflow of a step, with K, is less than the water of the cell.
+So a constant stays the same to the bit. c_f is the c upwind at the begin of the step, plus a share of what
+fifth order in its middle adds, linear in c. With Zalesak's shares c' lies between the extremes of c in the nine cells
+around, to the bit. The inflow of a step, with K, must be less than the water of the cell.
 
 Differences across closed faces and open sides count as zero. So order falls near coasts, and what comes in through an
 open side has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
