@@ -33,10 +33,11 @@ def make_step(scheme: Scheme, method, transport):
     width, margin, shape = scheme.width, scheme.margin, transport.shape
 
     def block_tendency(grid: Grid, params: dict, state: State, now: Instant, forward: Forward | None = None) -> State:
-        (padded, level), extent = pad((state, forward and forward.h), width, transport), transport.extent()
-        patches = type(state)._make(Patch(field, (-width, -width)) for field in padded)
+        begin = {name: getattr(forward.begin, name) for name in scheme.at_begin} if forward else {}
+        fields, extent = pad((state, forward and forward.h, begin), width, transport), transport.extent()
+        patches, level, begin = jax.tree.map(lambda field: Patch(field, (-width, -width)), fields)
         if forward:
-            forward = forward._replace(h=Patch(level, (-width, -width)))
+            forward = forward._replace(h=level, begin=begin)
         try:
             result = tendency(patches, now, as_patches(grid, margin), as_patches(params, margin), scheme, forward)
         except Exception as error:

@@ -15,7 +15,7 @@ from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
 from ..ocean.derived import POTENTIALS
 from ..ocean.table import FORCING
-from ..ocean.terms import TERMS
+from ..ocean.terms import TERMS, tracer
 from ..parallel.environment import total_memory
 from ..setup import tidal_analysis
 from ..setup.checks import outside
@@ -119,6 +119,7 @@ def check_options(config: Config) -> Iterator[str]:
         yield f"physics.full_gravity: {full:g} m s-2 has no effect unless physics.reduced_gravity is true"
     for term in TERMS.values():
         yield from term.problems(config) if term.problems else ()
+    yield from tracer.problems(config)
     yield from tidal_analysis.problems(config)
 
 

@@ -17,7 +17,8 @@ from ..parallel.fixed_point import FixedPoint
 from .derived import bernoulli_kinetic_energy, corner_thickness, relative_vorticity
 from .patch import Patch, east, north, south, west
 from .state import State
-from .table import INFLOW, row_of
+from .table import INFLOW
+from .terms.tracer import CONTENT, content_of, tracers_in
 
 #: Cells in a strip, which fits into the cache and is large enough for a thread.
 STRIP_CELLS = 1 << 17
@@ -42,15 +43,8 @@ QUANTITIES = {
 
 def quantities(scheme, sides) -> dict[str, Quantity]:
     """The diagnostics of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
-    of = [row_of(row.content) for row in rows_of_contents(scheme.state._fields)]
-    units = {row.name: f"m3 {row.units}".removesuffix(" 1") for row in of}
-    found = QUANTITIES | {row.name: Quantity(units[row.name], f"content of {row.name}") for row in of}
+    found = QUANTITIES | {name: Quantity("m3", f"content of {name}") for name in tracers_in(scheme.state._fields)}
     return found | {INFLOW + side: Quantity("m3 s-1", f"inflow through the {side} side") for side in sides}
-
-
-def rows_of_contents(names) -> list:
-    """The table's rows of the prognostic fields that are contents of dissolved substances."""
-    return [row_of(name) for name in names if row_of(name).content]
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
@@ -115,7 +109,7 @@ def rows_of(field, first: int, last: int):
 def bounds_of(strips, transport) -> dict[str, float]:
     """Largest sizes over all strips of all processes, SI units; all NaN if one is not finite.
 
-    Those of prognostic fields, depth, f, area, dx, dy and 1/area at any location, and `per_length`. "min_h" is the
+    Those of h, u, v, contents, depth, f, area, dx, dy and 1/area at any location, and `per_length`. "min_h" is the
     smallest thickness on water.
     """
     found = on_all_cores(bounds_of_strip, strips)
@@ -135,6 +129,8 @@ def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
     most = {name: max(values.max(initial=0), -values.min(initial=0)) for name, values in fields.items()}
     for name, of in {"area": "area", "dx": "dx", "dy": "dy", "per_area": "rarea"}.items():
         most[name] = max(place.cut((-1, -1), shape).values.max() for place in getattr(grid, of))
+    for name in {*tracers_in(state._fields)} & most.keys():
+        most[name + CONTENT] = float(most["h"]) * float(most.pop(name))
     most["per_length"] = per_length(grid, shape, wet)
     return most | {"min_h": -h.min(initial=np.inf)}
 
@@ -157,7 +153,7 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
         "energy": 0.5 * area * (h * (u * u + v * v) + g * thickness * thickness),
         "potential_enstrophy": 0.5 * area * absolute * absolute / least,
     }
-    return bounds | {row.content: area * most[row.name] for row in rows_of_contents(most)}
+    return bounds | {name.removesuffix(CONTENT): area * most[name] for name in most if name.endswith(CONTENT)}
 
 
 def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tuple[dict[str, float], float]:
@@ -195,5 +191,5 @@ def contributions(state: State, grid, g) -> dict[str, Patch]:
         "mass": water * h,
         "energy": kinetic + (0.5 * g * water) * (eta * eta),
         "potential_enstrophy": (0.125 * grid.wet) * density,
-        **{row.content: water * getattr(state, row.name) for row in rows_of_contents(state._fields)},
+        **{name: water * content_of(name, state) for name in tracers_in(state._fields)},
     }

@@ -39,7 +39,7 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
         grid: Grid of Patches that cover at least the same cells (`grid.as_patches`).
         params: coefficients by name, Patches like those of the Grid; `records` describes varying ones.
         scheme: the Scheme, with the terms.
-        forward: the thickness that the pressure follows from, in place of that of the state, as a Patch.
+        forward: the Forward of the stepper `gfb`, in Patches; its `begin` has the fields `scheme.at_begin` by name.
 
     Returns:
         State of Patches that cover at least the block, units of x per second.
@@ -56,7 +56,11 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
     for term in scheme.with_head:
         P = P + term.bernoulli_potential(level, params, now)
     q = potential_vorticity(h, u, v, grid)
-    others = ({name: rate for name, rate in each.items() if name != "h"} for each in added)
+    others = [{name: rate for name, rate in each.items() if name != "h"} for each in added]
+    if scheme.at_begin:
+        own = [each for term, each in zip(scheme.acting, added, strict=True) if term in scheme.own]
+        step = forward and forward.step(rates["h"], summed(own).get("h"))
+        others += [term.over_step(flow, params, step) for term in scheme.acting if term.over_step]
     return finished(rates | summed([accelerations(q, P, flow, scheme), *others]), padded, flow)
 
 
@@ -100,6 +104,7 @@ def budget(padded: State, now: Instant, grid, params: dict, scheme) -> dict[str,
         "pressure": accelerations(nowhere, height, flow, scheme),
     }
     parts |= {term.name: term.tendency(flow, params, now) for term in scheme.acting}
+    parts |= {term.name: term.over_step(flow, params, None) for term in scheme.acting if term.over_step}
     heads = {term.name: term.bernoulli_potential(flow, params, now) for term in scheme.with_head}
     parts |= {name: accelerations(nowhere, head, flow, scheme) for name, head in heads.items()}
     still = dict.fromkeys(padded._fields, 0.0 * flow.h)

@@ -78,6 +78,12 @@ class Scheme:
         more = (row.name for term in self.acting for row in term.prognostic)
         return state_type((*State._fields, *more))
 
+    @property
+    def at_begin(self) -> tuple[str, ...]:
+        """The names of the fields that terms read at the begin of a forward-backward step."""
+        names = [row.name for term in self.acting if term.over_step for row in term.prognostic]
+        return ("h", *names) if names else ()
+
     @cached_property
     def width(self) -> int:
         """Rows of neighbours that the tendency of a cell needs on each side."""
@@ -100,7 +106,8 @@ def width_of(scheme: Scheme) -> int:
         try:
             with np.errstate(all="ignore"):
                 state, *others = small_block(scheme, width, np.ones)
-                forward = Forward(state.h, 1.0) if scheme.forward else None
+                begin, one = {name: getattr(state, name) for name in scheme.at_begin}, np.ones(())
+                forward = Forward(state.h, one, begin, one) if scheme.forward else None
                 found = tendency(state, *others, scheme, forward)
             if all(field.on((CELLS, CELLS)).shape == (CELLS, CELLS) for field in found):
                 return width

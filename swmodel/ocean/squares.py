@@ -23,7 +23,7 @@ import numpy as np
 from .operators import curl, mx_f, my_f
 from .patch import Patch
 from .state import State
-from .terms.tracer import CONTENT, concentration_of
+from .terms.tracer import CONTENT, concentration_of, tracers_in
 
 #: The ending of the name of a tracer's variance.
 VARIANCE = "_variance"
@@ -107,7 +107,9 @@ def variance(tracer: str) -> Square:
         return {"centre": concentration_of(tracer, state)}
 
     def change(state, rates, grid, scale):
-        """(dC/dt - c dh/dt) / h."""
+        """dc/dt = (dC/dt - c dh/dt) / h."""
+        if tracer in state._fields:
+            return {"centre": getattr(rates, tracer)}
         c = concentration_of(tracer, state)
         return {"centre": (getattr(rates, tracer + CONTENT) - c * rates.h) / state.h}
 
@@ -127,8 +129,7 @@ def quantities_in(names) -> list[str]:
 
 def squares_of(names) -> dict[str, Square]:
     """The quantities of a State with these fields."""
-    tracers = [name.removesuffix(CONTENT) for name in names if name.endswith(CONTENT)]
-    return SQUARES | {name + VARIANCE: variance(name) for name in tracers}
+    return SQUARES | {name + VARIANCE: variance(name) for name in tracers_in(names)}
 
 
 #: The axes, as endings of names: the size of the wavenumber, its component in x, and in y.

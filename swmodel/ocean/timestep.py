@@ -111,10 +111,25 @@ class Leapfrog(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Whose slope drives the currents in place of the thickness of the state: h + dt dh/dt, at centres, m."""
+    """What a tendency of the forward-backward step needs besides its state, which lies in the middle of the step."""
 
-    h: Any  # m
+    h: Any  # m; the slope of h + dt dh/dt drives the currents
     dt: Any  # s
+    begin: Any = None  # the State at the begin of the step
+    whole: Any = None  # length of the step, s
+
+    def step(self, rate: Any, fresh: Any) -> Step:
+        """The whole step, from dh/dt, m s-1."""
+        return Step(self.begin, self.begin["h"] + rate * self.whole, self.whole, fresh)
+
+
+class Step(NamedTuple):
+    """A whole step, for terms that give the change over it."""
+
+    begin: dict[str, Any]  # fields at its begin, `Scheme.at_begin`
+    h: Any  # thickness at its end, m
+    dt: Any  # s
+    fresh: Any  # the part of dh/dt, m s-1, that brings no dissolved substance; None: no part
 
 
 class ForwardBackward(NamedTuple):
@@ -155,7 +170,7 @@ class ForwardBackward(NamedTuple):
             return x + first * (y - x) + second * (z - x)
 
         middle = type(now)._make(mixed(*fields, a1, a2) for fields in zip(now, last, before, strict=True))
-        forward = Forward(mixed(now.h, last.h, before.h, b1, b2), b0_dt)
+        forward = Forward(mixed(now.h, last.h, before.h, b1, b2), b0_dt, now, dt)
         F = tendency(middle, Instant(carry.step, 0.5), forward)
         return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, last), carry.step + 1)
 

@@ -16,6 +16,7 @@ from ..files.output.metadata import define_time, history_line
 from ..files.output.series import define_spectra, define_wavenumbers
 from ..files.run_folder import OUTPUT
 from ..ocean.squares import square_of, squares_of
+from ..ocean.state import State, state_type
 from ..ocean.terms.tracer import CONTENT
 from ..setup.setup import setup_of
 from . import derived, spectrum, style
@@ -109,7 +110,7 @@ def require(data: netCDF4.Dataset, names: Sequence[str]) -> list[str]:
     """The names of the quantities to compute."""
     if "member" in data.variables:
         raise PlotError(f"{data.filepath()} is of an ensemble, of which there are no spectra")
-    squares = squares_of([name + CONTENT for name in tracers_of(data)])
+    squares = squares_of([*State._fields, *tracers_of(data)])
     if unknown := [name for name in names if name not in squares]:
         raise PlotError(f"no spectra of {', '.join(unknown)}; there are those of {', '.join(squares)}")
     if not derived.is_run(data):
@@ -130,20 +131,19 @@ def of_record(data: netCDF4.Dataset, record: int, names: Sequence[str], budget: 
 
     grid, gravity = derived.grid_of(configuration(data)), configuration(data)["physics"]["gravity"]
     sea, shape = Sea(grid, connect("serial", (1, 1), grid.ny, grid.nx)), (grid.ny, grid.nx)
-    state, static, *rates = with_rates(data, record) if budget else with_contents(data, record)
+    state, static, *rates = with_rates(data, record) if budget else with_tracers(data, record)
     return measure([(state, static, shape)], gravity, sea, names, rates)
 
 
-def with_contents(data: netCDF4.Dataset, record: int) -> tuple:
-    """State and Grid of a record, with the water column's contents of the tracers that are in the file."""
+def with_tracers(data: netCDF4.Dataset, record: int) -> tuple:
+    """State and Grid of a record, with the concentrations of the tracers that are in the file."""
     from ..ocean.patch import Patch
-    from ..ocean.state import state_type
 
     state, static = derived.padded(data, record, None)
     names = [name for name in tracers_of(data) if name in field_names(data)]
     filled = [np.ma.filled(stored(data, name, record, None), 0) for name in names]
-    contents = [Patch(derived.surround(data, c, 1), (-1, -1)) * state.h for c in filled]
-    return state_type((*state._fields, *(name + CONTENT for name in names)))(*state, *contents), static
+    fields = [Patch(derived.surround(data, c, 1), (-1, -1)) for c in filled]
+    return state_type((*state._fields, *names))(*state, *fields), static
 
 
 def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
@@ -166,7 +166,8 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
     static, params = (as_patches(each, margin) for each in setup.static(whole, margin))
     if needed[0] == "eta":
         fields[0] = fields[0] + static.depth.on(whole.shape)
-    fields[3:] = [concentration * fields[0] for concentration in fields[3:]]
+    there = zip(scheme.state._fields[3:], fields[3:], strict=True)
+    fields[3:] = [c * fields[0] if name.endswith(CONTENT) else c for name, c in there]
     state = scheme.state(*(Patch(np.pad(field, width, mode="wrap"), (-width, -width)) for field in fields))
     return state, static, budget(state, Instant(np.int32(data["step"][record])), static, params, scheme)
 

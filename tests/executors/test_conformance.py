@@ -29,6 +29,13 @@ OPTIONS = {
     "self-attraction": {"physics__self_attraction": 0.1},
     "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
     "tracer, sponge": {"physics__tracers": ({"name": "tracer"},), "sponge__rate": 1e-4, "sponge__width": 2e4},
+    "tracers of fifth order, sponge": {
+        "physics__tracers": (
+            {"name": "tracer", "advection": "weno5"},
+            {"name": "dye", "initial": 2.0, "diffusivity": 300.0, "advection": "weno5"},
+        ),
+        **{"sponge__rate": 1e-4, "sponge__width": 2e4},
+    },
     "fields": {},
     "all terms, arakawa_lamb": ALL_TERMS | {"scheme__vorticity_flux": "arakawa_lamb"},
 }
@@ -49,6 +56,7 @@ OPEN = {
         "tide__ramp": 50.0,
         **OPTIONS["tracer, sponge"],
     },
+    "west, east; tracers of fifth order, sponge": OPTIONS["tracers of fifth order, sponge"],
     "south, east; fields": {"open_sides__transport_y": 3.0, "open_sides__constituents": ("K1", "M2")},
     "west, north; weather, sponge": {
         **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_x": 0.1},
@@ -139,6 +147,7 @@ ON_SPHERE = {
     "tide": {"time__stepper": "rk4", **TIDE},
     "tide, pole of its own": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
     "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **OPTIONS["tracer, sponge"]},
+    "tracers of fifth order": OPTIONS["tracers of fifth order, sponge"],
     "arakawa_lamb, biharmonic, f plane": {
         "scheme__vorticity_flux": "arakawa_lamb",
         "physics__f0": 1e-4,

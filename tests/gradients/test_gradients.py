@@ -49,6 +49,11 @@ RUNS = {
     "leapfrog, sponge": {"time__stepper": "leapfrog", "run__executor": "xla"}
     | {"sponge__rate": 1e-4, "sponge__width": 1e4, "physics__biharmonic_viscosity": 1e9},
     "weno5": {"scheme__vorticity_flux": "weno5", "grid__periodic_x": True},
+    "gfb, tracer of fifth order": {
+        "time__stepper": "gfb",
+        "run__executor": "xla",
+        "physics__tracers": ({"name": "tracer", "diffusivity": 100.0, "advection": "weno5"},),
+    },
     "sphere, tide": TIDE | {"sphere": True, "time__stepper": "ab3", "physics__biharmonic_viscosity": 1e9},
 }
 

@@ -153,6 +153,10 @@ def test_upwind_transport_makes_no_new_extremes_and_carries_the_tracer_downstrea
 REFUSED = {
     'output.fields: no choice "tracer"': {"output.fields": ["h", "tracer"]},
     "body_force.period: must be above two time steps": {"body_force.x_amplitude": 1e-5, "body_force.period": 30.0},
+    'time.stepper: must be "gfb" for the advection weno5 of a, b, not "ab3"': {
+        "time.stepper": "ab3",
+        "physics.tracers": [{"name": name, "advection": "weno5"} for name in "ab"],
+    },
     "physics.manning: must be at least 0 s m-1/3": {"physics.manning": -0.1},
     "physics.self_attraction: must be at most 0.5, not 0.6": {"physics.self_attraction": 0.6},
 }

@@ -90,8 +90,9 @@ def test_the_gradient_by_the_second_initial_field_is_exact_and_that_of_a_run_of_
 def test_a_run_with_two_tracers_goes_on_from_its_restart_with_the_same_bits_and_writes_them(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text(
-        'case.name = "jet"\noutput = {fields = ["h", "dye", "salt"], every_steps = 4}\nrestart.every_steps = 3\n'
-        '[[tracer]]\nname = "dye"\ndiffusivity = 30\n[[tracer]]\nname = "salt"\ninitial = 35\n'
+        'case.name = "jet"\noutput = {fields = ["h", "dye", "salt"], every_steps = 4}\n'
+        'restart.every_steps = 3\ntime.stepper = "gfb"\n'
+        '[[tracer]]\nname = "dye"\ndiffusivity = 30\nadvection = "weno5"\n[[tracer]]\nname = "salt"\ninitial = 35\n'
     )
     fields = {"dye": lambda at: at.x / at.length_x + 0 * at.y}
     config = swmodel.load(file, SMALL | {"run.steps": 8, "run.executor": "reference"}, {}, fields=fields)

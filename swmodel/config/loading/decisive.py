@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...ocean.terms import TERMS
+from ...ocean.terms.tracer import Tracer
 from ..options.model import section_class
 from .older import renewed
 
@@ -38,6 +39,8 @@ def decisive(text: str) -> dict:
             elif section == "input" and value:
                 names = [Path(each).name for each in ([value] if isinstance(value, str) else value)]
                 found[f"input.{key}"] = ", ".join(names)
+            elif (section, key) == ("physics", "tracers"):  # an earlier version has fewer keys
+                found["physics.tracers"] = [Tracer(**each).model_dump(mode="json") for each in value]
             elif section in SECTIONS or (section == "output" and key in WRITTEN):
                 found[f"{section}.{key}"] = value
             elif (section, key) == ("run", "dtype"):

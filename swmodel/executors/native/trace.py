@@ -94,7 +94,8 @@ class Tracing:
 
         patches = state._make(padded(x) for x in state)
         if forward:
-            forward = forward._replace(h=padded(forward.h))
+            begin = {name: padded(getattr(forward.begin, name)) for name in self.scheme.at_begin}
+            forward = forward._replace(h=padded(forward.h), begin=begin)
         try:
             found = tendency(patches, now, self.grid, self.params, self.scheme, forward)
         except (NotTraceable, AttributeError, TypeError, IndexError) as error:

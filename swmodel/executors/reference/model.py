@@ -27,7 +27,8 @@ class Reference:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
             start = {"h": depth + eta, "u": u, "v": v}
             for each in config.physics.tracers:
-                start[f"{each.name}_content"] = (depth + eta) * self._inside(each.name)
+                c = self._inside(each.name)
+                start |= {each.name: c + 0 * depth, f"{each.name}_content": (depth + eta) * c}
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))
         zeros = type(state)._make(np.zeros_like(field) for field in state)

@@ -98,6 +98,7 @@ def gfb(tendency, x, memory, steps, dt, options):
         else:
             level = h + 0.614 * change + 0.088 * (last[0] - h) + 0.013 * (before[0] - h)
         tendency.press(middle, level, F)
+        tendency.carry(x, middle, F, dt)
         before, last, x = last, x, np.add(x, dt * F, out=before)
     return x, (last, before)
 

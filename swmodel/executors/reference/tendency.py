@@ -6,6 +6,8 @@ use arrays that are made once: at 3600 x 1800 an operation on new memory costs u
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...errors import UsageError
@@ -13,6 +15,7 @@ from . import forces, friction, weno
 from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
 from .sizes import Sizes
 from .tracer import tracer
+from .tracer_advection import advection
 from .vorticity_flux import FLUXES
 
 #: Optional terms: functions of the Tendency that return the function (x, F) which adds the term to F, or the function
@@ -57,8 +60,10 @@ class Tendency:
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.begin = self.time = 0.0
         self.heads, added = [], []
-        of_tracers = {each.name: lambda T, each=each: tracer(T, each) for each in config.physics.tracers}
-        for term in (term for term in ring.scheme.acting if not term.boundary_flux):
+        tracers = config.physics.tracers
+        of_tracers = {each.name: partial(tracer, options=each) for each in tracers if each.advection == "upwind"}
+        self.over_step = [advection(self, each) for each in tracers if each.advection != "upwind"]
+        for term in (term for term in ring.scheme.acting if not (term.boundary_flux or term.over_step)):
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
             (self.heads if term.bernoulli_potential else added).append(function(self))
@@ -157,6 +162,11 @@ class Tendency:
         for F_k, slope in zip(c(F[1:3]), slopes, strict=True):
             F_k += slope
         F.reshape(-1)[self.ring.closed] = 0
+
+    def carry(self, x, middle, F, dt):
+        """Write the rates over a step from x of the tracers whose fields are concentrations; F[0] is known."""
+        for write in self.over_step:
+            write(x, middle, F, dt)
 
     def potential_vorticity(self, x, F):
         """q = (f + zeta) / h_q, zeta = s (d_x v - d_y u cos), h_q the mean thickness of the wet cells of the corner."""

@@ -13,7 +13,7 @@ import numpy as np
 from ...ocean.grid import as_patches
 from ...ocean.patch import Patch
 from ...ocean.state import State
-from ...ocean.table import row_of
+from ...ocean.terms.tracer import concentration_of, tracers_in
 from ...parallel.transport.halo import within
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import rates_of
@@ -85,7 +85,7 @@ def make_measure(scheme, margin: int, transport):
         wet = within(jnp.broadcast_to(grid.wet > 0, h.shape), transport.extent())
         finite = functools.reduce(operator.and_, map(jnp.isfinite, state))
         u, v, dx, dy = jnp.abs(state.u), jnp.abs(state.v), grid.dx.centre, grid.dy.centre
-        dissolved = (jnp.abs(C / h) for name, C in state._asdict().items() if row_of(name).content)
+        dissolved = (jnp.abs(concentration_of(name, state)) for name in tracers_in(state._fields))
         rates = rates_of(scheme, params | {"h": h, "u": u, "v": v}, dx, dy)
 
         def largest(values):

@@ -22,6 +22,7 @@ from ...files.run_folder import BLOWUP
 from ...ocean.diagnostics import per_length
 from ...ocean.state import State
 from ...ocean.table import WRITABLE, row_of
+from ...ocean.terms.tracer import concentration_of, tracers_in
 from ...parallel.transport import of_all_members
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import Extremes, survey
@@ -173,10 +174,9 @@ def bad_cell(health, run: int) -> str:
     found = state._asdict()
     limits = {"u": ALMOST * CELLS * dx / dt, "v": ALMOST * CELLS * dy / dt}
     with np.errstate(all="ignore"):
-        for name, field in state._asdict().items():
-            if row_of(name).content:
-                found[name] = np.where(wet > 0, field / state.h, 0)
-                limits[name] = ALMOST * health.most[run]
+        for name, field in zip(tracers_in(state._fields), state._fields[3:], strict=True):
+            found[field] = np.where(wet > 0, concentration_of(name, state), 0)
+            limits[field] = ALMOST * health.most[run]
         bad = {name: ~np.isfinite(field) | (np.abs(field) > limits.get(name, np.inf)) for name, field in found.items()}
         bad["h"] |= (state.h <= 0) & (wet > 0)
     cells = np.argwhere(np.stack(list(bad.values()), axis=-1))  # row, column, field

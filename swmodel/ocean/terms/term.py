@@ -20,6 +20,8 @@ class Term:
 
     Attributes:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
+        over_step: in place of a tendency, function of (flow, params, step: timestep.Step) to {prognostic field: Patch},
+            the change over a forward-backward step divided by its length. The step may be None.
         bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which
             is added to the pressure g (h - H).
         coefficients: its numbers or fields; those with a number are keys of [physics].
@@ -60,3 +62,4 @@ class Term:
     unused_coefficients: Callable | None = None
     bernoulli_potential: Callable | None = None
     smooth: bool = True
+    over_step: Callable | None = None

@@ -1,8 +1,9 @@
 """Passive tracers, carried by the current: dC/dt = - div(c u h) + div(kappa h grad c), with C = c h the content.
 
-The flux is first-order upwind: it conserves the content, and a constant stays constant. Within the limit of the
-transport, Runge-Kutta methods make no new extremes, other methods small ones. The numerical diffusivity is
-|u| dx (1 - |u| dt/dx) / 2, to which kappa is added.
+The flux is first-order upwind: it conserves the content, and a constant stays constant. Where (|u|/dx + |v|/dy) dt <= 1
+Runge-Kutta methods make no new extremes, other methods small ones. The numerical diffusivity is |u| dx / 2, to which
+kappa is added. With advection = "weno5" the concentration is the prognostic field, and `tracer_advection` computes its
+rate.
 
 `tracer_term` makes a Term for each tracer of a run. Its name gives all others: the concentration `dye`, the prognostic
 field `dye_content`, the coefficient `dye_diffusivity`.
@@ -13,13 +14,16 @@ Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer,
 from __future__ import annotations
 
 from functools import cache, partial
+from typing import Any, Literal
 
 import numpy as np
 
 from ..operators import divergence, slope_x, slope_y
 from ..option import Section, option
 from ..patch import Patch, east, north
+from ..state import State
 from ..variable import Variable
+from . import tracer_advection
 from .term import Term
 
 #: Endings of the names of a tracer's content and of its diffusivity.
@@ -32,6 +36,9 @@ class Tracer(Section):
     name: str = option(..., "", "name of the tracer, letters and digits", pattern="^[A-Za-z][A-Za-z0-9]*$")
     initial: float = option(0.0, "1", "initial concentration where neither the case nor a file gives its field")
     diffusivity: float = option(0.0, "m2 s-1", "diffusivity along the layer", ge=0)
+    advection: Literal["upwind", "weno5"] = option(
+        "upwind", "", "upwind: first order; weno5: fifth order without new extremes, with the stepper gfb"
+    )
 
 
 def content(name: str) -> Variable:
@@ -46,23 +53,40 @@ def concentration(name: str) -> Variable:
     return Variable(name, "centre", "1", "", words, control="field", dimension=(0, 0, 0, 0))
 
 
+def problems(config):
+    """Lines about tracers that need another stepper."""
+    names = [each.name for each in config.physics.tracers if each.advection == "weno5"]
+    if names and config.time.stepper != "gfb":
+        yield f'time.stepper: must be "gfb" for the advection weno5 of {", ".join(names)}, not "{config.time.stepper}"'
+
+
 def row_of(name: str) -> Variable:
     """The row of a field of a tracer, of its content or its concentration."""
     return content(name.removesuffix(CONTENT)) if name.endswith(CONTENT) else concentration(name)
 
 
-def concentration_of(name: str, state) -> Patch:
-    """c = C / h at centres."""
-    return getattr(state, name + CONTENT) / state.h
+def tracers_in(names) -> list[str]:
+    """The names of the tracers among the names of a State's fields."""
+    return [name.removesuffix(CONTENT) for name in names[len(State._fields) :]]
+
+
+def concentration_of(name: str, state) -> Any:
+    """c at centres: a field of the state, or C / h."""
+    return getattr(state, name) if name in state._fields else getattr(state, name + CONTENT) / state.h
+
+
+def content_of(name: str, state) -> Any:
+    """C at centres, m: a field of the state, or c h."""
+    return getattr(state, name) * state.h if name in state._fields else getattr(state, name + CONTENT)
 
 
 def terms_of(tracers: tuple[Tracer, ...]) -> tuple[Term, ...]:
     """The Terms of the tracers of a configuration."""
-    return tuple(tracer_term(each.name, each.diffusivity > 0) for each in tracers)
+    return tuple(tracer_term(each.name, each.diffusivity > 0, each.advection == "weno5") for each in tracers)
 
 
 @cache
-def tracer_term(name: str, diffuses: bool = False) -> Term:
+def tracer_term(name: str, diffuses: bool = False, high_order: bool = False) -> Term:
     """The Term of a tracer, always the same object."""
     diffusivity = Variable(name + DIFFUSIVITY, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0))
 
@@ -71,6 +95,11 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
         c = getattr(flow.state, name + CONTENT) / flow.h
         rate = -divergence(*upwind(flow, c), flow.grid)
         return {name + CONTENT: rate + diffusion(flow, c, params[diffusivity.name]) if diffuses else rate}
+
+    def over_step(flow, params, step):
+        """dc/dt by `tracer_advection`."""
+        kappa = params[diffusivity.name] if diffuses else None
+        return {name: tracer_advection.rate(getattr(flow.state, name), flow, step, name, kappa)}
 
     def build(config, rows, columns):
         (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
@@ -81,17 +110,21 @@ def tracer_term(name: str, diffuses: bool = False) -> Term:
         carried = values["u"] / dx + values["v"] / dy
         return carried + 2 * values[diffusivity.name] * (1 / dx**2 + 1 / dy**2) if diffuses else carried
 
+    stored = {"tendency": tendency, "prognostic": (content(name),)}
+    stored["start"] = lambda values: {name + CONTENT: values[name] * values["h"]}
+    if high_order:
+        stored = {"over_step": over_step, "prognostic": (concentration(name),)}
+        stored["start"] = lambda values: {name: values[name] + 0 * values["h"]}
     return Term(
         name,
-        tendency,
         fields=(diffusivity,) if diffuses else (),
         build=build if diffuses else None,
-        prognostic=(content(name),),
         initial=(concentration(name),),
-        start=lambda values: {name + CONTENT: values[name] * values["h"]},
         derived={name: partial(concentration_of, name)},
         rate=rate,
         process="transport",
+        smooth=not high_order,
+        **stored,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, apart, axes, distances, places, points, positions, turned
 from ...ocean.rotated import turn
-from ...ocean.table import row_of
+from ...ocean.terms.tracer import CONTENT, tracers_in
 from .. import fields
 from ..setup import Setup
 from .stencils import QUANTITIES, cells_around, neighbourhoods, stencils
@@ -60,7 +60,7 @@ class Gauges(NamedTuple):
         depth: resting depth there, m, interpolated as eta, [n].
         distance: distance to the nearest centre of a wet cell, m, [n].
         points: points to read from the state: for each field of `of`, four for each gauge.
-        of: {name of a series: its prognostic fields}; a concentration has content and thickness.
+        of: {name of a series: its prognostic fields}; a concentration may have content and thickness.
         weights: {name of a series: bilinear weights [n, 4]}.
         resting: depths at the four centres, in the precision of the run, [n, 4].
         turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None if it is zero.
@@ -108,7 +108,7 @@ def gauges(setup: Setup) -> Gauges | None:
     x, y = on_water(config, given.T, [each.name for each in stations])[0].T
     state = setup.scheme.state._fields
     of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
-    of |= {row_of(name).content: (name, "h") for name in state if row_of(name).content}
+    of |= {name: (name,) if name in state else (name + CONTENT, "h") for name in tracers_in(state)}
     found, at_sides = {}, False
     for name in of:
         number = np.full(x.shape, QUANTITIES.index(name if name in QUANTITIES else "eta"))

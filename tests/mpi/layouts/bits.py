@@ -63,6 +63,7 @@ VARIANTS = {
         **TIDE,
     },
     "closed basin, weno5, gfb": {
+        "physics__tracers": ({"name": "tracer", "diffusivity": 100.0, "advection": "weno5"},),
         "grid__periodic_x": False,
         "scheme__vorticity_flux": "weno5",
         "time__stepper": "gfb",
