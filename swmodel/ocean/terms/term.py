@@ -37,6 +37,7 @@ class Term:
         process: the process with that rate, one of PROCESSES.
         parameters: `parametric.Form` of the parameters of a user-defined term; None for none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
+        lacks: function of a Scheme to a line about what the term cannot run without; "" if nothing is missing.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
     """
 
@@ -58,3 +59,4 @@ class Term:
     boundary_flux: Callable | None = None
     unused_coefficients: Callable | None = None
     bernoulli_potential: Callable | None = None
+    lacks: Callable | None = None
