@@ -28,6 +28,7 @@ class Reference:
             start = {"h": depth + eta, "u": u, "v": v}
             for each in config.physics.tracers:
                 start[f"{each.name}_content"] = (depth + eta) * self._inside(each.name)
+            start |= {name: np.zeros(()) for name in ring.state._fields if name not in start}
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))
         zeros = type(state)._make(np.zeros_like(field) for field in state)

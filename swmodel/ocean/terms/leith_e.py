@@ -33,7 +33,7 @@ def viscosities(flow, params):
     largest = np.maximum(returned, 0.25 * width * taken)
     m = taken / where(largest > 0, largest, 1.0)
     around = dx_f(grid.dy.v * grid.rdx.v * dx_c(zeta)) + dy_f(grid.dx.u * grid.rdy.u * dy_c(zeta))
-    curvature = grid.rarea.corner * around
+    curvature = grid.slip * (2 - grid.slip) * (grid.rarea.corner * around)  # at interior corners, where slip is 1
     forward = mx_c(my_c(curvature * curvature)) - m * squared_gradient(zeta, grid)
     return pi**-6 * params["leith_e"] * (width * width * width) * np.maximum(forward, 0.0).map(root), m
 
