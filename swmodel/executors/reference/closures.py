@@ -141,14 +141,22 @@ def zanna_bolton(T):
     """du/dt = div(h T) / h, T = - gamma A [[squares - zeta S, zeta D], [zeta D, squares + zeta S]]."""
     g, gamma = Gradients(T), T.ring.field("zanna_bolton") + np.zeros_like(T.work)
 
+    def smoothed(a, mask):
+        for _ in range(2):
+            a = mask * a
+            a = (at(a, -1, 0) + 2 * a + at(a, 1, 0)) / 4
+            a = (at(a, 0, -1) + 2 * a + at(a, 0, 1)) / 4
+        return a
+
     def add(x, F):
         u, v = c(x[1:3])
         zeta, S, D = g.vorticity(u, v), g.shear(u, v), g.tension(u, v)
         squares = g.area * (around(zeta) ** 2 + around(S) ** 2 + D**2) / 2
         product = around(g.corner_area * zeta * S)
-        xx, yy = (-gamma * c(x[0]) * (squares + sign * product) for sign in (-1, 1))
-        of_tension = g.inside * zeta * (D + at(D, 0, 1) + at(D, 1, 0) + at(D, 1, 1)) / 4
-        xy = -T.ring.to_corners(gamma) * g.corner_area * of_tension * T.ring.to_corners(c(x[0]))
+        xx, yy = (c(x[0]) * smoothed(-gamma * (squares + sign * product), g.wet) for sign in (-1, 1))
+        xy = zeta * (D + at(D, 0, 1) + at(D, 1, 0) + at(D, 1, 1)) / 4
+        xy = g.inside * smoothed(-T.ring.to_corners(gamma) * g.corner_area * xy, g.inside)
+        xy = xy * T.ring.to_corners(c(x[0]))
         work_x, work_y = xx * g.dy**2, yy * g.dx**2
         turn_x, turn_y = xy * g.edge**2, xy * g.dy**2
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...ocean.coordinates import points
-from ...ocean.table import row_of
 from .neighbours import c, difference, e, n, nw, s, se, w, wrap
 
 
@@ -137,7 +136,7 @@ def laplacian(T, velocity, nu, out):
 
 def sponge(T):
     """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h."""
-    contents = [k for k, name in enumerate(T.ring.state._fields) if row_of(name).content]
+    contents = [k for k, name in enumerate(T.ring.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (rate(T.ring, location) for location in ("centre", "u", "v"))
 
     def add(x, F):

@@ -3,8 +3,10 @@
     T_xx, T_yy = kappa (-+ zeta S + (zeta² + S² + D²)/2),   T_xy = kappa zeta D,   kappa = - gamma A
 
 with the shear S = d_x v + d_y u, the tension D = d_x u - d_y v and the area A of a cell. du/dt = div(h T) / h, so the
-momentum h u is conserved. The products with zeta do no work where h is uniform. There is no stress T_xy along coasts.
-The form is the conservative one of MOM6, without its filters: small eddies need a viscosity beside it.
+momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. There is no stress T_xy along coasts.
+The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice: without it the
+shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads six cells away.)
+The shortest waves still need a viscosity.
 
 Reference: Zanna and Bolton (2020), doi:10.1029/2020GL088376; Perezhogin and others (2024), doi:10.1029/2023MS004104.
 """
@@ -17,10 +19,12 @@ from .friction import of_one_cell
 from .term import Term
 
 GAMMA = coefficient("zanna_bolton", "1", "scale of Zanna and Bolton's stress, 0.5 to 2.5", "number", (0, 0, 0, 0))
+#: How often the stress is smoothed.
+PASSES = 2
 
 
 def stress(flow, params):
-    """T_xx and T_yy at centres, T_xy at corners, m2 s-2."""
+    """T_xx and T_yy at centres, T_xy at corners, m2 s-2, not smoothed."""
     grid, gamma = flow.grid, params["zanna_bolton"]
     zeta, S, D = (each(flow.u, flow.v, grid) for each in (relative_vorticity, shear, tension))
     zeta_c, S_c = mx_c(my_c(zeta)), mx_c(my_c(S))
@@ -35,6 +39,9 @@ def tendency(flow, params, now):
     """du/dt = (d_x (dy² h T_xx) / dy + d_y (dx² h T_xy) / dx) / (A h), dv/dt likewise."""
     (xx, yy, xy), grid, h = stress(flow, params), flow.grid, flow.h
     dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
+    for _ in range(PASSES):
+        xx, yy = (mx_c(mx_f(my_c(my_f(grid.wet * each)))) for each in (xx, yy))
+        xy = grid.slip * (2 - grid.slip) * mx_f(mx_c(my_f(my_c(xy))))
     xx, yy, xy = h * xx, h * yy, corner_thickness(h, grid) * xy
     force_u = rdy.u * dx_f(dy.centre * dy.centre * xx) + rdx.u * dy_c(dx.corner * dx.corner * xy)
     force_v = rdx.v * dy_f(dx.centre * dx.centre * yy) + rdy.v * dx_c(dy.corner * dy.corner * xy)
