@@ -22,7 +22,11 @@ OPTIONS = {
     "no slip": {"physics__slip": "no"},
     "biharmonic": {"physics__biharmonic_viscosity": 1e8},
     "biharmonic, no slip": {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no"},
-    "smagorinsky, leith": {"physics__smagorinsky": 0.15, "physics__biharmonic_smagorinsky": 0.06, "physics__leith": 1.0},
+    "smagorinsky, leith": {
+        "physics__smagorinsky": 0.15,
+        "physics__biharmonic_smagorinsky": 0.06,
+        "physics__leith": 1.0,
+    },
     "leith_e": {"physics__leith_e": 8.0},
     "zanna_bolton, no slip": {"physics__zanna_bolton": 1.0, "physics__slip": "no"},
     "backscatter, sponge": {
@@ -162,6 +166,8 @@ ON_SPHERE = {
 @pytest.mark.parametrize("option", ON_SPHERE)
 @pytest.mark.parametrize("executor", ["native", "xla"])
 def test_every_term_agrees_on_a_sphere(executor, option):
-    fields = random_fields(7, 11, coefficients=CLOSURES if "closures" in option else COEFFICIENTS if "fields" in option else ())
+    fields = random_fields(
+        7, 11, coefficients=CLOSURES if "closures" in option else COEFFICIENTS if "fields" in option else ()
+    )
     config = configuration(7, 11, fields, sphere=True, **ON_SPHERE[option])
     assert largest_difference(config, executor) < 1e-12

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from support.random_case import CLOSURES, configuration, random_fields
-from support.stepping import after, rates
+from support.stepping import rates
 
 import swmodel
 from swmodel.config import ConfigError
@@ -111,7 +111,9 @@ def test_backscatter_conserves_the_sum_of_resolved_and_subgrid_energy(slip, sphe
     options = {"physics__biharmonic_viscosity": 1e8, "grid__periodic_x": False, "physics__slip": slip}
     config = of(random_fields(NY, NX, land=0.2), sphere=sphere, **options)
     terms = ("biharmonic_viscosity", "biharmonic_smagorinsky", "backscatter")
-    F, x, grid = rates(config, Scheme("energy", terms), subgrid_energy=np.random.default_rng(1).standard_normal((NY, NX)))
+    F, x, grid = rates(
+        config, Scheme("energy", terms), subgrid_energy=np.random.default_rng(1).standard_normal((NY, NX))
+    )
 
     def at(a, place):
         return np.broadcast_to(a.on((NY, NX)), (NY, NX)) * getattr(grid.area, place).on((NY, NX))

@@ -59,7 +59,9 @@ def test_what_takes_energy_takes_it(name, as_field, slip):
     assert power < 0
 
 
-@pytest.mark.parametrize("name", ["viscosity", "biharmonic_viscosity", "smagorinsky", "biharmonic_smagorinsky", "leith"])
+@pytest.mark.parametrize(
+    "name", ["viscosity", "biharmonic_viscosity", "smagorinsky", "biharmonic_smagorinsky", "leith"]
+)
 def test_friction_conserves_momentum_where_there_is_no_wall(name):
     """The sums of the tendencies of u and v are zero, whatever the viscosity is: momentum passes through faces."""
     fields = random_fields(NY, NX, land=0.0, coefficients=(name,))

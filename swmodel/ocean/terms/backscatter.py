@@ -8,7 +8,7 @@ The losses are those of the discrete energy, so energy and the sum of A E togeth
 (`friction.harmonic_loss`). e travels with the upwind flux of tracers, which keeps the sum and adds the diffusion that
 the scheme was published with. It starts at zero.
 
-Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.05.007; on a double gyre Klöwer and others (2018),
+Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.07.015; on a double gyre Klöwer and others (2018),
 doi:10.1016/j.ocemod.2018.09.006.
 """
 
@@ -46,7 +46,9 @@ def tendency(flow, params, now):
 def lacks(scheme):
     """The line about a run in which nothing feeds the energy."""
     names = " or ".join(f"physics.{name}" for name in SOURCES)
-    return "" if {*SOURCES} & {*scheme.terms} else f"physics.backscatter: returns the energy that {names} takes; set one"
+    return (
+        "" if {*SOURCES} & {*scheme.terms} else f"physics.backscatter: returns the energy that {names} takes; set one"
+    )
 
 
 def rate(values, dx, dy):

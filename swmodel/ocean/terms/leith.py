@@ -2,7 +2,7 @@
 
 It is zero in solid rotation and in uniform shear. The form, with pi, is that of MITgcm and MOM6.
 
-Reference: Leith (1996), doi:10.1016/0167-2789(96)00107-9; Fox-Kemper and Menemenlis (2008), doi:10.1029/177GM19.
+Reference: Leith (1996), doi:10.1016/0167-2789(96)00107-8; Fox-Kemper and Menemenlis (2008), doi:10.1029/177GM19.
 """
 
 from math import pi

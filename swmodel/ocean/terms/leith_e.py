@@ -2,13 +2,15 @@
 
     nu4 = C (Delta/pi)⁶ sqrt(max(0, (lap zeta)² - m |grad zeta|²)),   nu = - m nu4,   m = min(D4 / G, 4 / Delta²)
 
-nu4 D4 is the energy that the biharmonic friction takes in a cell, nu4 m G what the anti-viscosity returns there, so
-where m is below its bound no energy is lost. C = Upsilon⁶, with Upsilon the grid scale over that of dissipation.
+The biharmonic friction takes the energy nu4 D4 in a cell, and the anti-viscosity returns nu4 m G there. Where m is
+below its bound no energy is lost. C = Upsilon⁶, with Upsilon the grid scale over that of dissipation.
 
 MOM6 has m = (|grad zeta| / zeta)², which is D4 / G where the flow has no divergence, and returns energy approximately.
 Here m has the discrete energies. MOM6 also smooths m, nu4 and the currents that nu acts on; here nothing is smoothed.
 
-Reference: Grooms (2023), doi:10.1016/j.ocemod.2023.102265; the source of MOM6, MOM_hor_visc (USE_LEITHY).
+The formulas are those of the source of MOM6 (MOM_hor_visc, USE_LEITHY), where the scheme is attributed to Grooms.
+
+Reference: Grooms (2023).
 """
 
 from math import pi

@@ -2,8 +2,7 @@
 
 |D|² = (d_x u - d_y v)² + (d_x v + d_y u)² is zero in solid rotation. The biharmonic form is that of MOM6.
 
-Reference: Smagorinsky (1963), doi:10.1175/1520-0493(1963)091<0099:GCEWTP>2.3.CO;2; Griffies and Hallberg (2000),
-doi:10.1175/1520-0493(2000)128<2935:BFWASL>2.0.CO;2.
+Reference: Smagorinsky (1963); Griffies and Hallberg (2000).
 """
 
 from ..derived import shear, tension
@@ -13,7 +12,9 @@ from .friction import biharmonic, harmonic, of_one_cell, squared_width
 from .term import Term
 
 C = coefficient("smagorinsky", "1", "Smagorinsky's coefficient, usually 0.15", "number", (0, 0, 0, 0))
-C4 = coefficient("biharmonic_smagorinsky", "1", "biharmonic Smagorinsky coefficient, usually 0.06", "number", (0, 0, 0, 0))
+C4 = coefficient(
+    "biharmonic_smagorinsky", "1", "biharmonic Smagorinsky coefficient, usually 0.06", "number", (0, 0, 0, 0)
+)
 
 
 def strain(flow):

@@ -3,8 +3,8 @@
     T_xx, T_yy = kappa (-+ zeta S + (zeta² + S² + D²)/2),   T_xy = kappa zeta D,   kappa = - gamma A
 
 with the shear S = d_x v + d_y u, the tension D = d_x u - d_y v and the area A of a cell. du/dt = div(h T) / h, so the
-momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. There is no stress T_xy along coasts.
-The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice: without it the
+momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. There is no stress T_xy
+along coasts. The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice: without it the
 shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads six cells away.)
 The shortest waves still need a viscosity.
 
@@ -56,7 +56,9 @@ def rate(values, dx, dy):
 def lacks(scheme):
     """The line about a run in which nothing damps the shortest waves."""
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.acting)
-    needed = "physics.zanna_bolton: makes small eddies grow; set a viscosity too, as physics.biharmonic_smagorinsky=0.06"
+    needed = (
+        "physics.zanna_bolton: makes small eddies grow; set a viscosity too, as physics.biharmonic_smagorinsky=0.06"
+    )
     return "" if damps or scheme.vorticity_flux in weno.FLUXES else needed
 
 
