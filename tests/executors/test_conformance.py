@@ -46,7 +46,7 @@ OPTIONS = {
 }
 
 #: The coefficients that are fields.
-FIELDS = {"fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
+FIELDS = {"fields": COEFFICIENTS, "energy, fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
 
 #: Open sides where walls are, and what is given outside: numbers, fields, a tide.
 OPEN = {
@@ -166,8 +166,6 @@ ON_SPHERE = {
 @pytest.mark.parametrize("option", ON_SPHERE)
 @pytest.mark.parametrize("executor", ["native", "xla"])
 def test_every_term_agrees_on_a_sphere(executor, option):
-    fields = random_fields(
-        7, 11, coefficients=CLOSURES if "closures" in option else COEFFICIENTS if "fields" in option else ()
-    )
+    fields = random_fields(7, 11, coefficients=FIELDS.get(option, ()))
     config = configuration(7, 11, fields, sphere=True, **ON_SPHERE[option])
     assert largest_difference(config, executor) < 1e-12

@@ -4,9 +4,9 @@
 
 with the shear S = d_x v + d_y u, the tension D = d_x u - d_y v and the area A of a cell. du/dt = div(h T) / h, so the
 momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. There is no stress T_xy
-along coasts. The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice: without it the
-shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads six cells away.)
-The shortest waves still need a viscosity.
+along coasts. The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice.
+Without it the shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads
+six cells away.) The shortest waves still need a viscosity.
 
 Reference: Zanna and Bolton (2020), doi:10.1029/2020GL088376; Perezhogin and others (2024), doi:10.1029/2023MS004104.
 """
