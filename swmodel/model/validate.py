@@ -54,7 +54,7 @@ def check(setup: Setup, to_the_end: bool) -> Setup:
             are read now.
     """
     config = setup.config
-    problems = [*check_processes(setup), *check_options(config)]
+    problems = [*check_processes(setup), *check_options(config), *check_terms(setup.scheme)]
     problems += [*check_length(config), *check_calls(config)] if to_the_end else []
     problems += check_output(setup)
     obstacles, found = [*check_files(setup), *check_memory(setup)], None
@@ -121,6 +121,11 @@ def check_options(config: Config) -> Iterator[str]:
         yield from term.problems(config) if term.problems else ()
     yield from tracer.problems(config)
     yield from tidal_analysis.problems(config)
+
+
+def check_terms(scheme) -> Iterator[str]:
+    """Terms that need others."""
+    yield from (line for term in scheme.acting if term.lacks and (line := term.lacks(scheme)))
 
 
 def check_length(config: Config) -> Iterator[str]:

@@ -97,20 +97,30 @@ def kinetic_energy(u, v, grid):
     return 0.5 * squared_speed(u, v, grid)
 
 
+def tension(u: Patch, v: Patch, grid) -> Patch:
+    """D = d_x u - d_y v at centres, s-1. Where lengths vary, d_x u is dy/dx times the difference of u/dy."""
+    dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
+    stretch_x = folded(dy.centre * rdx.centre, dx_c, rdy.u, u)
+    stretch_y = folded(dx.centre * rdy.centre, dy_c, rdx.v, v)
+    return stretch_x - stretch_y
+
+
+def shear(u: Patch, v: Patch, grid) -> Patch:
+    """S = s (d_x v + d_y u) at corners, s-1, with the boundary condition s of zeta."""
+    dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
+    shear_x = folded(dy.corner * rdx.corner, dx_f, rdy.v, v)
+    shear_y = folded(dx.corner * rdy.corner, dy_f, rdx.u, u)
+    return grid.slip * (shear_x + shear_y)
+
+
 def okubo_weiss(u, v, grid):
     """W = D² + (S² - zeta²)^xy at centres, s-2: negative in eddies, positive in the strain between them.
 
-    D = d_x u - d_y v at centres, S = d_x v + d_y u at corners with the boundary condition of zeta. Where lengths vary,
-    d_x u is dy/dx times the difference of u/dy. Reference: Okubo (1970); Weiss (1991),
-    doi:10.1016/0167-2789(91)90088-Q.
+    Reference: Okubo (1970); Weiss (1991), doi:10.1016/0167-2789(91)90088-Q.
     """
-    u, v, dx, dy, rdx, rdy = grid.open_u * u, grid.open_v * v, grid.dx, grid.dy, grid.rdx, grid.rdy
-    stretch_x = folded(dy.centre * rdx.centre, dx_c, rdy.u, u)
-    stretch_y = folded(dx.centre * rdy.centre, dy_c, rdx.v, v)
-    shear_x = folded(dy.corner * rdx.corner, dx_f, rdy.v, v)
-    shear_y = folded(dx.corner * rdy.corner, dy_f, rdx.u, u)
-    turning = square(grid.slip * (shear_x + shear_y)) - square(relative_vorticity(u, v, grid))
-    return square(stretch_x - stretch_y) + mx_c(my_c(turning))
+    u, v = grid.open_u * u, grid.open_v * v
+    turning = square(shear(u, v, grid)) - square(relative_vorticity(u, v, grid))
+    return square(tension(u, v, grid)) + mx_c(my_c(turning))
 
 
 def transport_x(h, u, grid, face_thickness):

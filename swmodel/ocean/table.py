@@ -21,7 +21,7 @@ EQUATIONS = (
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
 #: All variables by name, without those of tracers.
-VARIABLES = table(*EQUATIONS) | COEFFICIENTS
+VARIABLES = table(*EQUATIONS, *(row for term in TERMS.values() for row in term.prognostic)) | COEFFICIENTS
 
 #: The entries that differ with reduced gravity, where the layer lies over a deep one at rest.
 REDUCED = table(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.random_case import COEFFICIENTS, TIDE, configuration, random_fields
+from support.random_case import CLOSURES, COEFFICIENTS, TIDE, configuration, random_fields
 from support.stepping import ALL_TERMS, STEPPERS, step_by_step
 
 from swmodel.executors.reference import Reference
@@ -22,6 +22,18 @@ OPTIONS = {
     "no slip": {"physics__slip": "no"},
     "biharmonic": {"physics__biharmonic_viscosity": 1e8},
     "biharmonic, no slip": {"physics__biharmonic_viscosity": 1e8, "physics__slip": "no"},
+    "smagorinsky, leith": {
+        "physics__smagorinsky": 0.15,
+        "physics__biharmonic_smagorinsky": 0.06,
+        "physics__leith": 1.0,
+    },
+    "leith_e": {"physics__leith_e": 8.0},
+    "zanna_bolton, no slip": {"physics__zanna_bolton": 1.0, "physics__slip": "no"},
+    "backscatter, sponge": {
+        **{"physics__backscatter": 0.3, "physics__biharmonic_smagorinsky": 0.06, "physics__biharmonic_viscosity": 1e7},
+        **{"sponge__rate": 1e-4, "sponge__width": 2e4},
+    },
+    "closures as fields, no slip": {"physics__slip": "no"},
     "beta plane": {"physics__beta": 2e-11},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "gravity 1, f 0, linear drag": {"physics__gravity": 1.0, "physics__f0": 0.0, "physics__linear_drag": 1e-5},
@@ -39,6 +51,9 @@ OPTIONS = {
     "fields": {},
     "all terms, arakawa_lamb": ALL_TERMS | {"scheme__vorticity_flux": "arakawa_lamb"},
 }
+
+#: The coefficients that are fields.
+FIELDS = {"fields": COEFFICIENTS, "energy, fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
 
 #: Open sides where walls are, and what is given outside: numbers, fields, a tide.
 OPEN = {
@@ -81,7 +96,7 @@ def largest_difference(config, executor, steps=3):
 def test_every_term_and_boundary_agrees(executor, option, periodic):
     if option == "beta plane" and periodic[1]:
         periodic = (periodic[0], False)
-    fields = random_fields(7, 11, coefficients=COEFFICIENTS if option == "fields" else ())
+    fields = random_fields(7, 11, coefficients=FIELDS.get(option, ()))
     config = configuration(7, 11, fields, grid__periodic_x=periodic[0], grid__periodic_y=periodic[1], **OPTIONS[option])
     assert largest_difference(config, executor) < 1e-12
 
@@ -144,6 +159,7 @@ def test_thin_domains_agree(executor, size):
 
 ON_SPHERE = {
     "energy, fields": {"physics__slip": "no", "grid__periodic_x": False},
+    "closures as fields, no slip": {"physics__slip": "no", "grid__periodic_x": False},
     "tide": {"time__stepper": "rk4", **TIDE},
     "tide, pole of its own": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
     "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **OPTIONS["tracer, sponge"]},
@@ -159,6 +175,6 @@ ON_SPHERE = {
 @pytest.mark.parametrize("option", ON_SPHERE)
 @pytest.mark.parametrize("executor", ["native", "xla"])
 def test_every_term_agrees_on_a_sphere(executor, option):
-    fields = random_fields(7, 11, coefficients=COEFFICIENTS if "fields" in option else ())
+    fields = random_fields(7, 11, coefficients=FIELDS.get(option, ()))
     config = configuration(7, 11, fields, sphere=True, **ON_SPHERE[option])
     assert largest_difference(config, executor) < 1e-12

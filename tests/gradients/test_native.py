@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.random_case import COEFFICIENTS, configuration, random_fields
+from support.random_case import CLOSURES, COEFFICIENTS, configuration, random_fields
 
 from swmodel.executors.native import calls
 from swmodel.gradients import Problem
@@ -21,9 +21,10 @@ TERMS = {"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "b
     [
         ("float64", {"time__stepper": "ab3", "physics__slip": "no", "grid__periodic_y": True, **TERMS}, ()),
         ("float64", {"time__stepper": "gfb"}, COEFFICIENTS),
+        ("float64", {"time__stepper": "gfb", "physics__slip": "no"}, CLOSURES),
         ("float32", {"time__stepper": "leapfrog", "scheme__vorticity_flux": "enstrophy"}, COEFFICIENTS),
     ],
-    ids=["ab3, terms, no wall in y", "gfb, fields", "leapfrog, fields"],
+    ids=["ab3, terms, no wall in y", "gfb, fields", "gfb, closures", "leapfrog, fields"],
 )
 def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coefficients):
     """Gradient and Hessian-vector product, of states on the way too."""

@@ -64,7 +64,7 @@ VARIANTS = {
     "x walls, enstrophy, rk4",
     "open sides, no slip, two tracers, ab2",
     "channel on a sphere, all of the tide, gfb",
-    "closed basin, weno5, gfb",
+    "closed basin, weno5, closures, gfb",
 }
 
 

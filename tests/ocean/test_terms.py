@@ -7,22 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.random_case import COEFFICIENTS, configuration, random_fields
-from support.stepping import after
+from support.stepping import after, rates
 
 import swmodel
 from swmodel.config import ConfigError
 from swmodel.model.validate import check_config
-from swmodel.ocean.dynamics import tendency
-from swmodel.ocean.grid import as_patches
 from swmodel.ocean.instant import Instant, angle, turns_of
 from swmodel.ocean.operators import mx_f, my_f
-from swmodel.ocean.patch import Patch
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms import TERMS
-from swmodel.parallel.decomposition import block
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import largest_dt
-from swmodel.setup.setup import Setup, setup_of
+from swmodel.setup.setup import setup_of
 
 NY, NX = 7, 9
 #: What switches on the terms that cannot add energy.
@@ -32,25 +28,16 @@ ON = {
     "manning": {"physics__manning": 0.03},
     "viscosity": {"physics__viscosity": 300.0},
     "biharmonic_viscosity": {"physics__biharmonic_viscosity": 1e8},
+    "smagorinsky": {"physics__smagorinsky": 0.15},
+    "biharmonic_smagorinsky": {"physics__biharmonic_smagorinsky": 0.06},
+    "leith": {"physics__leith": 1.0},
     "sponge": {"sponge__rate": 1e-4, "sponge__width": 2e4},
     "tracer": {"physics__tracers": ({"name": "tracer"},)},
 }
 
 
-def rates(config, scheme):
-    """The tendency of the initial state on the whole domain, with its State and Grid, NumPy arrays in Patches."""
-    width, whole = scheme.width, block(0, (1, 1), NY, NX)
-    setup = Setup(config, scheme)
-    state = setup_of(config).state(whole)
-    rows, columns = (np.arange(-width, cells + width) % cells for cells in (NY, NX))
-    padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
-    grid = as_patches(setup.grid(whole), setup.margin)
-    params = as_patches(setup.params(whole), setup.margin)
-    return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid
-
-
 @pytest.mark.parametrize(("as_field", "slip"), [(False, "free"), (True, "no")])
-@pytest.mark.parametrize("name", [name for name, term in TERMS.items() if term.rate])
+@pytest.mark.parametrize("name", [name for name in TERMS if name in ON])
 def test_what_takes_energy_takes_it(name, as_field, slip):
     """dE/dt of the term alone, E = sum of h^x u²/2 + h^y v²/2 + g eta²/2 on faces and cells of a basin with islands.
 
@@ -72,7 +59,9 @@ def test_what_takes_energy_takes_it(name, as_field, slip):
     assert power < 0
 
 
-@pytest.mark.parametrize("name", ["viscosity", "biharmonic_viscosity"])
+@pytest.mark.parametrize(
+    "name", ["viscosity", "biharmonic_viscosity", "smagorinsky", "biharmonic_smagorinsky", "leith"]
+)
 def test_friction_conserves_momentum_where_there_is_no_wall(name):
     """The sums of the tendencies of u and v are zero, whatever the viscosity is: momentum passes through faces."""
     fields = random_fields(NY, NX, land=0.0, coefficients=(name,))

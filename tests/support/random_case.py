@@ -19,6 +19,15 @@ COEFFICIENTS = {
     "biharmonic_viscosity": 1e8,
     "self_attraction": 0.2,
 }
+#: The coefficients of the closures.
+CLOSURES = {
+    "smagorinsky": 0.15,
+    "biharmonic_smagorinsky": 0.06,
+    "leith": 1.0,
+    "leith_e": 8.0,
+    "zanna_bolton": 1.0,
+    "backscatter": 0.3,
+}
 
 
 def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
@@ -34,7 +43,7 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
         "u": amplitude * rng.standard_normal((ny, nx)),
         "v": amplitude * rng.standard_normal((ny, nx)),
         "tracer": rng.random((ny, nx)),
-    } | {name: COEFFICIENTS[name] * rng.random((ny, nx)) for name in coefficients}
+    } | {name: (COEFFICIENTS | CLOSURES)[name] * rng.random((ny, nx)) for name in coefficients}
 
 
 def weather(ny, nx, records=3, seed=5):

@@ -8,10 +8,14 @@ import numpy as np
 from swmodel.executors.registry import EXECUTORS
 from swmodel.executors.xla import make_step
 from swmodel.model.forcing import Forcing
+from swmodel.ocean.dynamics import tendency
+from swmodel.ocean.grid import as_patches
+from swmodel.ocean.instant import Instant
+from swmodel.ocean.patch import Patch
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.programs import jitted
 from swmodel.parallel.transport.serial import Serial
-from swmodel.setup.setup import setup_of
+from swmodel.setup.setup import Setup, setup_of
 
 FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
@@ -37,6 +41,21 @@ def build(name, config, **options):
     setup = setup_of(config)
     model = EXECUTORS[name](setup, here, *setup.static(here.block), **options)
     return model, model.start(here.make(setup.state))
+
+
+def rates(config, scheme, **fields):
+    """The tendency of the initial state, in which `fields` are replaced, on the whole domain, with that State and Grid.
+
+    All are NumPy arrays in Patches.
+    """
+    width, whole = scheme.width, block(0, (1, 1), config.grid.ny, config.grid.nx)
+    setup = Setup(config, scheme)
+    state = setup.state(whole)._replace(**fields)
+    rows, columns = (np.arange(-width, cells + width) % cells for cells in setup.shape)
+    padded = state._make(Patch(field[np.ix_(rows, columns)], (-width, -width)) for field in state)
+    grid = as_patches(setup.grid(whole), setup.margin)
+    params = as_patches(setup.params(whole), setup.margin)
+    return tendency(padded, Instant(np.int32(0)), grid, params, scheme), padded, grid
 
 
 def fields_of(carry):

@@ -63,32 +63,48 @@ def speeds(T, x):
 def viscosity(T):
     """du/dt = L(u)."""
     nu = np.broadcast_to(T.ring.field("viscosity"), T.work.shape), T.ring.at_corners("viscosity")
+    return harmonic(T, lambda x: nu)
+
+
+def harmonic(T, viscosities, sign=1):
+    """du/dt = sign L(u), nu at centres and corners a function of x."""
     L = np.zeros((2, *T.ring.shape), T.ring.dtype)
 
     def add(x, F):
+        nu = viscosities(x)
         interior = c(F[1:3])
-        interior += c(laplacian(T, x[1:3], nu, out=L))
+        interior += sign * c(laplacian(T, x[1:3], nu, out=L))
 
     return add
 
 
 def biharmonic_viscosity(T):
     """du/dt = - L(nu4^x L(u)), L with viscosity one."""
-    ring, nu4 = T.ring, T.ring.at_faces("biharmonic_viscosity")
-    L, LL = np.zeros((2, 2, *ring.shape), ring.dtype)
-    closed = ring.closed[ring.closed >= L[0].size] - L[0].size
-    closed = closed[closed < L.size]
+    nu4 = T.ring.at_faces("biharmonic_viscosity")
+    return biharmonic(T, lambda x: nu4)
+
+
+def biharmonic(T, viscosities):
+    """du/dt = - L(nu4 L(u)), nu4 on u and v faces a function of x."""
+    LL = np.zeros((2, *T.ring.shape), T.ring.dtype)
 
     def add(x, F):
-        laplacian(T, x[1:3], (1.0, 1.0), out=L)
-        L.reshape(-1)[closed] = 0
-        for L_k, nu4_k in zip(c(L), nu4, strict=True):
+        L = open_laplacian(T, x[1:3])
+        for L_k, nu4_k in zip(c(L), viscosities(x), strict=True):
             L_k *= nu4_k
         wrap(L)
         interior = c(F[1:3])
         interior -= c(laplacian(T, L, (1.0, 1.0), out=LL))
 
     return add
+
+
+def open_laplacian(T, velocity):
+    """L(u) and L(v) with viscosity one, zero on closed faces, padded; the outer rows are not filled."""
+    L = laplacian(T, velocity, (1.0, 1.0), out=np.zeros((2, *T.ring.shape), T.ring.dtype))
+    closed = T.ring.closed[T.ring.closed >= L[0].size] - L[0].size
+    L.reshape(-1)[closed[closed < L.size]] = 0
+    return L
 
 
 def laplacian(T, velocity, nu, out):
@@ -120,6 +136,7 @@ def laplacian(T, velocity, nu, out):
 
 def sponge(T):
     """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h."""
+    contents = [k for k, name in enumerate(T.ring.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (rate(T.ring, location) for location in ("centre", "u", "v"))
 
     def add(x, F):
@@ -133,7 +150,7 @@ def sponge(T):
             u = u - c(flows[0]) / T.face_thickness[0](x[0], out=c(T.padded))
             v = v - c(flows[1]) / T.face_thickness[1](x[0], out=c(T.padded))
         Fh -= outflow
-        for content, F_k in zip(c(x[3:]), c(F[3:]), strict=True):
+        for content, F_k in zip(c(x[contents]), (c(F[k]) for k in contents), strict=True):
             F_k -= outflow * content / c(x[0])
         Fu -= np.multiply(u, u_rate, out=T.work)
         Fv -= np.multiply(v, v_rate, out=T.work)

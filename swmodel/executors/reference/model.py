@@ -29,6 +29,7 @@ class Reference:
             for each in config.physics.tracers:
                 c = self._inside(each.name)
                 start |= {each.name: c + 0 * depth, f"{each.name}_content": (depth + eta) * c}
+            start |= {name: np.zeros(()) for name in ring.state._fields if name not in start}
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))
         zeros = type(state)._make(np.zeros_like(field) for field in state)

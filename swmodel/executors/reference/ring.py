@@ -139,8 +139,10 @@ class Ring:
     def at_corners(self, name):
         """A field at centres averaged over the wet cells around each corner; a number if it is constant."""
         values = self.field(name)
-        if values.size == 1:
-            return values.item()
+        return values.item() if values.size == 1 else self.to_corners(values)
+
+    def to_corners(self, values):
+        """Values at centres averaged over the wet cells around each corner."""
         padded, corners = np.zeros((2, *self.shape), self.dtype)
         c(padded)[...] = values
         wrap(padded)

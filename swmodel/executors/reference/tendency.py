@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import UsageError
-from . import forces, friction, weno
+from . import closures, forces, friction, weno
 from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
 from .sizes import Sizes
 from .tracer import tracer
@@ -32,6 +32,12 @@ TERMS = {
     "manning": friction.manning,
     "viscosity": friction.viscosity,
     "biharmonic_viscosity": friction.biharmonic_viscosity,
+    "smagorinsky": closures.smagorinsky,
+    "biharmonic_smagorinsky": closures.biharmonic_smagorinsky,
+    "leith": closures.leith,
+    "leith_e": closures.leith_e,
+    "zanna_bolton": closures.zanna_bolton,
+    "backscatter": closures.backscatter,
     "sponge": friction.sponge,
 }
 

@@ -24,20 +24,29 @@ def tracer(T, options):
 
     def add(x, F):
         np.divide(x[row], x[0], out=concentration, where=x[0] != 0)
-        for _, outside, inside, *_ in ring.open_sides.faces.values():
-            concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
+        carry(T, concentration, flux_x, flux_y)
         here = c(concentration)
-        for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):
-            upwind = np.where(c(transport) > 0, here, beyond(concentration))
-            np.multiply(c(transport), upwind, out=c(flux))
         if options.diffusivity:
             for flux, kappa, thickness, beyond in zip(
                 (flux_x, flux_y), (kappa_x, kappa_y), T.face_thickness, (e, n), strict=True
             ):
                 c(flux)[...] -= kappa * thickness(x[0], out=T.work) * (beyond(concentration) - here)
-        wrap(flux_x, flux_y)
-        FC = c(F[row])
-        FC += difference(w(flux_x), c(flux_x), sizes.out_x, out=T.work)
-        FC += difference(s(flux_y), c(flux_y), sizes.out_y, out=T.work)
+        converge(T, flux_x, flux_y, c(F[row]))
 
     return add
+
+
+def carry(T, concentration, flux_x, flux_y):
+    """U c and V c into the fluxes, c of the upwind cell; beside open sides c is that inside. All are padded."""
+    for _, outside, inside, *_ in T.ring.open_sides.faces.values():
+        concentration.reshape(-1)[outside.astype(int)] = concentration.reshape(-1)[inside.astype(int)]
+    for flux, transport, beyond in ((flux_x, T.U, e), (flux_y, T.V, n)):
+        upwind = np.where(c(transport) > 0, c(concentration), beyond(concentration))
+        np.multiply(c(transport), upwind, out=c(flux))
+
+
+def converge(T, flux_x, flux_y, rate):
+    """Add the convergence of padded fluxes to a rate [R, C]."""
+    wrap(flux_x, flux_y)
+    rate += difference(w(flux_x), c(flux_x), T.sizes.out_x, out=T.work)
+    rate += difference(s(flux_y), c(flux_y), T.sizes.out_y, out=T.work)

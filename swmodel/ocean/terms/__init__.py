@@ -7,14 +7,19 @@ controls, output and tests.
 
 from __future__ import annotations
 
+from .backscatter import BACKSCATTER
 from .body_force import BODY_FORCE
 from .drag import LINEAR_DRAG, MANNING, QUADRATIC_DRAG
 from .friction import BIHARMONIC_VISCOSITY, VISCOSITY
+from .leith import LEITH
+from .leith_e import LEITH_E
 from .open_sides import OPEN_SIDES
+from .smagorinsky import BIHARMONIC_SMAGORINSKY, SMAGORINSKY
 from .sponge import SPONGE
 from .term import PROCESSES, Term
 from .tide import SELF_ATTRACTION, TIDE
 from .weather import AIR_PRESSURE, WIND, WIND_DRAG
+from .zanna_bolton import ZANNA_BOLTON
 
 __all__ = ["PROCESSES", "TERMS", "Term"]
 
@@ -29,6 +34,12 @@ TERMS: dict[str, Term] = {
         MANNING,
         VISCOSITY,
         BIHARMONIC_VISCOSITY,
+        SMAGORINSKY,
+        BIHARMONIC_SMAGORINSKY,
+        LEITH,
+        LEITH_E,
+        ZANNA_BOLTON,
+        BACKSCATTER,
         OPEN_SIDES,
         SPONGE,
         TIDE,

@@ -3,7 +3,7 @@
 import hashlib
 
 import numpy as np
-from support.random_case import TIDE, configuration
+from support.random_case import CLOSURES, TIDE, configuration
 from support.stepping import exchange
 
 from swmodel.executors.reference import Reference
@@ -62,10 +62,11 @@ VARIANTS = {
         "physics__self_attraction": 0.1,
         **TIDE,
     },
-    "closed basin, weno5, gfb": {
+    "closed basin, weno5, closures, gfb": {
         "physics__tracers": ({"name": "tracer", "diffusivity": 100.0, "advection": "weno5"},),
         "grid__periodic_x": False,
         "scheme__vorticity_flux": "weno5",
+        **{f"physics__{name}": value for name, value in CLOSURES.items()},
         "time__stepper": "gfb",
     },
 }

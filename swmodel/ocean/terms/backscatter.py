@@ -1,0 +1,69 @@
+"""Backscatter with an energy budget: what biharmonic friction takes goes to an energy of unresolved eddies, e.
+
+An anti-viscosity nu = - c Delta sqrt(2 max(e, 0)) spends it. With E = h e, the prognostic field:
+
+    dE/dt = - div(U e) + nu4 L(h u) L(u) + nu G(h u, u)
+
+The losses are those of the discrete energy, so energy and the sum of A E together change as if there were neither
+(`friction.harmonic_loss`). e travels with the upwind flux of tracers, which keeps the sum and adds the diffusion that
+the scheme was published with. It starts at zero.
+
+Reference: Jansen and others (2015), doi:10.1016/j.ocemod.2015.07.015; on a double gyre Klöwer and others (2018),
+doi:10.1016/j.ocemod.2018.09.006.
+"""
+
+import numpy as np
+
+from ..operators import divergence, root
+from ..variable import Variable, coefficient
+from . import smagorinsky
+from .friction import biharmonic_loss, harmonic, harmonic_loss, laplacian, squared_width
+from .term import Term
+from .tracer import upwind
+
+C = coefficient("backscatter", "1", "coefficient of the anti-viscosity, usually 0.1 to 0.4", "number", (0, 0, 0, 0))
+ENERGY = Variable("subgrid_energy", "centre", "m3 s-2", "", "energy of unresolved eddies", dimension=(2, 1, -2, 0))
+
+#: The terms that feed it: functions of (flow, params) to their nu4 at centres.
+SOURCES = {
+    "biharmonic_viscosity": lambda flow, params: params["biharmonic_viscosity"],
+    "biharmonic_smagorinsky": smagorinsky.biharmonic_viscosity,
+}
+
+
+def tendency(flow, params, now):
+    """dE/dt and du/dt = - D(|nu|, u)."""
+    grid, currents, transports = flow.grid, (flow.u, flow.v), (flow.h_u * flow.u, flow.h_v * flow.v)
+    e = flow.subgrid_energy / flow.h
+    nu = params["backscatter"] * (2.0 * (squared_width(grid) * np.maximum(e, 0.0))).map(root)
+    loss = biharmonic_loss(laplacian(*transports, 1.0, grid), laplacian(*currents, 1.0, grid), grid)
+    fed = sum(nu4(flow, params) * loss for name, nu4 in SOURCES.items() if name in params)
+    spent = nu * harmonic_loss(transports, currents, grid)
+    forces = {name: -force for name, force in harmonic(flow, nu).items()}
+    return forces | {ENERGY.name: fed - spent - divergence(*upwind(flow, e), grid)}
+
+
+def lacks(scheme):
+    """The line about a run in which nothing feeds the energy."""
+    names = " or ".join(f"physics.{name}" for name in SOURCES)
+    return (
+        "" if {*SOURCES} & {*scheme.terms} else f"physics.backscatter: returns the energy that {names} takes; set one"
+    )
+
+
+def rate(values, dx, dy):
+    """|u|/dx + |v|/dy, of the transport of e."""
+    return values["u"] / dx + values["v"] / dy
+
+
+BACKSCATTER = Term(
+    "backscatter",
+    tendency,
+    (C,),
+    prognostic=(ENERGY,),
+    start=lambda values: {ENERGY.name: 0.0 * values["h"]},
+    rate=rate,
+    process="transport",
+    smooth=False,
+    lacks=lacks,
+)

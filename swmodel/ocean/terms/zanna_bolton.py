@@ -1,0 +1,65 @@
+"""Zanna and Bolton's closure: a stress that gives energy to large eddies and takes some from small ones.
+
+    T_xx, T_yy = kappa (-+ zeta S + (zeta² + S² + D²)/2),   T_xy = kappa zeta D,   kappa = - gamma A
+
+with the shear S = d_x v + d_y u, the tension D = d_x u - d_y v and the area A of a cell. du/dt = div(h T) / h, so the
+momentum h u is conserved. Before it is smoothed, T does no work on a flow without divergence. There is no stress T_xy
+along coasts. The form is the conservative one of MOM6. A mean with the weights 1, 2, 1 in x and y smooths T twice.
+Without it the shortest waves grow and drain the large eddies. (Perezhogin and others smooth four times, which reads
+six cells away.) The shortest waves still need a viscosity.
+
+Reference: Zanna and Bolton (2020), doi:10.1029/2020GL088376; Perezhogin and others (2024), doi:10.1029/2023MS004104.
+"""
+
+from .. import weno
+from ..derived import corner_thickness, relative_vorticity, shear, tension
+from ..operators import at_corners, dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
+from ..variable import coefficient
+from .friction import of_one_cell
+from .term import Term
+
+GAMMA = coefficient("zanna_bolton", "1", "scale of Zanna and Bolton's stress, 0.5 to 2.5", "number", (0, 0, 0, 0))
+#: How often the stress is smoothed.
+PASSES = 2
+
+
+def stress(flow, params):
+    """T_xx and T_yy at centres, T_xy at corners, m2 s-2, not smoothed."""
+    grid, gamma = flow.grid, params["zanna_bolton"]
+    zeta, S, D = (each(flow.u, flow.v, grid) for each in (relative_vorticity, shear, tension))
+    zeta_c, S_c = mx_c(my_c(zeta)), mx_c(my_c(S))
+    isotropic = 0.5 * (grid.area.centre * (zeta_c * zeta_c + S_c * S_c + D * D))
+    product = mx_c(my_c(grid.area.corner * (zeta * S)))
+    interior = 2 - grid.slip  # with the factor of zeta 1; 0 along coasts
+    along = -(at_corners(gamma, grid) * (grid.area.corner * (interior * zeta * mx_f(my_f(D)))))
+    return -(gamma * (isotropic - product)), -(gamma * (isotropic + product)), along
+
+
+def tendency(flow, params, now):
+    """du/dt = (d_x (dy² h T_xx) / dy + d_y (dx² h T_xy) / dx) / (A h), dv/dt likewise."""
+    (xx, yy, xy), grid, h = stress(flow, params), flow.grid, flow.h
+    dx, dy, rdx, rdy = grid.dx, grid.dy, grid.rdx, grid.rdy
+    for _ in range(PASSES):
+        xx, yy = (mx_c(mx_f(my_c(my_f(grid.wet * each)))) for each in (xx, yy))
+        xy = grid.slip * (2 - grid.slip) * mx_f(mx_c(my_f(my_c(xy))))
+    xx, yy, xy = h * xx, h * yy, corner_thickness(h, grid) * xy
+    force_u = rdy.u * dx_f(dy.centre * dy.centre * xx) + rdx.u * dy_c(dx.corner * dx.corner * xy)
+    force_v = rdx.v * dy_f(dx.centre * dx.centre * yy) + rdy.v * dx_c(dy.corner * dy.corner * xy)
+    return {"u": grid.rarea.u * force_u / flow.h_u, "v": grid.rarea.v * force_v / flow.h_v}
+
+
+def rate(values, dx, dy):
+    """2 gamma A |zeta| (1/dx² + 1/dy²)."""
+    return 2 * values["zanna_bolton"] * (dx / dy + dy / dx) * of_one_cell(values, dx, dy)[1]
+
+
+def lacks(scheme):
+    """The line about a run in which nothing damps the shortest waves."""
+    damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.acting)
+    needed = (
+        "physics.zanna_bolton: makes small eddies grow; set a viscosity too, as physics.biharmonic_smagorinsky=0.06"
+    )
+    return "" if damps or scheme.vorticity_flux in weno.FLUXES else needed
+
+
+ZANNA_BOLTON = Term("zanna_bolton", tendency, (GAMMA,), rate=rate, process="friction", lacks=lacks)
