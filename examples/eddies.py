@@ -26,7 +26,7 @@ FRICTION = {20: 6.4e10, 10: 8e9, 5: 1e9}
 
 def draw_jet(tell) -> None:
     """Vorticity of the jet without viscosity, with two fluxes."""
-    figure, axes = plt.subplots(2, 1, figsize=(9, 8), layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(9, 8.4), layout="constrained")
     for panel, flux in zip(axes, ("energy", "weno5"), strict=True):
         model = swmodel.Simulation("jet", {"scheme.vorticity_flux": flux, "physics.viscosity": 0})
         model.advance(days=10)
@@ -39,7 +39,7 @@ def draw_jet(tell) -> None:
         tell(f"jet, {flux}: mean square of second differences of vorticity over that of vorticity {shortest:.3f}")
     axes[1].set_xlabel("x (km)")
     figure.colorbar(picture, ax=axes, label="vorticity after ten days (s⁻¹)")
-    figure.savefig(FOLDER / "jet_fluxes.png", dpi=100)
+    figure.savefig(FOLDER / "jet_fluxes.png", dpi=100, bbox_inches="tight")
 
 
 def draw_spectra(tell) -> None:

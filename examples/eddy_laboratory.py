@@ -262,7 +262,8 @@ def train(setup: Setup, daily: np.ndarray, devices: int, tell):
         return missed / squares + (energy / squares - 1) ** 2
 
     x, draw, losses = problem.first_guess(), np.random.default_rng(0), []
-    optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(5e-3, setup.updates)))
+    pace = optax.cosine_decay_schedule(5e-3, setup.updates)
+    optimiser = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(pace))
     memory = optimiser.init(eqx.filter(x["learned"], eqx.is_inexact_array))
     for update in range(setup.updates):
         begin = draw.integers(len(daily) - days)
@@ -309,7 +310,8 @@ def table(scores: dict, cost: dict) -> list[str]:
             words = [f"{a:.2f} ± {b:.2f}" for a, b in zip(middle, spread, strict=True)]
         if alive and len(alive) < len(members):
             name += f" ({len(members) - len(alive)} of {len(members)} blew up)"
-        lines.append(f"| {BASIN[0] / cells / 1e3:g} | {name} | {' | '.join(words)} | {cost[cells, name.split()[0]]:.2f} |")
+        words.append(f"{cost[cells, name.split()[0]]:.2f}")
+        lines.append(f"| {BASIN[0] / cells / 1e3:g} | {name} | {' | '.join(words)} |")
     return lines
 
 
@@ -326,10 +328,11 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
     above, below = figure.subfigures(2, 1)
     axes = above.subplots(1, len(shown), sharey=True)
     extent = [0, BASIN[0] / 1e3, 0, BASIN[1] / 1e3]
-    most = float(np.quantile(true["eddy_energy"], 0.99))
+    style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.amp, "vmin": 0}
+    style["vmax"] = float(np.quantile(true["eddy_energy"], 0.99))
     for panel, name in zip(axes, shown, strict=True):
         field = true if name == "truth" else alive[name][0]
-        picture = panel.imshow(field["eddy_energy"], origin="lower", extent=extent, cmap=cmocean.cm.amp, vmax=most, vmin=0)
+        picture = panel.imshow(field["eddy_energy"], **style)
         panel.contour(field["h"] - 500, np.arange(-200, 201, 25), colors="k", linewidths=0.5, extent=extent)
         panel.set(title=name, xlabel="x (km)")
     axes[0].set_ylabel("y (km)")

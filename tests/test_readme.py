@@ -35,5 +35,6 @@ def test_the_table_of_derivatives_is_that_of_its_program_and_exact(tmp_path):
     assert [row[0] for row in told[1:]] == ["1", "2", "3", "4"]
     for _, _, slope, dot, symmetry, off in (*made[1:], *told[1:]):
         numbers = {"taylor_slope": slope, "dot_product_error": dot, "hessian_symmetry": symmetry}
-        assert failures({name: float(number) for name, number in numbers.items()} | {"dtype": "float64", "smooth": True}) == []
+        results = {name: float(number) for name, number in numbers.items()}
+        assert failures(results | {"dtype": "float64", "smooth": True}) == []
         assert float(off) < 1e-12

@@ -164,8 +164,8 @@ class Checks:
     def taylor(self) -> dict:
         """The first check, the last one, and whether the scheme is smooth.
 
-        The slope is that of the Taylor remainder between the two shortest steps with a remainder well above round-off. The
-        difference quotient is that of the shortest step with a remainder above it.
+        The slope is that of the Taylor remainder between the two shortest steps with a remainder well above round-off.
+        The difference quotient is that of the shortest step with a remainder above it.
         """
         remainders = []
         for s in STEPS:

@@ -10,8 +10,8 @@ closed face, r falls from 4 to 3, 2 and 1. Written in differences, a uniform fie
 
 Differences below a thousandth of u_0 get the weights d_m, so that the step has derivatives where the sea is uniform.
 
-References: Jiang and Shu (1996), Balsara and Shu (2000), Borges and others (2008), Castro and others (2011). As a flux of vorticity: Silvestri
-and others (2024).
+References: Jiang and Shu (1996), Balsara and Shu (2000), Borges and others (2008), Castro and others (2011). As a flux
+of vorticity: Silvestri and others (2024).
 """
 
 from __future__ import annotations
