@@ -3,11 +3,11 @@
     python examples/eddy_laboratory.py             # about an hour on two cores; everything into outputs/eddy_laboratory
     python examples/eddy_laboratory.py --tiny      # some seconds, only to see that it works
 
-The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, and the time step, wind and drag of the
-truth. Each closure runs with five initial states on each grid. Compared with the truth are the mean interface, the
-energy of eddies and the spectrum of kinetic energy, as averages over the years after the spin-up. `learned` is the
-network of examples/closure.py. It is trained here, through runs of the coarse sea on several devices, towards daily
-states of the truth. docs/closures.md has what came of it.
+The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
+Each closure runs with five initial states, on the finest of these grids with one. Compared with the truth are the mean
+interface, the energy of eddies and the spectrum of kinetic energy, as averages over the years after the spin-up.
+`learned` is the network of examples/closure.py. It is trained here, through runs of the coarse sea on several devices,
+towards daily states of the truth. docs/closures.md has what came of it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Setup:
     spin_up: float = 3.0  # years
     years: float = 3.0  # that are averaged
     every: float = 5.0  # days between states of the averages
-    members: int = 5
+    members: tuple[int, ...] = (5, 5, 1)  # on each grid
     filmed: float = 180.0  # days at the end
     updates: int = 120  # of the training
 
 
-TINY = Setup((10, 20), 40, 0.02, 0.05, 1.0, 2, 10.0, 2)
+TINY = Setup((10, 20), 40, 0.02, 0.05, 1.0, (2, 1), 10.0, 2)
 
 
 def options(cells: int, **more) -> dict:
@@ -199,9 +199,18 @@ def learned_closure():
     return learned
 
 
-def averaged(setup: Setup, model, film: list | None = None) -> dict | None:
-    """The statistics of a run; None if it blew up."""
-    statistics = Statistics(setup.coarse[0])
+def averaged(setup: Setup, folder: Path, closure: str, cells: int, perturbation: float, network=None) -> dict | None:
+    """The statistics of a run and the vorticity at its end, from its file if there is one; None if it blew up."""
+    path = folder / f"{closure}-{cells}-{perturbation:g}.npz"
+    if not path.exists():
+        found = computed(setup, model_of(closure, cells, perturbation, network))
+        np.savez(path, **(found or {}))
+    return dict(np.load(path)) or None
+
+
+def computed(setup: Setup, model) -> dict | None:
+    """The statistics and the vorticity of a run; None if it blew up."""
+    statistics, film = Statistics(setup.coarse[0]), []
     try:
         model.advance(days=setup.spin_up * 365)
         start = model.step * model.dt / DAY
@@ -209,14 +218,13 @@ def averaged(setup: Setup, model, film: list | None = None) -> dict | None:
         for sample in range(samples + 1):
             model.advance(until=(start + sample * setup.every) * DAY)
             statistics.add(fields_of(model))
-        if film is not None:
-            start += samples * setup.every
-            for frame in range(round(setup.filmed / 2)):
-                model.advance(until=(start + 2 * frame) * DAY)
-                film.append(model.field("zeta").astype(np.float16))
+        start += samples * setup.every
+        for frame in range(round(setup.filmed / 2)):
+            model.advance(until=(start + 2 * frame) * DAY)
+            film.append(model.field("zeta").astype(np.float16))
     except swmodel.errors.NumericalError:
         return None
-    return statistics.result()
+    return statistics.result() | {"film": np.stack(film)}
 
 
 def score(found: dict, true: dict, cells: int) -> np.ndarray:
@@ -386,15 +394,13 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     true = dict(np.load(truth(setup, folder, told)))
     network, losses = train(setup, true[f"daily_{setup.coarse[0]}"], devices, told)
-    results, scores, cost, films = {}, {}, {}, {"truth": true["film"]}
-    for cells in setup.coarse:
+    results, scores, cost = {}, {}, {}
+    for cells, members in zip(setup.coarse, setup.members, strict=True):
         names = [*CLOSURES, *(["learned"] if cells == setup.coarse[0] else [])]
         for name in names:
             given = network if name == "learned" else None
-            films[cells, name] = []
             results[cells, name] = [
-                averaged(setup, model_of(name, cells, p, given), films[cells, name] if p == 1 else None)
-                for p in PERTURBATIONS[: setup.members]
+                averaged(setup, folder, name, cells, perturbation, given) for perturbation in PERTURBATIONS[:members]
             ]
             scores[cells, name] = [found and score(found, true, cells) for found in results[cells, name]]
             told(f"{cells} cells across: {name}")
@@ -403,8 +409,9 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
     (folder / "table.md").write_text("\n".join(lines) + "\n")
     np.savez(folder / "training.npz", losses=losses)
     draw(folder / "eddy_laboratory.png", true, results, scores, setup.coarse[0])
-    chosen = {name: films[setup.coarse[0], name] for name in ("none", "biharmonic", "weno5", "learned")}
-    film_of(folder / "eddy_laboratory.gif", {"truth": films["truth"]} | {n: f for n, f in chosen.items() if f})
+    chosen = {name: results[setup.coarse[0], name][0] for name in ("none", "biharmonic", "weno5", "learned")}
+    films = {name: found["film"] for name, found in chosen.items() if found}
+    film_of(folder / "eddy_laboratory.gif", {"truth": true["film"]} | films)
     told(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.gif")
 
 
