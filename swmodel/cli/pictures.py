@@ -74,7 +74,8 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
       other runs      relative vorticity and sea level in the last record, with the tracks of drifters
 
     A FILE.nc has its own picture: fields (output.nc), time series (diagnostics.nc), gauges (stations.nc), transports
-    (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a hodograph.
+    (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a
+    hodograph.
 
     Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
     difference of a field from the known answer of its case.
@@ -137,7 +138,14 @@ def usual(path, options) -> str:
     if options.keys() & {"fields", "member"}:
         return ""
     wanted = config_of(path).get("output", {})
-    if (path / HARMONICS).is_file() and not options.keys() & {"record", "time", "arrows", "wind", "drifters", "contours"}:
+    if (path / HARMONICS).is_file() and not options.keys() & {
+        "record",
+        "time",
+        "arrows",
+        "wind",
+        "drifters",
+        "contours",
+    }:
         return HARMONICS
     drawn = DRIFTERS if (path / DRIFTERS).is_file() and not options else ""
     has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"

@@ -125,7 +125,9 @@ def schedules(config) -> dict[str, Schedule]:
         found[SPECTRA] = Schedule(dt, steps, options.spectra_every_steps, options.spectra)
     if options.drifters:
         own = options.drifters_every or options.drifters_every_steps
-        found[DRIFTERS] = Schedule(dt, steps, options.drifters_every_steps, options.drifters_every) if own else snapshots
+        found[DRIFTERS] = (
+            Schedule(dt, steps, options.drifters_every_steps, options.drifters_every) if own else snapshots
+        )
     for name, places in {STATIONS: options.stations, SECTIONS: options.sections}.items():
         if places:
             found[name] = Schedule(dt, steps, getattr(options, PLACES[name][1]))

@@ -124,7 +124,9 @@ class Output(Section):
         (), "", 'drifters, each a table [[drifters]]: at = [x, y], or box and spacing; or "drifters.csv"'
     )
     drifters_every: Duration | None = option(
-        None, "s", "model time between positions of the drifters; none: with each snapshot (or give drifters_every_steps)"
+        None,
+        "s",
+        "model time between positions of the drifters; none: with each snapshot (or give drifters_every_steps)",
     )
     drifters_every_steps: int | None = option(
         None, "steps", "steps between positions of the drifters (or give drifters_every)", ge=1

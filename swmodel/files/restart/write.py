@@ -42,8 +42,8 @@ class Contents(NamedTuple):
 
     Attributes:
         fields: h, u, v, memories of the time stepper (h_memory1), means since the last record (eta_mean), extremes
-            since the start (eta_max, eta_max_step, eta_arrival_step), harmonic sums (eta_harmonic0), and positions of
-            drifters, NumPy arrays [n] that all processes have (drifter_row).
+            since the start (eta_max, eta_max_step, eta_arrival_step), and harmonic sums (eta_harmonic0). Positions of
+            drifters (drifter_row) are NumPy arrays [n], which all processes have.
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.

@@ -97,7 +97,7 @@ def current(fields, is_open, cell, place):
     """Both components at `place` = (north, east) of the centres of cells, in cells, bilinear between their own faces.
 
     Along its own direction a component is linear between both faces of a cell. A closed face of the cell has zero, as
-    far as the cell reaches; an open one is linear towards the next face beside it, if that is open. So nothing flows
+    far as the cell reaches. An open one is linear towards the next face beside it, if that is open. So nothing flows
     through coasts and walls, and the current along a straight coast is that of the nearest faces.
     """
     steps = [jnp.floor(away + 0.5) for away in place]

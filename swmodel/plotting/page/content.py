@@ -70,11 +70,13 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int)
 
 
 def drifters(data: netCDF4.Dataset, name: str) -> dict | None:
-    """Times and positions [time][drifter] on the axes of a field's map; null after the end; None without drifters."""
+    """Times and positions [time][drifter] on the axes of a field's map; null after the end. None: no drifters."""
     if not file_beside(data).is_file():
         return None
     times, places, words = tracks(data, shown(data, name, 0))
-    positions = [[[float(f"{at:.6g}") for at in place] if place[0] == place[0] else None for place in now] for now in places]
+    positions = [
+        [[float(f"{at:.6g}") for at in place] if place[0] == place[0] else None for place in now] for now in places
+    ]
     return {"times": times.tolist(), "places": positions, "label": words}
 
 

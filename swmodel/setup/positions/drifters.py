@@ -79,7 +79,10 @@ def lattice(config, table, what: str) -> np.ndarray:
     x, y = along_axes(config.grid, west + x, south + y)
     x = axes(config.grid).x.within(x)
     inside = np.logical_and.reduce(
-        [(at >= low) & (at <= high) for at, (low, high) in zip((x, y), (a.edges for a in axes(config.grid)), strict=True)]
+        [
+            (at >= low) & (at <= high)
+            for at, (low, high) in zip((x, y), (a.edges for a in axes(config.grid)), strict=True)
+        ]
     )
     found = np.stack([x, y], axis=1)[inside]
     found = found[neighbourhoods(config, *cells_around(config, *found.T))[:, 0, 0] != 0]
