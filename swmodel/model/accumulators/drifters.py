@@ -22,7 +22,7 @@ ACROSS, UP = "across", "up"
 
 
 def make_displacements(scheme, transport):
-    """The function (inputs, State, step) -> {ACROSS, UP}: u dt/dx and v dt/dy at the faces of one block.
+    """The function (inputs, State, step) -> {ACROSS, UP}: u dt/dx and v dt/dy at the faces of one block, NaN if closed.
 
     `scheme`: the Scheme of a run with open sides; else None.
     """
@@ -34,9 +34,10 @@ def make_displacements(scheme, transport):
             found, _ = padded(state, inputs["grid"], inputs["params"], step)
             u, v = (jnp.broadcast_to(each.on(shape), shape) for each in (found.u, found.v))
         u, v = pad((u, v), REACH, transport)
+        across = jnp.where(inputs["open_u"], u * inputs["per_u"], jnp.nan)
+        up = jnp.where(inputs["open_v"], v * inputs["per_v"], jnp.nan)
         # The barrier rounds the products, so that each reader has the same numbers.
-        across, up = jax.lax.optimization_barrier((u * inputs["per_u"], v * inputs["per_v"]))
-        return {ACROSS: across, UP: up}
+        return jax.lax.optimization_barrier({ACROSS: across, UP: up})
 
     return displacements
 
@@ -61,13 +62,14 @@ def make_drift(ny: int, nx: int, scheme, transport):
         ours = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
         cell = jnp.where(ours, row, 0) + REACH, jnp.where(ours, column, 0) + REACH
         place, before = (kept[NORTH], kept[EAST]), (kept[UP], kept[ACROSS])
-        after, is_open = (now[UP], now[ACROSS]), (inputs["open_v"], inputs["open_u"])
+        after = now[UP], now[ACROSS]
 
         def along(way):
             return [a + jnp.clip(d, -LONGEST, LONGEST) for a, d in zip(place, way, strict=True)]
 
         def at(fields, way):
-            return current(fields, is_open, cell, along(way))
+            # The barrier keeps XLA from computing a stage again in every reader of the next one.
+            return current(fields, cell, jax.lax.optimization_barrier(along(way)))
 
         def halfway(way):
             return [0.5 * (a + b) for a, b in zip(at(before, way), at(after, way), strict=True)]
@@ -77,7 +79,7 @@ def make_drift(ny: int, nx: int, scheme, transport):
         k3 = halfway([0.5 * k for k in k2])
         k4 = at(after, k3)
         way = [(a + 2 * (b + c) + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
-        moved = within_coasts(along(way), is_open, cell)
+        moved = within_coasts(along(way), after, cell)
         # NaN: it has left the water.
         stays = inputs["wet"][tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))]
         moved = jnp.where(ours, jnp.where(stays, jnp.stack(moved), jnp.nan), 0)
@@ -93,7 +95,7 @@ def make_drift(ny: int, nx: int, scheme, transport):
     return update
 
 
-def current(fields, is_open, cell, place):
+def current(fields, cell, place):
     """Both components at `place` = (north, east) of the centres of cells, in cells, bilinear between their own faces.
 
     Along its own direction a component is linear between both faces of a cell. A closed face of the cell has zero, as
@@ -104,33 +106,34 @@ def current(fields, is_open, cell, place):
     at = [c + step.astype(jnp.int32) for c, step in zip(cell, steps, strict=True)]
     away = [a - step for a, step in zip(place, steps, strict=True)]
     found = []
-    for axis, (field, opened) in enumerate(zip(fields, is_open, strict=True)):
+    for axis, field in enumerate(fields):
         beside = [a + jnp.where(d < 0, -1, 1) for a, d in zip(at, away, strict=True)]
 
-        def face(back: int, axis=axis, field=field, opened=opened, beside=beside):
+        def face(back: int, axis=axis, field=field, beside=beside):
             near = tuple(a - back * (k == axis) for k, a in enumerate(at))
             far = tuple(a - back if k == axis else b for k, (a, b) in enumerate(zip(at, beside, strict=True)))
             own = field[near]
-            slope = jnp.where(opened[far], field[far] - own, 0)
-            return jnp.where(opened[near], own + jnp.abs(away[1 - axis]) * slope, 0)
+            slope = field[far] - own
+            inclined = own + jnp.abs(away[1 - axis]) * jnp.where(jnp.isnan(slope), 0, slope)
+            return jnp.where(jnp.isnan(own), 0, inclined)
 
         found.append(face(1) * (0.5 - away[axis]) + face(0) * (0.5 + away[axis]))
     return found
 
 
-def within_coasts(place, is_open, cell):
+def within_coasts(place, fields, cell):
     """The place (north, east) up to 1.5 cells from the centres of cells, moved back to the last closed face on the way.
 
     The way goes to the next column first, then to the next row: through open faces, which have water on both sides.
     """
     north, east = place
     least, most = edges_of(east.dtype)
-    (row, column), (open_v, open_u) = cell, is_open
-    east = jnp.where(open_u[row, column - 1], east, jnp.maximum(east, least))
-    east = jnp.where(open_u[row, column], east, jnp.minimum(east, most))
+    (row, column), (up, across) = cell, fields
+    east = jnp.where(jnp.isnan(across[row, column - 1]), jnp.maximum(east, least), east)
+    east = jnp.where(jnp.isnan(across[row, column]), jnp.minimum(east, most), east)
     column = column + jnp.floor(east + 0.5).astype(jnp.int32)
-    north = jnp.where(open_v[row - 1, column], north, jnp.maximum(north, least))
-    north = jnp.where(open_v[row, column], north, jnp.minimum(north, most))
+    north = jnp.where(jnp.isnan(up[row - 1, column]), jnp.maximum(north, least), north)
+    north = jnp.where(jnp.isnan(up[row, column]), jnp.minimum(north, most), north)
     return north, east
 
 
