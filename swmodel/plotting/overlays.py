@@ -58,7 +58,7 @@ class Over:
         if self.contours:
             look = style.look(shown(data, self.contours, each, member) for each in records)
             found.append(lines_of(data, self.contours, member, look))
-        found += [tracks_over(data)] * self.drifters
+        found += [tracks_over(data)] if self.drifters else []
         kinds = [CURRENT] * self.arrows + [WIND] * self.wind
         return found + [arrows_of(data, kind, member, records, at) for at, kind in enumerate(reversed(kinds))][::-1]
 
