@@ -30,7 +30,7 @@ class Configuration(Generated):
     def lines(self):
         from swmodel import cases
         from swmodel.config.options.model import Config
-        from swmodel.config.options.output import Line, Station
+        from swmodel.config.options.output import Drifters, Line, Station
         from swmodel.ocean.terms.tracer import Tracer
 
         for name in Config.model_fields:
@@ -43,7 +43,8 @@ class Configuration(Generated):
                     keys = [key for key in own.model_fields if key not in section.model_fields]
                     yield from (f"| `{each}` {row}" for row in rows(own, keys, "case."))
                 yield ""
-        for name, each in {"station": Station, "section": Line, "tracer": Tracer}.items():
+        tables = {"station": Station, "section": Line, "drifters": Drifters, "tracer": Tracer}
+        for name, each in tables.items():
             yield from table(f"[[{name}]]", each, "")
 
 

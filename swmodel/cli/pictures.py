@@ -8,7 +8,7 @@ import webbrowser
 
 import click
 
-from ..files.run_folder import DIAGNOSTICS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS, config_of
+from ..files.run_folder import DIAGNOSTICS, DRIFTERS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS, config_of
 from .options import PATH, combined, command_line, model_time, output, renamed
 
 path = click.argument("path", metavar="DIR|FILE.nc", type=PATH)
@@ -31,6 +31,7 @@ def drawn(usual: str):
         ),
         click.option("--arrows", is_flag=True, help="Draw arrows of the current over each map."),
         click.option("--wind", is_flag=True, help="Draw arrows of the wind, if u10 and v10 are in the file."),
+        click.option("--drifters", is_flag=True, help="Draw the tracks of the drifters over each map."),
         click.option("--contours", metavar="NAME", help="Draw lines of equal value of field NAME over each map."),
     )
 
@@ -70,10 +71,11 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
       tides           amplitude and phase, if the run has analysed them
       highest water   and times of arrival, if the run has recorded them
       ensembles       mean and spread; sensitivities: all maps; assimilations: their summary
-      other runs      relative vorticity and sea level in the last record
+      other runs      relative vorticity and sea level in the last record, with the tracks of drifters
 
     A FILE.nc has its own picture: fields (output.nc), time series (diagnostics.nc), gauges (stations.nc), transports
-    (sections.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a hodograph.
+    (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a
+    hodograph.
 
     Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
     difference of a field from the known answer of its case.
@@ -102,6 +104,10 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
         written = plotting.plot_sections(path, output)
     elif kind == MAXIMA:
         written = plotting.plot_maxima(path, output, record, time, *styles(**how))
+    elif kind == DRIFTERS:
+        file = path if path.is_dir() else path.with_name(OUTPUT)
+        target = output or (None if path.is_dir() else path.with_suffix(".png"))
+        written = plotting.plot(file, fields or None, record, time, target, None, *styles(**how | {"drifters": True}))
     else:
         file = path / HARMONICS if kind == HARMONICS and path.is_dir() else path
         written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
@@ -118,10 +124,11 @@ TAKES = {
     DIAGNOSTICS: (),
     STATIONS: ("fields", "names"),
     SECTIONS: (),
-    MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "contours"),
+    MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
+    DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
 }
 #: The files of a run folder that have pictures.
-FILES = (OUTPUT, HARMONICS, STATIONS, SECTIONS, SPECTRA, DIAGNOSTICS)
+FILES = (OUTPUT, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
 
 def usual(path, options) -> str:
@@ -131,17 +138,25 @@ def usual(path, options) -> str:
     if options.keys() & {"fields", "member"}:
         return ""
     wanted = config_of(path).get("output", {})
-    if (path / HARMONICS).is_file() and not options.keys() & {"record", "time", "arrows", "wind", "contours"}:
+    if (path / HARMONICS).is_file() and not options.keys() & {
+        "record",
+        "time",
+        "arrows",
+        "wind",
+        "drifters",
+        "contours",
+    }:
         return HARMONICS
+    drawn = DRIFTERS if (path / DRIFTERS).is_file() and not options else ""
     has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"
-    return MAXIMA if has_maxima and (path / OUTPUT).is_file() else ""
+    return MAXIMA if has_maxima and (path / OUTPUT).is_file() else drawn
 
 
-def styles(vmin, vmax, range_, arrows, wind, contours):
+def styles(vmin, vmax, range_, arrows, wind, drifters, contours):
     """How fields are drawn: their Scale, and what is drawn Over them."""
     from ..plotting import Over, Scale
 
-    return Scale(range_, vmin, vmax), Over(arrows, contours, wind)
+    return Scale(range_, vmin, vmax), Over(arrows, contours, wind, drifters)
 
 
 @click.command()

@@ -16,6 +16,7 @@ from pathlib import Path
 from ..files.run_folder import (
     CONFIG,
     DIAGNOSTICS,
+    DRIFTERS,
     ENSEMBLE,
     HARMONICS,
     OUTPUT,
@@ -148,7 +149,7 @@ def workers(nproc: int, devices: int) -> str:
 
 def summary(status: dict, directory) -> str:
     """Files, wall time and speed of a run or an ensemble, and the next command, in words."""
-    there = [name for name in (SPECTRA, STATIONS, SECTIONS, HARMONICS) if (Path(directory) / name).is_file()]
+    there = [name for name in (SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS) if (Path(directory) / name).is_file()]
     files, target, members = [OUTPUT, DIAGNOSTICS, *there], Path(directory), ""
     speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
     if "members" in status:

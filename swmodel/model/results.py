@@ -6,17 +6,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ..files.output import Diagnostics, Output, Sections, Spectra, Stations, tidal_constants
+import numpy as np
+
+from ..files.output import Diagnostics, Drifters, Output, Sections, Spectra, Stations, tidal_constants
 from ..files.output.continuation import require_intact
-from ..files.run_folder import DIAGNOSTICS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
+from ..files.run_folder import DIAGNOSTICS, DRIFTERS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
 from ..files.schedule import Schedule
 from ..ocean.table import maxima_of
 from ..setup.positions.crossings import crossings
 from ..setup.positions.gauges import gauges
+from . import accumulators
 from .accumulators import NO_ACCUMULATORS, Accumulators, Extremes, Harmonics, Series
 
 #: The files of a run, in the order of their creation.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}
+FILES |= {DRIFTERS: Drifters}
 
 #: The files of series at places: the function of the configuration that returns the places, and the key of `every`.
 PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sections_every_steps")}
@@ -63,7 +67,8 @@ class ResultsOfRun(Results):
             if name in files:
                 self.series[name] = Series(simulation, places(simulation.setup), getattr(output, every), files[name])
         self.harmonics = Harmonics(simulation) if output.harmonics else None
-        fields = [simulation.means(output.means) if output.means else None]
+        self.drifters = accumulators.Drifters(simulation) if output.drifters else None
+        fields = [self.drifters, simulation.means(output.means) if output.means else None]
         fields += [Extremes(simulation) if maxima_of(output) else None, self.harmonics]
         self.accumulators = Accumulators([*self.series.values(), *filter(None, fields)])
         restart = simulation.restart
@@ -84,6 +89,9 @@ class ResultsOfRun(Results):
         if DIAGNOSTICS in due:
             self.numbers = model.diagnostics()
             self.files[DIAGNOSTICS].write(model.step, model.time, self.numbers)
+        if DRIFTERS in due:
+            values = {name: places[None] for name, places in self.drifters.values().items()}
+            self.files[DRIFTERS].write(np.array([model.step]), np.array([model.time]), values)
         if SPECTRA in due:
             self.files[SPECTRA].write(model.step, model.time, model.spectra())
         if self.harmonics and model.step == model.config.run.steps:
@@ -115,6 +123,11 @@ def schedules(config) -> dict[str, Schedule]:
     found = {OUTPUT: snapshots, DIAGNOSTICS: Schedule(dt, steps, every) if every else snapshots}
     if options.spectra or options.spectra_every_steps:
         found[SPECTRA] = Schedule(dt, steps, options.spectra_every_steps, options.spectra)
+    if options.drifters:
+        own = options.drifters_every or options.drifters_every_steps
+        found[DRIFTERS] = (
+            Schedule(dt, steps, options.drifters_every_steps, options.drifters_every) if own else snapshots
+        )
     for name, places in {STATIONS: options.stations, SECTIONS: options.sections}.items():
         if places:
             found[name] = Schedule(dt, steps, getattr(options, PLACES[name][1]))

@@ -27,7 +27,7 @@ from ..setup.fields.formula import position_problems
 from ..setup.fields.kinds import field_of, file_of
 from ..setup.fields.netcdf_input import InputError
 from ..setup.fields.varying import record
-from ..setup.positions import crossings, gauges
+from ..setup.positions import crossings, drifters, gauges
 from ..setup.setup import Setup, setup_of
 from .resolve import layout_of, resolved
 
@@ -194,10 +194,11 @@ def check_records(setup: Setup, values: bool) -> Iterator[str]:
 
 
 def check_places(config: Config) -> Iterator[str]:
-    """Stations and sections without water."""
+    """Stations, sections and drifters without water."""
     try:
         yield from gauges.problems(config)
         yield from crossings.problems(config)
+        yield from drifters.problems(config)
     except InputError as error:
         yield str(error)
 

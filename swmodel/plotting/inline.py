@@ -46,7 +46,8 @@ def plot(
         member: the member of an ensemble whose fields are drawn.
         vmin, vmax: values at the ends of the colours, in the units of the label without its power of ten.
         range: "record", "run" or "shared": the fields that set the ends of the colours (`swmodel plot --help`).
-        over: `arrows=True` for the current, `contours="depth"` for lines of equal value of a field.
+        over: `arrows=True` for the current, `contours="depth"` for lines of equal value of a field,
+            `drifters=True` for tracks.
 
     PlotError (ValueError): the source does not exist, or does not hold the field. FilesError: it is damaged.
     """

@@ -76,7 +76,7 @@ def plot(
 
 def figure_of(data: netCDF4.Dataset, fields, record, time, member, scale: Scale, over: Over) -> Figure:
     """The figure that `plot` writes."""
-    whole, plain = fields is None and member is None, not over.fields and scale == OF_RECORD
+    whole, plain = fields is None and member is None, over == NOTHING and scale == OF_RECORD
     if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
         if not (whole and plain):
             raise PlotError(f"the picture of {data.filepath()} has no fields, members, colours or arrows to choose")

@@ -1,4 +1,4 @@
-"""What can be drawn over maps: lines of equal value of a field, arrows of the current."""
+"""What can be drawn over maps: lines of equal value of a field, arrows of the current, tracks of drifters."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .dataset import PlotError
 from .derived import current, read, shown
 from .panels import CAPTION, LINE, STEPS
 from .record import Map, eastward
+from .tracks import tracks_over
 
 #: Number of arrows along the longer side of a map, and least number along the shorter one. Length of the arrow of a
 #: strong current, in distances between arrows.
@@ -38,11 +39,13 @@ class Over:
         arrows: the current, from u and v.
         wind: the wind at 10 m, from u10 and v10.
         contours: name of the field whose lines of equal value are drawn.
+        drifters: the tracks in drifters.nc up to the record.
     """
 
     arrows: bool = False
     contours: str | None = None
     wind: bool = False
+    drifters: bool = False
 
     @property
     def fields(self) -> list[str]:
@@ -55,6 +58,7 @@ class Over:
         if self.contours:
             look = style.look(shown(data, self.contours, each, member) for each in records)
             found.append(lines_of(data, self.contours, member, look))
+        found += [tracks_over(data)] if self.drifters else []
         kinds = [CURRENT] * self.arrows + [WIND] * self.wind
         return found + [arrows_of(data, kind, member, records, at) for at, kind in enumerate(reversed(kinds))][::-1]
 
@@ -66,7 +70,7 @@ def draw_layers(layers: Sequence[Layer], figure: Figure, record: int) -> Callabl
     """Draw over the maps of a figure whose caption ends with the layers' lines; returns what shows a record."""
     maps = [axes for axes in figure.axes if axes.images]
     if layers and not maps:
-        raise PlotError("arrows and contours are drawn over maps, and this channel is drawn as a line")
+        raise PlotError("arrows, contours and tracks are drawn over maps, and this channel is drawn as a line")
     updates = [draw(maps) for _, draw in layers]
 
     def update(record: int) -> None:

@@ -23,6 +23,7 @@ SMALL = [
     *("-s", "grid.nx=46", "-s", "grid.ny=31", "-s", "output.every_steps=10", "--quiet"),
     *("-s", 'output.stations=[{name="a", x=114e3, y=79e3}, {name="b", x=20e3, y=150e3}]', "-s", "output.arrival=0.3"),
     *("-s", 'output.sections=[{name="across", start=[20e3, 0.0], end=[190e3, 130e3]}]', "-s", "output.maxima=speed"),
+    *("-s", "output.drifters=[{box=[0.0, 230e3, 0.0, 155e3], spacing=11e3}]"),
 ]
 PROCESSES = ["--transport", "sharded", "--nproc", "2", "--devices", "2"]
 #: What stands on the command line of a run, and of one that is resumed.
@@ -48,8 +49,8 @@ def contents(folder):
     """What is in the files of records, and the checksums of the last restart file."""
     with h5py.File(candidates(folder)[0]) as file:
         checksums = {name: field.attrs["sha256"] for name, field in file.items() if "sha256" in field.attrs}
-    assert len(checksums) == 12
-    names = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc")
+    assert len(checksums) == 16
+    names = ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc", "drifters.nc")
     return *(xr.load_dataset(folder / name) for name in names), checksums
 
 

@@ -1,4 +1,4 @@
-"""Keys that name a file with values: `grid.file`, `input.state`, `open_sides.tide` and `output.stations`."""
+"""Keys that name a file: `grid.file`, `input.state`, `open_sides.tide`, `output.stations`, `output.drifters`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ STATE = ("input", "state")
 #: Keys of [grid] that stay the user's own beside `grid.file`, and the fields that its file has.
 FREE, FIELDS = ("file", "radius", "rotation", "origin"), ("depth", "mask")
 
-#: Largest size of a file of stations, bytes, and most stations in it; columns of the positions.
+#: The lists of tables that a file may have, and the column besides the positions.
+LISTED = {("output", "stations"): ["name"], ("output", "drifters"): []}
+#: Largest size of such a file, bytes, and most tables in it; columns of the positions.
 LONGEST, MOST = 10_000_000, 20_000
 PAIRS = ("lon", "lat"), ("x", "y")
 
@@ -89,25 +91,27 @@ def state_of(path: str, given: Given) -> Layer:
 OF_FILE = {GRID: grid_of, TIDE: tide_of, STATE: state_of}
 
 
-def stations_in(given: Given) -> Given:
-    """The tables [[station]] of a file of comma-separated values, with the line number of each.
+def tables_in(given: Given, at: tuple[str, str]) -> Given:
+    """The tables [[station]] or [[drifters]] of a file of comma-separated values, with the line number of each.
 
-    The first line names the columns, among them name, lon and lat (or x and y). Other columns, empty lines and
-    lines that begin with # are ignored.
+    The first line names the columns, among them lon and lat (or x and y), and the name of a station. Other columns,
+    empty lines and lines that begin with # are ignored.
     """
+    names, what = LISTED[at], at[1]
     path = Path(os.path.abspath(given.folder / given.value))
-    lines = text_in(path, LONGEST, "list of stations").removeprefix("\ufeff").splitlines()
+    lines = text_in(path, LONGEST, f"list of {what}").removeprefix("\ufeff").splitlines()
     rows = {
         f"{path}:{number}": [cell.strip() for cell in next(csv.reader([line]))]
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.startswith("#")
     }
     columns = rows.pop(next(iter(rows), ""), [])
-    pair = next((pair for pair in PAIRS if {"name", *pair} <= set(columns)), None)
+    pair = next((pair for pair in PAIRS if {*names, *pair} <= set(columns)), None)
     if pair is None:
-        raise ConfigError([f"{path}: its first line must name the columns name, lon, lat (or name, x, y)"])
+        wanted = (", ".join([*names, *pair]) for pair in PAIRS)
+        raise ConfigError([f"{path}: its first line must name the columns {' (or '.join(wanted)})"])
     if not 0 < len(rows) <= MOST:
-        raise ConfigError([f"{path}: has {len(rows)} stations; it must have 1 to {MOST}"])
+        raise ConfigError([f"{path}: has {len(rows)} {what}; it must have 1 to {MOST}"])
     if short := [
         f"{at}: has {len(row)} values for {len(columns)} columns"
         for at, row in rows.items()
@@ -117,7 +121,8 @@ def stations_in(given: Given) -> Given:
     tables = []
     for row in rows.values():
         cells = dict(zip(columns, row, strict=True))
-        tables.append({"name": cells["name"]} | {key: number(cells[key]) for key in pair})
+        place = {key: number(cells[key]) for key in pair}
+        tables.append({"name": cells["name"]} | place if names else {"at": [*place.values()]})
     return given._replace(value=tuple(tables), is_text=False, tables=tuple(rows))
 
 

@@ -17,10 +17,10 @@ from ..options.grid import CORIOLIS, EXTENTS, KEYS_OF, Grid, cells_between
 from ..options.input import Python
 from ..options.model import ALTERNATIVES, Config, Section, section_class
 from ..options.run import Run, outdated
-from .from_files import stations_in
+from .from_files import LISTED, tables_in
 from .sources import Given, Layer, read_text
 
-KIND, STATIONS = ("grid", "kind"), ("output", "stations")
+KIND = ("grid", "kind")
 
 
 class Sources(NamedTuple):
@@ -90,10 +90,10 @@ def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) ->
             accepted[section, key] = given._replace(value=value, is_text=False)
         else:
             unknown(problems, given.place, "key", key, classes[section].model_fields)
-    if STATIONS in accepted and isinstance(accepted[STATIONS].value, str):
-        given = accepted.pop(STATIONS)
+    for at in [at for at in LISTED if at in accepted and isinstance(accepted[at].value, str)]:
+        given = accepted.pop(at)
         try:
-            accepted[STATIONS] = stations_in(given)
+            accepted[at] = tables_in(given, at)
         except ConfigError as error:
             problems += [f"{given.place}: {line}" for line in error.problems]
     for section, first, second in ALTERNATIVES:

@@ -21,6 +21,7 @@ KEY = re.compile(r"""\s*["']?([\w-]+)["']?(?:\s*\.\s*["']?([\w-]+)["']?)?\s*="""
 
 #: Lists of tables, [[station]] in place of output.stations.
 LISTS = {"station": ("output", "stations"), "section": ("output", "sections"), "tracer": ("physics", "tracers")}
+LISTS |= {"drifters": ("output", "drifters")}
 
 #: Largest size of a file, bytes; a complete one with all its comments has 10 kB, one with 20 000 gauges 1.4 MB.
 LONGEST_FILE = 2_000_000

@@ -98,5 +98,6 @@ ALTERNATIVES = (
     ("time", "dt", "cfl"),
     ("output", "every", "every_steps"),
     ("output", "spectra", "spectra_every_steps"),
+    ("output", "drifters_every", "drifters_every_steps"),
     ("restart", "every", "every_steps"),
 )

@@ -1,4 +1,4 @@
-"""The tables [output], [restart], [[station]] and [[section]]: contents of files, and intervals."""
+"""The tables [output], [restart], [[station]], [[section]] and [[drifters]]: contents of files, and intervals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from ...ocean.option import Duration, Section, option
 from ...ocean.table import FORCING, WRITABLE
@@ -34,6 +34,13 @@ def pair(given: Any) -> Any:
     return tuple(given)
 
 
+def edges(given: Any) -> Any:
+    """Four numbers as a tuple."""
+    if not isinstance(given, list | tuple) or len(given) != 4:
+        raise ValueError("must be four numbers: west, east, south and north, in m or degrees")
+    return tuple(given)
+
+
 #: The name of a place, without spaces around it.
 Name = Annotated[str, Field(pattern=r"^\S(.{0,62}\S)?$")]
 Position = Annotated[tuple[float, float], BeforeValidator(pair)]
@@ -55,6 +62,22 @@ class Line(Section):
     name: Name = option(..., "", "name of the section")
     start: Position = option(..., "", "start of the line, [x, y] in m or [longitude, latitude]")
     end: Position = option(..., "", "end of the line, [x, y] in m or [longitude, latitude]")
+
+
+class Drifters(Section):
+    """A drifter that starts at a place, or those of a lattice in a box: a table [[drifters]]."""
+
+    at: Position | None = option(None, "", "start of a drifter, [x, y] in m or [longitude, latitude]")
+    box: Annotated[tuple[float, float, float, float], BeforeValidator(edges)] | None = option(
+        None, "", "box of a lattice of drifters, [west, east, south, north] in m or degrees"
+    )
+    spacing: float | None = option(None, "m or degrees", "distance of the drifters in a box", gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def of_place(cls, given: Any) -> Any:
+        """The table; a list of two numbers is `at`."""
+        return {"at": given} if isinstance(given, list | tuple) else given
 
 
 class Output(Section):
@@ -97,6 +120,17 @@ class Output(Section):
         (), "", "lines whose transport is written, each a table [[section]]: name, start = [x, y], end = [x, y]"
     )
     sections_every_steps: int = option(1, "steps", "steps between values of the transports", ge=1)
+    drifters: tuple[Drifters, ...] = option(
+        (), "", 'drifters, each a table [[drifters]]: at = [x, y], or box and spacing; or "drifters.csv"'
+    )
+    drifters_every: Duration | None = option(
+        None,
+        "s",
+        "model time between positions of the drifters; none: with each snapshot (or give drifters_every_steps)",
+    )
+    drifters_every_steps: int | None = option(
+        None, "steps", "steps between positions of the drifters (or give drifters_every)", ge=1
+    )
     institution: str = option("", "", "institution that made the run, recorded in its files")
 
 

@@ -1,7 +1,7 @@
-"""The NetCDF files of a run: output.nc, diagnostics.nc, spectra.nc, stations.nc, sections.nc, harmonics.nc."""
+"""The NetCDF files of a run: output.nc, diagnostics.nc, spectra.nc, stations.nc, sections.nc, drifters.nc, ..."""
 
-from .samples import Sections, Stations
+from .samples import Drifters, Sections, Stations
 from .series import Diagnostics, Spectra
 from .snapshots import Output
 
-__all__ = ["Diagnostics", "Output", "Sections", "Spectra", "Stations"]
+__all__ = ["Diagnostics", "Drifters", "Output", "Sections", "Spectra", "Stations"]

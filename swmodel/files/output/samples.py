@@ -1,4 +1,4 @@
-"""Series at places, with many records in each write: stations.nc and sections.nc of a run."""
+"""Series at places, with many records in each write: stations.nc, sections.nc and drifters.nc of a run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from ...ocean.coordinates import on_sphere, positions
 from ...ocean.table import eastward, entry_of
 from ...setup.positions.crossings import crossings
+from ...setup.positions.drifters import start
 from ...setup.positions.gauges import gauges
 from ...setup.setup import setup_of
 from .metadata import IN_DEGREES, IN_METRES, define_variable
@@ -101,6 +102,24 @@ class Sections(Samples):
             "comment": "positive to the right of the way from start to end",
         }
         self.define_series(dataset, "transport", about, names)
+
+
+class Drifters(Samples):
+    """drifters.nc of a run: the tracks of its drifters, a CF discrete sampling geometry (featureType trajectory)."""
+
+    dimension = "trajectory"
+
+    def define_contents(self, dataset, config) -> None:
+        count = len(start(config)[0])
+        dataset.featureType = "trajectory"
+        dataset.createDimension(self.dimension, count)
+        about = {"long_name": "number of the drifter", "cf_role": "trajectory_id"}
+        define_variable(dataset, self.dimension, (self.dimension,), about, np.arange(1, count + 1), "i4")
+        table, chunk = IN_DEGREES if on_sphere(config.grid) else IN_METRES, (max(1, min(CHUNK, MOST // count)), count)
+        for letter, key in zip("xy", positions(config.grid)[0], strict=True):
+            about = dict(zip(("standard_name", "long_name", "units"), table[letter], strict=True))
+            define_variable(dataset, key, ("time", self.dimension), about, fill=np.nan, chunksizes=chunk)
+        dataset.comment = "Positions are missing after a drifter left through an open side."
 
 
 def described(name: str, config) -> dict[str, str]:

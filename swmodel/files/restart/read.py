@@ -47,7 +47,8 @@ def read(path, setup: Setup, transport) -> Loaded:
     def part(block):
         where = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
         names = (name for name in found["fields"] if not name.startswith(GIVEN))
-        return {name: file[name][tuple(where[-file[name].ndim :])] for name in names}
+        # Arrays of one axis are no fields: all blocks have them.
+        return {name: file[name][tuple(where[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names}
 
     with h5py.File(found["path"], "r", locking=False) as file:
         fields = transport.make(part)

@@ -42,7 +42,8 @@ class Contents(NamedTuple):
 
     Attributes:
         fields: h, u, v, memories of the time stepper (h_memory1), means since the last record (eta_mean), extremes
-            since the start (eta_max, eta_max_step, eta_arrival_step), and harmonic sums (eta_harmonic0).
+            since the start (eta_max, eta_max_step, eta_arrival_step), and harmonic sums (eta_harmonic0). Positions of
+            drifters (drifter_row) are NumPy arrays [n], which all processes have.
         step: number of steps done.
         seconds: model time, s.
         mean_steps: number of steps in the means.
@@ -97,6 +98,9 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     with BackgroundFile(path, transport, define, draft=True, check=verify) as file:
         file.require_room(needed)
         for name, field in contents.fields.items():
+            if field.ndim == 1:
+                file.put(store, name, (slice(None),), field)
+                continue
             for where, values in gathered_members(transport, (get or transport.get)(field)):
                 file.put(store, name, where, values)
         for name, field in python_fields.fields_of(config, transport.block).items():
@@ -124,6 +128,12 @@ def define_contents(contents: Contents, config, transport, command_line: str, da
     for name in before:
         dataset.createDimension(name, members)
     for name, local in contents.fields.items():
+        if local.ndim == 1:
+            if "trajectory" not in dataset.dimensions:
+                dataset.createDimension("trajectory", len(local))
+            about = {"long_name": name.replace("_", " ") + " of each drifter, -1 after it left"}
+            define_variable(dataset, name, ("trajectory",), about, kind=local.dtype, contiguous=True)
+            continue
         row, about = described(name, contents.mean_steps, config)
         define_variable(dataset, name, (*before, *DIMENSIONS[row.location]), about, kind=local.dtype, contiguous=True)
     for name in python_fields.kept(config):

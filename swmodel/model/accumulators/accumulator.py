@@ -38,7 +38,7 @@ class Accumulator:
         self.simulation = simulation
 
     def inputs(self) -> Any:
-        """The second argument of `update` for the next steps, a tree of arrays."""
+        """The second argument of `update` for the next steps from the present state on, a tree of arrays."""
         raise NotImplementedError
 
     def begin(self, stored: dict[str, Any]) -> None:
@@ -90,7 +90,8 @@ class Accumulators(list):
         if not self:
             return executor.advance(carry, steps)
         update = make_updates, tuple(each.update for each in self)
-        kept, inputs = tuple(each.kept for each in self), tuple(each.inputs() for each in self)
+        inputs = tuple(each.inputs() for each in self)
+        kept = tuple(each.kept for each in self)
         if executor.name in COMPILED:
             carry, kept = executor.watch(carry, steps, update, kept, inputs)
         else:

@@ -30,7 +30,7 @@ LARGEST = 10
 
 #: Options of [output] without use for an ensemble, and their values then.
 UNUSED = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
-UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmonics": ()}
+UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmonics": (), "drifters": ()}
 
 #: Default number of members whose fields are written.
 WRITTEN = 4

@@ -20,7 +20,7 @@ from ..derived import changes, chosen, derivable
 from ..files import written
 from ..info import examine, facts, records_of
 from ..titles import case_of
-from .content import maps, spectra, time_series
+from .content import drifters, maps, spectra, time_series
 
 #: The usual fields of the page, as far as the file has them.
 PREFERRED = ("zeta", "eta", "speed", "eta_max")
@@ -53,6 +53,7 @@ def view(path, fields=None, output=None) -> Path:
         if still := [name for name in names if not changes(data, name)]:
             raise PlotError(f"{still[0]} in {file} does not change with time; `swmodel plot` draws it")
         content = maps(data, names) | {"series": [*time_series(path)], "spectra": spectra(path)}
+        content["drifters"] = drifters(data, names[0])
         config = path / CONFIG
         text = config.read_text("utf-8") if config.is_file() else getattr(data, "configuration", "none in this file")
         words = {

@@ -17,6 +17,7 @@ from ..dataset import field_names, integrals, numbers, open_data, seconds
 from ..derived import shown
 from ..spectrum import DECADES
 from ..titles import titles
+from ..tracks import file_beside, tracks
 
 #: Most bytes of all maps before compression, and most cells of a map along its longer side.
 MOST_BYTES, MOST_CELLS = 40 * 10**6, 640
@@ -66,6 +67,17 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int)
         "axes": {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": first.names},
         "bytes": base64.b64encode(zlib.compress(b"".join(level.tobytes() for level in levels), 9)).decode(),
     }
+
+
+def drifters(data: netCDF4.Dataset, name: str) -> dict | None:
+    """Times and positions [time][drifter] on the axes of a field's map; null after the end. None: no drifters."""
+    if not file_beside(data).is_file():
+        return None
+    times, places, words = tracks(data, shown(data, name, 0))
+    positions = [
+        [[float(f"{at:.6g}") for at in place] if place[0] == place[0] else None for place in now] for now in places
+    ]
+    return {"times": times.tolist(), "places": positions, "label": words}
 
 
 def averaged(values: np.ma.MaskedArray, block: int) -> np.ma.MaskedArray:

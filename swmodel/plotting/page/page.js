@@ -87,6 +87,7 @@ class Maps {
     pen.imageSmoothingEnabled = width < field.columns;
     pen.drawImage(this.image, left, top, width, down);
     pen.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
+    this.tracks(pen, field, this.content.times[record]);
     this.axes(pen, field);
     this.bar(pen, field, left + width + 14);
     at("caption").textContent = this.content.titles[record];
@@ -111,6 +112,28 @@ class Maps {
       }
     }
     pen.putImageData(pixels, 0, 0);
+  }
+
+  // The way of each drifter up to a time, and a dot where it is; lines across the end of a ring are left out.
+  tracks(pen, field, time) {
+    const { drifters } = this.content, [west, east, south, north] = field.axes.edges, { left, top, width, height } = this.box;
+    const past = (drifters?.places ?? []).filter((_, k) => drifters.times[k] <= time * (1 + 1e-12));
+    const at = ([x, y]) => [left + width * (x - west) / (east - west), top + height * (north - y) / (north - south)];
+    pen.beginPath();
+    for (let n = 0; n < (past[0]?.length ?? 0); ++n) {
+      let before = null;
+      for (const now of past.map((places) => places[n] && at(places[n]))) {
+        const near = before && now && Math.abs(now[0] - before[0]) < width / 2 && Math.abs(now[1] - before[1]) < height / 2;
+        if (near) pen.lineTo(...now);
+        else if (now) pen.moveTo(...now);
+        before = now;
+      }
+      if (before) pen.fillRect(before[0] - 1.5, before[1] - 1.5, 3, 3);
+    }
+    pen.lineWidth = 0.7;
+    pen.strokeStyle = pen.fillStyle;
+    pen.stroke();
+    pen.lineWidth = 1;
   }
 
   axes(pen, field) {

@@ -1,0 +1,96 @@
+"""The drifters of a run: where they start, and their places from their cells. NumPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...errors import UsageError
+from ...ocean.coordinates import along_axes, axes, places, positions
+from .gauges import on_water
+from .stencils import cells_around, neighbourhoods
+
+#: Most drifters of a run.
+MOST = 100_000
+
+#: The numbers of each drifter: its cell (the row is -1 after it left), and its distances from the centre, cells.
+ROW, COLUMN, NORTH, EAST = NAMES = tuple(f"drifter_{name}" for name in ("row", "column", "north", "east"))
+
+
+def drifters(config) -> dict[str, np.ndarray]:
+    """The NAMES of all drifters at their start, [n], int32 and the precision of the run; the configuration is checked.
+
+    A distance is at least -1/2 and below 1/2. In cells it is more exact than a position, which has lost digits.
+    """
+    (of_x, of_y), (x, y) = axes(config.grid), start(config)[0].T
+    rows, columns = cells_around(config, x, y)
+    dtype = np.dtype(config.run.dtype)
+    north, east = (
+        np.clip(at.astype(dtype), *edges_of(dtype))
+        for at in (of_y.index(y) - rows, of_x.index(of_x.within(x)) - columns)
+    )
+    return {ROW: rows.astype(np.int32), COLUMN: columns.astype(np.int32), NORTH: north, EAST: east}
+
+
+def edges_of(dtype) -> tuple:
+    """The least and the largest distance from the centre of a cell: 1/2 more than the largest is below 1."""
+    return dtype.type(-0.5), dtype.type(0.5 - np.finfo(dtype).eps)
+
+
+def places_of(grid, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """x and y in m, or lon and lat in degrees, of the drifters with these NAMES; NaN for those that left."""
+    pairs = zip(axes(grid), ((COLUMN, EAST), (ROW, NORTH)), strict=True)
+    at = (axis.first + (found[cell] + found[away].astype(np.float64)) * axis.spacing for axis, (cell, away) in pairs)
+    found_there = places(grid, *(np.where(found[ROW] < 0, np.nan, each) for each in at))
+    return dict(zip(positions(grid)[0], found_there, strict=True))
+
+
+def start(config) -> tuple[np.ndarray, list[str]]:
+    """The positions of all drifters along the axes of the grid, [n, 2], in the order of the tables; and problems."""
+    tables = {f"drifters, number {number}": table for number, table in enumerate(config.output.drifters, 1)}
+    single = {what: table.at for what, table in tables.items() if table.at is not None}
+    along, problems = on_water(config, [*single.values()], [*single])
+    found, left = [], iter(along)
+    for what, table in tables.items():
+        try:
+            if (table.at is None) == (table.box is None) or (table.box is None) != (table.spacing is None):
+                raise UsageError(f"{what}: give at, or box and spacing")
+            found.append(lattice(config, table, what) if table.box else [next(left, (0, 0))])
+        except UsageError as error:
+            problems.append(str(error))
+    if not problems and (total := sum(map(len, found))) > MOST:
+        problems.append(f"{total} drifters are more than {MOST}")
+    return np.concatenate(found, dtype=np.float64) if found and not problems else np.empty((0, 2)), problems
+
+
+def lattice(config, table, what: str) -> np.ndarray:
+    """The positions on water of the lattice in a box, along the axes of the grid, [n, 2], row by row from its corner.
+
+    UsageError: there are none, or far too many.
+    """
+    west, east, south, north = table.box
+    counts = [int((high - low) / table.spacing + 1e-9) + 1 for low, high in ((west, east), (south, north))]
+    if west > east or south > north:
+        raise UsageError(f"{what}: the box is west, east, south, north, each pair in rising order")
+    if max(counts) > MOST or counts[0] * counts[1] > 100 * MOST:
+        raise UsageError(f"{what}: a lattice of {counts[0]} x {counts[1]} drifters is too large; give a larger spacing")
+    y, x = (each.ravel() for each in np.mgrid[: counts[1], : counts[0]] * table.spacing)
+    x, y = along_axes(config.grid, west + x, south + y)
+    x = axes(config.grid).x.within(x)
+    inside = np.logical_and.reduce(
+        [
+            (at >= low) & (at <= high)
+            for at, (low, high) in zip((x, y), (a.edges for a in axes(config.grid)), strict=True)
+        ]
+    )
+    found = np.stack([x, y], axis=1)[inside]
+    found = found[neighbourhoods(config, *cells_around(config, *found.T))[:, 0, 0] != 0]
+    if not len(found):
+        raise UsageError(f"{what}: the box has no water")
+    return found
+
+
+def problems(config) -> Iterator[str]:
+    """The problems of the drifters of a configuration, one line each."""
+    yield from (f"output.drifters: {line}" for line in start(config)[1])
