@@ -4,10 +4,10 @@
     python examples/eddy_laboratory.py --tiny      # some seconds, only to see that it works
 
 The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
-Each closure runs with five initial states with cells of 25 km, and two with 12.5 km; on the finest of these grids a few
-closures run once. Compared with the truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages over the years after the spin-up.
-`learned` is the network of examples/closure.py. It is trained here, through runs of the coarse sea on several devices,
-towards daily states of the truth. docs/closures.md has what came of it.
+Each closure runs with five initial states with cells of 25 km, and with two at 12.5 km. With 6.25 km a few run once.
+Compared with the truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages
+over the years after the spin-up. `learned` is the network of examples/closure.py. It is trained here, through runs of
+the coarse sea on several devices, towards daily states of the truth. docs/eddies.md has what came of it.
 """
 
 from __future__ import annotations
