@@ -232,9 +232,9 @@ def spectra(path, names, record, time, mean, budget, output):
     swmodel spectra outputs/turbulence --time "10 days" --budget
     swmodel spectra outputs/turbulence --mean --field kinetic_energy --output mean.nc
 
-    NAME is kinetic_energy, potential_energy, enstrophy or tracer_variance. The command reads output.nc, writes
-    output-spectra.nc beside it, and draws that. The sum of a spectrum over wavenumbers is the mean over the domain.
-    With --budget the command executes a case of your own, as `swmodel resume` does.
+    NAME is kinetic_energy, potential_energy, enstrophy, or dye_variance of a tracer dye. The command reads output.nc,
+    writes output-spectra.nc beside it, and draws that. The sum of a spectrum over wavenumbers is the mean over the
+    domain. With --budget the command executes a case of your own, as `swmodel resume` does.
 
     A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """

@@ -31,7 +31,7 @@ def run(**typed):
     needs the same grid and tracers; depth, coefficients, forcing, time step and precision may differ.
 
     Exit codes: 0 done, 2 usage or configuration, 3 environment, 4 the solution blew up, 5 files, 70 internal, 75
-    stopped and resumable; docs/exit-codes.md lists the messages.
+    stopped and resumable; docs/exit-codes.md has more.
     """
     begin("run", **typed)
 

@@ -84,6 +84,16 @@ def test_leith_e_never_adds_energy(seed, slip, sphere):
     assert np.sum(power(*alone(of(fields, sphere=sphere, physics__slip=slip), "leith_e"))) < 0
 
 
+def test_the_energy_of_backscatter_grows_from_zero_in_a_healthy_run(tmp_path):
+    options = {"grid.nx": 12, "grid.ny": 16, "grid.dx": 1e5, "grid.dy": 1e5, "output.every_steps": 1}
+    options |= {"physics.biharmonic_smagorinsky": 0.06, "physics.backscatter": 0.2}
+    options |= {"run.steps": 4, "run.executor": "reference"}
+    model = swmodel.Simulation("double_gyre", options)
+    model.run(tmp_path / "run")
+    assert model.state.subgrid_energy.max() > 0
+    assert "subgrid_energy" not in model.diagnostics()
+
+
 def test_zanna_bolton_conserves_momentum():
     """The sum of h^x du/dt, whatever the depth."""
     found, padded, _ = alone(of(random_fields(NY, NX, land=0.0), **RINGS), "zanna_bolton")

@@ -22,7 +22,7 @@ from ...files.run_folder import BLOWUP
 from ...ocean.diagnostics import per_length
 from ...ocean.state import State
 from ...ocean.table import WRITABLE, row_of
-from ...ocean.terms.tracer import concentration_of, tracers_in
+from ...ocean.terms.tracer import CONTENT, concentration_of, tracers_in
 from ...parallel.transport import of_all_members
 from ...parallel.transport.programs import jitted
 from ...setup.checks.extremes import Extremes, survey
@@ -174,7 +174,8 @@ def bad_cell(health, run: int) -> str:
     found = state._asdict()
     limits = {"u": ALMOST * CELLS * dx / dt, "v": ALMOST * CELLS * dy / dt}
     with np.errstate(all="ignore"):
-        for name, field in zip(tracers_in(state._fields), state._fields[3:], strict=True):
+        for name in tracers_in(state._fields):
+            field = name if name in found else name + CONTENT
             found[field] = np.where(wet > 0, concentration_of(name, state), 0)
             limits[field] = ALMOST * health.most[run]
         bad = {name: ~np.isfinite(field) | (np.abs(field) > limits.get(name, np.inf)) for name, field in found.items()}

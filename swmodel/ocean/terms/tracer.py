@@ -66,8 +66,9 @@ def row_of(name: str) -> Variable:
 
 
 def tracers_in(names) -> list[str]:
-    """The names of the tracers among the names of a State's fields."""
-    return [name.removesuffix(CONTENT) for name in names[len(State._fields) :]]
+    """The names of the tracers among the names of a State's fields: those with letters and digits only."""
+    found = (name.removesuffix(CONTENT) for name in names[len(State._fields) :])
+    return [name for name in found if "_" not in name]
 
 
 def concentration_of(name: str, state) -> Any:
