@@ -6,8 +6,8 @@ truth has cells of 3.1 km. Vorticity is carried by `weno5`, so no viscosity is n
 
 Reference: Klöwer and others (2018), Ocean Modelling 132, 1-11, who compare closures in such a basin.
 
-Cost: 137 000 steps of 3200 cells for ten years: about a quarter of a minute. The truth, `-s grid.nx=320 -s grid.ny=640 -s
-grid.dx=3125 -s grid.dy=3125`, takes some minutes for a year.
+Cost: 137 000 steps of 3200 cells for ten years: about 15 s. The truth, `-s grid.nx=320 -s grid.ny=640 -s grid.dx=3125
+-s grid.dy=3125`, takes some minutes for a year.
 
 Command: swmodel run eddy_laboratory
 
