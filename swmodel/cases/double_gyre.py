@@ -11,7 +11,7 @@ Reference: Jiang, S., F.-F. Jin and M. Ghil (1995), Multiple equilibria, periodi
 wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; of their kind, with less viscosity.
 
 Cost: 175 000 steps of 20 000 cells: about half a minute on two cores for five years. On a grid of 20 km, `-s grid.nx=50
--s grid.ny=100 -s grid.dx=20e3 -s grid.dy=20e3 -s physics.viscosity=300`, a quarter of that.
+-s grid.ny=100 -s grid.dx=20e3 -s grid.dy=20e3 -s physics.viscosity=300`, a third of that.
 
 Command: swmodel run double_gyre
 

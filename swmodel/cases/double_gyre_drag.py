@@ -8,7 +8,7 @@ What an altimeter sees of that, with errors of 3.2 m, is enough to find the patc
 Reference: Das, S. K. and R. W. Lardner (1991), On the estimation of parameters of hydraulic models by assimilation of
 periodic tidal data, J. Geophys. Res. 96 (C8), 15187-15196.
 
-Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: about 20 s on two cores.
+Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: half a minute on two cores.
 
 Command: swmodel assimilate double_gyre_drag
 

@@ -9,7 +9,7 @@ assimilation finds, `eta`, the displacement of the interface. 3.2 m of it corres
 Reference: Le Dimet, F.-X. and O. Talagrand (1986), Variational algorithms for analysis and assimilation of
 meteorological observations: theoretical aspects, Tellus 38A, 97-110.
 
-Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: about a minute on two cores.
+Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: about two minutes on two cores.
 
 Command: swmodel assimilate double_gyre_twin
 

@@ -6,7 +6,7 @@ lie six radii from the equator, where nothing is left of the waves.
 
 Reference: Matsuno (1966), J. Meteor. Soc. Japan 44, 25-43; Gill (1982), Atmosphere-Ocean Dynamics, chapter 11.
 
-Cost: 280 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds. A Rossby wave:
+Cost: 290 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds. A Rossby wave:
 `swmodel run equatorial -s case.wave=rossby -s case.mode=1 --days 75`.
 
 Command: swmodel run equatorial

@@ -6,7 +6,7 @@ circle. Linear or quadratic bottom drag (`physics.linear_drag`, `physics.quadrat
 
 Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 8.3.
 
-Cost: 1 100 steps of rk4 on 1024 cells: seconds. With drag: `swmodel run inertial -s physics.quadratic_drag=0.003`.
+Cost: 1150 steps of rk4 on 1024 cells: seconds. With drag: `swmodel run inertial -s physics.quadratic_drag=0.003`.
 
 Command: swmodel run inertial -s 'output.stations=[{name="middle", x=160e3, y=160e3}]'
 

@@ -1,8 +1,8 @@
 """A barotropic jet in a channel rolls up into eddies within ten model days.
 
-Physics: a Gaussian jet of 10 m/s, 36 km wide, is in geostrophic balance on a beta plane. The channel is 1800 km long
-and 100 m deep, with walls in the south and in the north. A small wave starts the instability. A lateral viscosity of
-100 m2 s-1 keeps vorticity smooth at the scale of the grid.
+Physics: a Gaussian jet of 10 m/s, with a half-width of 36 km, is in geostrophic balance on a beta plane. The channel is
+1800 km long and 100 m deep, with walls in the south and in the north. A small wave starts the instability. A lateral
+viscosity of 100 m2 s-1 keeps vorticity smooth at the scale of the grid.
 
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419). Its own
 viscosity and time step are those of the case `published_jet`.

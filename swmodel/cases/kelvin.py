@@ -13,7 +13,7 @@ Command: swmodel run kelvin
 
 Plot: swmodel plot outputs/kelvin --field eta --field eta_error
 
-Known answer: eta = amplitude exp(-y/a) cos(k (x - c t)), u = sqrt(g/depth) eta, v = 0, with c = sgn(f) sqrt(g depth)
+Known answer: eta = amplitude exp(-y/a) cos(k (x - c t)), u = c eta/depth, v = 0, with c = sgn(f) sqrt(g depth)
 and a = |c/f|. After one round of the channel, the length of the default run, the wave is back where it was. The error
 is of second order in the spacing.
 """

@@ -6,7 +6,7 @@ hold exactly. Sea level, thickness minus depth, then has rounding errors that di
 
 Reference: Bermudez and Vazquez (1994), Comput. Fluids 23, 1049-1071, who call this the C-property of a scheme.
 
-Cost: 480 steps of rk4 on 5400 cells: seconds.
+Cost: 500 steps of rk4 on 5400 cells: seconds.
 
 Command: swmodel run rest
 

@@ -3,9 +3,9 @@
 Physics: the tide of the Pacific enters through the strait of Juan de Fuca. It fills the strait of Georgia through the
 passages between the islands, which hold it back. The west is open, and so is the ocean's part of the south. Puget Sound
 ends at the southern edge, the strait of Georgia at the northern one. Coasts, islands and depths come from the relief in
-the sample data of matplotlib, with cells of a thirtieth of a degree. Drag is quadratic.
+the sample data of matplotlib, with cells of 1/30 by 1/45 degree. Drag is quadratic.
 
-Reference: Foreman and others (1995), J. Geophys. Res. 100, 2507-2531, for the tide of these straits.
+Reference: Foreman and others (1995), J. Geophys. Res. 100, 721-740, for the tide of these straits.
 
 Cost: 21 600 steps of rk4 on 10 800 cells for four days: about ten seconds on two cores.
 

@@ -30,7 +30,7 @@ L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
 
 
 class Soliton(Case):
-    steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.16 B² of the depth high", gt=0, le=0.6)
+    steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.09 B² of the depth high", gt=0, le=0.6)
     start: float = option(4.0, "1", "where it begins, radii east of the middle")
 
     kinds = ("plane",)

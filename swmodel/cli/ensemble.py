@@ -50,7 +50,7 @@ def ensemble(settings, perturbations, **typed):
     begin("ensemble", settings=[*settings, *overrides_of_perturbations(perturbations)], check=check_ensemble, **typed)
 
 
-# The option for blocks is hidden: `ensemble.settings.distribution` refuses blocks, and says why.
+# The option for blocks is hidden: `ensemble.settings.problems` refuses blocks, and says why.
 next(option for option in ensemble.params if option.name == "layout").hidden = True
 
 

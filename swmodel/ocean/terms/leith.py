@@ -1,6 +1,6 @@
 """Leith's viscosity, nu = (C/pi)³ Delta³ |grad zeta|: it takes enstrophy where two-dimensional turbulence brings it.
 
-It is zero in solid rotation and in uniform shear. The form, with pi, is that of MITgcm and MOM6.
+It is zero in solid rotation and in uniform shear. The form, with pi, is that of MITgcm; MOM6 does not cube C.
 
 Reference: Leith (1996), doi:10.1016/0167-2789(96)00107-8; Fox-Kemper and Menemenlis (2008), doi:10.1029/177GM19.
 """

@@ -5,7 +5,7 @@
 
 The drag coefficient C is min(most, max(least, rest + growth |U|)):
 
-    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3
+    large_pond   C = 1.15e-3, above 10.15 m/s (0.49 + 0.065 |U|) 1e-3; published are 1.2e-3, and 11 m/s
     garratt      C = (0.75 + 0.067 |U|) 1e-3, at most 3.5e-3
 
 Reference: Large, W. G. and Pond, S. (1981), J. Phys. Oceanogr. 11, 324-336; Garratt, J. R. (1977), Mon. Wea. Rev. 105,
