@@ -162,7 +162,7 @@ class Checks:
         return {control: one(control, value) for control, value in self.x.items()}
 
     def taylor(self) -> dict:
-        """The first check, the last one, and whether the scheme is smooth.
+        """The first check, the last one, and whether the first can judge: by a smooth scheme and enough digits.
 
         The slope is that of the Taylor remainder between the two shortest steps with a remainder well above round-off.
         The difference quotient is that of the shortest step with a remainder above it.
@@ -174,12 +174,12 @@ class Checks:
 
         def usable(ulps: float) -> int:
             floor = ulps * np.finfo(self.problem.config.run.dtype).eps * abs(self.value)
-            return max(2, len([*itertools.takewhile(lambda remainder: remainder > floor, remainders)]))
+            return len([*itertools.takewhile(lambda remainder: remainder > floor, remainders)])
 
-        shortest, last = usable(ABOVE) - 1, usable(WELL_ABOVE) - 1
+        shortest, last = (max(2, usable(ulps)) - 1 for ulps in (ABOVE, WELL_ABOVE))
         return {
             "taylor_slope": slope_of(*remainders[last - 1 : last + 1], STEPS[last - 1] / STEPS[last]),
-            "smooth": self.problem.domain.scheme.smooth,
+            "smooth": self.problem.domain.scheme.smooth and usable(WELL_ABOVE) >= 2,
             "quotient_error": remainders[shortest] / STEPS[shortest] / abs(self.slope) if self.slope else math.inf,
         }
 
