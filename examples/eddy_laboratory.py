@@ -179,7 +179,7 @@ CLOSURES: dict[str, dict] = {
     "weno7": {"scheme.vorticity_flux": "weno7"},
 }
 #: Those on the finest of the coarse grids.
-FEW = ("none", "biharmonic", "weno5")
+FEW = ("biharmonic", "weno5")
 #: The height of the small wave at the start, by member.
 PERTURBATIONS = (1.0, -1.0, 2.0, -2.0, 0.5)
 
@@ -245,6 +245,18 @@ def score(found: dict, true: dict, cells: int) -> np.ndarray:
     return np.array([relative("h"), ratio, relative("eddy_energy"), np.sqrt(np.mean(decades**2))])
 
 
+def trained(setup: Setup, folder: Path, daily: np.ndarray, devices: int, tell):
+    """The parameters of `learned`, from their file if there is one."""
+    import equinox as eqx
+    from closure import Setup as Network
+    from closure import first_network
+
+    path = folder / "learned.eqx"
+    if not path.exists():
+        eqx.tree_serialise_leaves(path, train(setup, daily, devices, tell))
+    return eqx.tree_deserialise_leaves(path, first_network(Network(), 0.005))
+
+
 def train(setup: Setup, daily: np.ndarray, devices: int, tell):
     """The parameters of `learned`, trained through runs of five days from states of the truth, on all devices."""
     import equinox as eqx
@@ -286,7 +298,7 @@ def train(setup: Setup, daily: np.ndarray, devices: int, tell):
         losses.append(float(value))
         if update % 20 == 19:
             tell(f"update {update + 1} of {setup.updates}: loss {np.mean(losses[-20:]):.4f}")
-    return jax.device_get(x["learned"]), losses
+    return jax.device_get(x["learned"])
 
 
 def costs(cells: int, names, network) -> dict[str, float]:
@@ -395,7 +407,7 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     true = dict(np.load(truth(setup, folder, told)))
-    network, losses = train(setup, true[f"daily_{setup.coarse[0]}"], devices, told)
+    network = trained(setup, folder, true[f"daily_{setup.coarse[0]}"], devices, told)
     results, scores, cost = {}, {}, {}
     for cells, members in zip(setup.coarse, setup.members, strict=True):
         names = [*CLOSURES, "learned"] if cells == setup.coarse[0] else [*CLOSURES] if members > 1 else [*FEW]
@@ -409,7 +421,6 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
         cost |= {(cells, name): value for name, value in costs(cells, names, network).items()}
     lines = table(scores, cost)
     (folder / "table.md").write_text("\n".join(lines) + "\n")
-    np.savez(folder / "training.npz", losses=losses)
     draw(folder / "eddy_laboratory.png", true, results, scores, setup.coarse[0])
     chosen = {name: results[setup.coarse[0], name][0] for name in ("none", "biharmonic", "weno5", "learned")}
     films = {name: found["film"] for name, found in chosen.items() if found}
