@@ -344,7 +344,8 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
 
     of_members = {name: [r for r in results[coarsest, name] if r] for cells, name in results if cells == coarsest}
     alive = {name: members for name, members in of_members.items() if members}
-    order = sorted(alive, key=lambda name: np.mean(scores[coarsest, name][0][[0, 2, 3]]))
+    marks = {name: np.mean([m for m in scores[coarsest, name] if m is not None], axis=0) for name in alive}
+    order = sorted(alive, key=lambda name: np.mean(marks[name][[0, 2, 3]]))
     shown = ["truth", *order[:3], *(["none"] if "none" in alive else []), order[-1]]
     figure = plt.figure(figsize=(13, 8), layout="constrained")
     above, below = figure.subfigures(2, 1)
@@ -367,20 +368,22 @@ def draw(path: Path, true: dict, results: dict, scores: dict, coarsest: int) -> 
     spectra.set(xlabel="wavelengths in the width of the basin", ylabel="kinetic energy (m² s⁻²)", ylim=(1e-7, None))
     spectra.legend(frameon=False)
     for number, (column, label) in enumerate(((0, "mean"), (2, "map of eddy energy"), (3, "spectrum, decades"))):
-        values = [np.mean([m[column] for m in scores[coarsest, name] if m is not None]) for name in order]
+        values = [marks[name][column] for name in order]
         errors.bar(np.arange(len(order)) + 0.27 * (number - 1), values, 0.25, label=label)
     errors.set_xticks(range(len(order)), order, rotation=30, ha="right")
     errors.set(title=f"errors with cells of {BASIN[0] / coarsest / 1e3:g} km")
-    errors.legend(frameon=False)
+    errors.legend(frameon=False, ncols=3, loc="upper left")
+    errors.margins(y=0.2)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def film_of(path: Path, films: dict) -> None:
-    """An animated picture of vorticity, every second day, of several seas side by side."""
+    """A film of vorticity, every second day, of several seas side by side."""
     import cmocean
     import matplotlib.pyplot as plt
-    from matplotlib.animation import FuncAnimation, PillowWriter
+    from imageio_ffmpeg import get_ffmpeg_exe
+    from matplotlib.animation import FFMpegWriter, FuncAnimation
 
     frames = min(len(film) for film in films.values())
     figure, axes = plt.subplots(1, len(films), figsize=(2.2 * len(films), 4.6), layout="constrained")
@@ -394,7 +397,9 @@ def film_of(path: Path, films: dict) -> None:
         for picture, film in zip(pictures, films.values(), strict=True):
             picture.set_data(film[frame].astype(float))
 
-    FuncAnimation(figure, show, frames).save(path, PillowWriter(fps=12), dpi=80)
+    with plt.rc_context({"animation.ffmpeg_path": get_ffmpeg_exe()}):
+        writer = FFMpegWriter(fps=12, codec="libx264", extra_args=["-crf", "30", "-pix_fmt", "yuv420p"])
+        FuncAnimation(figure, show, frames).save(path, writer, dpi=70)
     plt.close(figure)
 
 
@@ -424,8 +429,8 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
     draw(folder / "eddy_laboratory.png", true, results, scores, setup.coarse[0])
     chosen = {name: results[setup.coarse[0], name][0] for name in ("none", "biharmonic", "weno5", "learned")}
     films = {name: found["film"] for name, found in chosen.items() if found}
-    film_of(folder / "eddy_laboratory.gif", {"truth": true["film"]} | films)
-    told(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.gif")
+    film_of(folder / "eddy_laboratory.mp4", {"truth": true["film"]} | films)
+    told(f"done: {folder}/table.md, eddy_laboratory.png, eddy_laboratory.mp4")
 
 
 if __name__ == "__main__":
