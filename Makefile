@@ -25,7 +25,7 @@ help:
 	@echo "make test       set up and run the tests of every promise of docs/trust.md"
 	@echo "make test-all   run the other tests: faults, kills and resumes, random input, packaging, notebooks, documentation"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
-	@echo "make pictures   run every case and notebook, and keep their pictures (some minutes)"
+	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"
 	@echo "make exactness  make the table of docs/gradients.md: derivatives on one to four processes (two minutes)"
 	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
