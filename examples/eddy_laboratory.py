@@ -436,9 +436,10 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--devices", type=int, default=1, help="for the training")
-    parser.add_argument("--output", type=Path, default=Path("outputs/eddy_laboratory"))
+    parser.add_argument("--output", type=Path, help="folder of the results, whose runs are used again")
     parser.add_argument("--tiny", action="store_true", help="a few days of a few cells, to see that it works")
     given = parser.parse_args()
+    given.output = given.output or Path("outputs/eddy_laboratory" + "_tiny" * given.tiny)
     if given.devices > 1:
         import jax
 

@@ -47,7 +47,8 @@ CHECKS = {
 }
 BOUNDS = {"float64": (0.02, 1e-12, 1e-10, 1e-4), "float32": (0.2, 1e-4, 1e-3, 0.1)}
 #: The results for `--json`.
-KEYS = (*CHECKS, "nproc", "adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
+KEYS = (*CHECKS, "smooth", "nproc")
+KEYS += ("adjoint_over_forward", "gradient_over_run", "gradient_sha256", "peak_bytes_per_rank")
 #: Lengths of steps along the direction: 1, 1/4, ...
 STEPS = tuple(0.25**k for k in range(9))
 #: A remainder is well above round-off, or just above it, from so many units of the last place of J.

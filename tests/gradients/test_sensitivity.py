@@ -142,7 +142,7 @@ def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path):
 def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
     physics = {"biharmonic_viscosity": 1e6, "gravity": 5.0, "reduced_gravity": True, "self_attraction": 0.08}
     config = basin(**{f"physics__{name}": value for name, value in physics.items()})
-    numbers = [name for name in ANY if name in sensitivity.NUMBERS]
+    numbers = [name for name in ANY if name in sensitivity.NUMBERS and getattr(config.physics, name)]
     assert len(numbers) > 3
     found, status = compute(tmp_path, config, STATION, numbers, picture=True)
     for name in numbers:

@@ -43,13 +43,12 @@ def linear(along, across):
     return random_fields(NY, NX, land=0.0) | {"depth": np.full((NY, NX), 50.0), "eta": 0 * u, "u": u, "v": v}
 
 
-@pytest.mark.parametrize("name", [*CLOSURES])
+@pytest.mark.parametrize("name", [name for name in CLOSURES if name != "backscatter"])
 def test_none_acts_in_solid_rotation_and_uniform_flow(name):
     """In the middle, five cells from where the ring closes; Zanna and Bolton's stress is the same everywhere there."""
-    names = (name,) if name != "backscatter" else ("biharmonic_smagorinsky", name)
     for fields in (linear(0.0, 1e-5), linear(0.0, 0.0) | {"u": np.full((NY, NX), 0.7), "v": np.full((NY, NX), 0.2)}):
-        found = alone(of(fields, **RINGS), *names)[0]
-        strained = alone(of(random_fields(NY, NX, land=0.0), **RINGS), *names)[0]
+        found = alone(of(fields, **RINGS), name)[0]
+        strained = alone(of(random_fields(NY, NX, land=0.0), **RINGS), name)[0]
         for field in "uv":
             assert abs(found[field][4, 5]) < 1e-10 * np.abs(strained[field]).max(), field
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import create_model, field_validator
@@ -46,7 +47,7 @@ class Fluid(Section):
         for name, count in Counter(each.name for each in tracers).items():
             if count > 1:
                 raise ValueError(f'{count} tracers are called "{name}"; give them different names')
-            if name in TAKEN:
+            if name in TAKEN or iskeyword(name):
                 raise ValueError(f'"{name}" has another meaning in the files of a run; choose another name')
         return tracers
 

@@ -132,7 +132,7 @@ def largest_dt(config, extremes) -> tuple[float, str]:
         "the Coriolis force": stable_dt(time, Mode(0, 1j * rate.inertial)),
     }
     local = {
-        "the transport of a tracer": stable_dt(time, *(Mode(0, rate.transport * z) for z in UPWIND)),
+        "the transport of tracers": stable_dt(time, *(Mode(0, rate.transport * z) for z in UPWIND)),
         "waves through open sides": stable_dt(time, Mode(0, -damping - rate.radiation)) if rate.radiation else math.inf,
     }
     damped = (Mode(0, -damping), Mode(rate.waves, -rate.friction), Mode(rate.waves, -damping))
