@@ -22,7 +22,7 @@ extensions = [
     "mathml",  # in site/
     "reference",
 ]
-exclude_patterns = ["site", "_build"]
+exclude_patterns = ["site", "_build", "jupyter_execute"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages: nothing is fetched to build the site
 
