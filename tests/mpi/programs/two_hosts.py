@@ -16,6 +16,7 @@ jax.distributed.initialize(f"localhost:{sys.argv[2]}", PROCESSES, int(sys.argv[1
 options = {"grid.nx": 46, "grid.ny": 31, "run.steps": 30, "output.every_steps": 10, "output.maxima": ["speed"]}
 options |= {"output.stations": [{"name": "a", "x": 114e3, "y": 79e3}, {"name": "b", "x": 20e3, "y": 150e3}]}
 options |= {"output.sections": [{"name": "across", "start": [20e3, 0.0], "end": [190e3, 130e3]}], "output.arrival": 0.3}
+options |= {"output.drifters": [{"box": [0.0, 230e3, 0.0, 155e3], "spacing": 11e3}]}
 where = {"run.transport": "sharded", "run.nproc": PROCESSES, "run.devices": DEVICES, "run.layout": sys.argv[3]}
 simulation = swmodel.Simulation(swmodel.load("jet", options | where))
 held = simulation.transport.held_bytes(simulation.carry.state)
