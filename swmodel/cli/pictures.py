@@ -127,6 +127,8 @@ TAKES = {
     MAXIMA: ("record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
     DRIFTERS: ("fields", "record", "time", "vmin", "vmax", "range_", "arrows", "wind", "drifters", "contours"),
 }
+#: Options of maps of a record, which a picture of tides does not take.
+OF_RECORDS = {"record", "time", "arrows", "wind", "drifters", "contours"}
 #: The files of a run folder that have pictures.
 FILES = (OUTPUT, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
@@ -138,14 +140,7 @@ def usual(path, options) -> str:
     if options.keys() & {"fields", "member"}:
         return ""
     wanted = config_of(path).get("output", {})
-    if (path / HARMONICS).is_file() and not options.keys() & {
-        "record",
-        "time",
-        "arrows",
-        "wind",
-        "drifters",
-        "contours",
-    }:
+    if (path / HARMONICS).is_file() and not options.keys() & OF_RECORDS:
         return HARMONICS
     drawn = DRIFTERS if (path / DRIFTERS).is_file() and not options else ""
     has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"

@@ -115,7 +115,7 @@ class Forward(NamedTuple):
 
     h: Any  # m; the slope of h + dt dh/dt drives the currents
     dt: Any  # s
-    begin: Any = None  # the State at the begin of the step
+    begin: Any = None  # the State at the begin of the step; for `dynamics.tendency` its `Scheme.at_begin`, by name
     whole: Any = None  # length of the step, s
 
     def step(self, rate: Any, fresh: Any) -> Step:

@@ -50,7 +50,7 @@ def make_drift(ny: int, nx: int, scheme, transport):
         k1 = D(0, p),  k2 = D(1/2, p + k1/2),  k3 = D(1/2, p + k2/2),  k4 = D(1, p + k3)
         p' = p + (k1 + 2 k2 + 2 k3 + k4)/6
 
-    The block with the drifter computes it. All blocks add up the results, of which one is not zero.
+    The block with the drifter computes it. All blocks add up the results; every other block adds zero.
     """
     displacements = make_displacements(scheme, transport)
 
