@@ -13,9 +13,9 @@ Command: swmodel run beach
 
 Plot: swmodel plot outputs/beach --field eta --time "18.5 s"
 
-Known answer: profiles at eight times and series at two places of the analytical solution, for the default height; in
-`solution`, from the files of the benchmark (NTHMP, public). For other heights of waves that do not break, those of
-less than 0.818 slope^(-10/9) of the depth, the `highest` water is a law of Synolakis.
+Known answer: `solution`, profiles and series of the analytical solution for the default height, from the files of the
+benchmark (NTHMP, public). The `highest` water of all waves that do not break follows a law of Synolakis; these are
+lower than 0.818 slope^(-10/9) depths.
 """
 
 from pathlib import Path
@@ -48,7 +48,7 @@ class Beach(Case):
         "time": {"stepper": "rk3", "cfl": 0.4},
         "run": {"days": 110 * TAU / 86400, "dtype": "float64"},
         "output": {"every": 2.5 * TAU, "fields": ("eta", "h", "u"), "maxima": ("eta",),
-                   "stations": ({"name": "near", "x": LAND + NEAR, "y": 0.2}, {"name": "far", "x": LAND + FAR, "y": 0.2})},
+                   "stations": tuple({"name": f"{x} off", "x": LAND + x, "y": 0.2} for x in (NEAR, FAR))},
     }  # fmt: skip
 
     def depth(self, config, at):

@@ -1,8 +1,8 @@
 """A solitary wave wraps round a conical island: the sixth benchmark problem of the NTHMP, for tsunamis.
 
-Physics: the wave runs up in front, bends round both flanks, and its halves collide behind the island, where they run up
-as high as in front or higher. It starts where a row of gauges measured it, half its length before the toe of the
-island, and leaves through the east. The other sides are the walls of the basin.
+Physics: the wave runs up in front and bends round both flanks. Its halves collide behind the island, and run up there
+too. It starts where a row of gauges measured it, half its length before the toe of the island, and leaves through the
+east. The other sides are the walls of the basin.
 
 Reference: Briggs, M. J., C. E. Synolakis, G. S. Harkins and D. R. Green (1995), Pure Appl. Geophys. 144, 569-593; Liu
 and others (1995), J. Fluid Mech. 302, 259-285.
@@ -25,8 +25,8 @@ import numpy as np
 
 from ..config.options.case import Case, option
 
-#: Levels in 1e-5 m, [row before the island or gauge, time], their zero that of the still water before the wave, and
-#: highest water in 1e-4 m at `angles`, degrees clockwise from the +y axis: 270 is in front.
+#: Levels above the still water in 1e-5 m, [row of gauges before the island or gauge, time]. Highest water in 1e-4 m at
+#: `angles`, degrees clockwise from the +y axis: 270 is in front.
 RECORDS = Path(__file__).with_name("conical_island.npz")
 FIRST, INTERVAL = 24.0, 0.04  # s, of the times of the laboratory
 

@@ -1,7 +1,7 @@
 """A dam breaks, and its lake runs out over dry ground.
 
 Physics: without friction the water spreads from the dam in a fan. Its front runs over the dry ground at twice the speed
-of a wave in the lake, ever thinner; a wave of depletion runs back into the lake. Depths count from the lake's surface.
+of a wave in the lake, ever thinner. A wave of depletion runs back into the lake. Depths count from the lake's surface.
 
 Reference: Ritter, A. (1892), Z. Ver. Dtsch. Ing. 36, 947-954.
 

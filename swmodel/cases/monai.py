@@ -1,6 +1,6 @@
 """The tsunami of Okushiri, 1993, in a narrow valley at Monai: the seventh benchmark problem of the NTHMP.
 
-Physics: a laboratory model at 1:400. A wave enters from the west, first a trough, then a crest; it passes a small
+Physics: a laboratory model at 1:400. A wave enters from the west, first a trough, then a crest. It passes a small
 island, rises against the coast and shoots up a narrow gully, where the real one reached 32 m. The west is open: the
 incident wave comes in, what the coast reflects goes out. The other sides are walls.
 

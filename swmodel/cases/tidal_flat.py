@@ -11,8 +11,8 @@ Command: swmodel run tidal_flat
 
 Plot: swmodel plot outputs/tidal_flat --field eta --field speed --arrows
 
-Known answer: the volume grows by what the side lets in. The basin is short against the tide's wave, so that level is
-nearly that outside wherever water reaches, and the inflow is the flooded area times the rise of the level.
+Known answer: the volume grows by what the side lets in. The basin is short against the wave of the tide: on the flood
+the level is nearly that outside wherever water reaches.
 """
 
 import numpy as np

@@ -114,7 +114,7 @@ def test_the_solution_on_the_beach_is_near_the_law_of_run_up():
 
 @pytest.mark.parametrize("wave", "ABC")
 def test_the_wave_passes_the_gauges_of_the_island_in_turn(wave):
-    """Arrival in the order of their places, at the speed of a wave of that height; highest run-up in front or behind."""
+    """In the order of their places, at the speed of a wave of that height; it runs up highest in front or behind."""
     record, (height, start) = conical_island.recorded(wave), conical_island.WAVES[wave]
     rise = [record.time[(level > 0.5 * level.max()).argmax()] for level in record.levels.values()]
     assert rise == sorted(rise)

@@ -166,7 +166,7 @@ def cell(simulation: Simulation, x: float, y: float) -> tuple[int, int]:
 
 
 def watched(simulation: Simulation, gauges: dict, seconds: float, every: float):
-    """What a run shows: times, s, levels of gauges, m, and the highest level of each cell where it was wet, else NaN."""
+    """Times, s, and levels of gauges, m, of a run; and the highest level of each cell, NaN where it was never wet."""
     depth = simulation.config.case.depth(simulation.config, whole(simulation.config))
     cells = {name: cell(simulation, *place) for name, place in gauges.items()}
     times: list[float] = []
@@ -184,7 +184,7 @@ def watched(simulation: Simulation, gauges: dict, seconds: float, every: float):
 
 @known("conservation of mass; Friedrichs and Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545")
 def tide_over_flats() -> Iterator[Answer]:
-    """The volume over tidal flats grows by what the open side lets in, and is nearly that of still water at its level."""
+    """The volume over tidal flats grows by what the open side lets in, and is nearly that at its level."""
     simulation = simulate("tidal_flat", {"grid.nx": 60, "grid.ny": 40, "grid.dx": 100.0, "grid.dy": 100.0})
     config, at = simulation.config, whole(simulation.config)
     depth, area = config.case.depth(config, at)[:, 1:], config.grid.dx * config.grid.dy
@@ -199,6 +199,6 @@ def tide_over_flats() -> Iterator[Answer]:
         volumes.append(after / (np.maximum(0.0, level + depth).sum() * area))
     found, given = np.transpose(growth)
     yield Answer(
-        "growth of the volume, less the inflow, of the largest", largest(found - given) / largest(given), 0.0, 0.02
+        "growth of the volume less the inflow, of the largest", largest(found - given) / largest(given), 0.0, 0.02
     )
     yield Answer("volume on the flood, of that of still water", np.mean(volumes[5:7]), 1.0, 0.15)
