@@ -45,13 +45,10 @@ class TidalFlat(Case):
     def depth(self, config, at):
         """`physics.depth` in the western seventh, then the flats with the creek, which ends before the east."""
         x, y = at.x / at.length_x, at.y / at.length_y
-        flats = -self.low - (self.high - self.low) * np.clip((x - 1 / 3) / (2 / 3), 0.0, 1.0)
-        sea = config.physics.depth - (config.physics.depth + self.low) * np.clip(
-            (x - 1 / 7) / (1 / 3 - 1 / 7), 0.0, 1.0
-        )
+        flats = np.interp(x, (1 / 7, 1 / 3, 1.0), (config.physics.depth, -self.low, -self.high))
         away = (y - 0.5 - 0.15 * np.sin(3 * np.pi * x)) * at.length_y / self.width
         reach = np.clip((x - 1 / 3) / 0.05, 0.0, 1.0) * np.clip((0.9 - x) / 0.3, 0.0, 1.0)
-        return np.where(x < 1 / 3, sea, flats) + self.creek * reach * np.exp(-(away**2))
+        return flats + self.creek * reach * np.exp(-(away**2))
 
     def eta(self, config, at):
         """High water, where the tide outside begins."""
