@@ -4,8 +4,8 @@ Physics: a laboratory model at 1:400. A wave enters from the west, first a troug
 island, rises against the coast and shoots up a narrow gully, where the real one reached 32 m. The west is open: the
 incident wave comes in, what the coast reflects goes out. The other sides are walls.
 
-Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, 879-886; Synolakis and others
-(2007), NOAA Tech. Memo. OAR PMEL-135.
+Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, session 7, 7-21; Synolakis
+and others (2007), NOAA Tech. Memo. OAR PMEL-135.
 
 Cost: 7500 steps of rk3 on 95 892 cells for 22.5 s: about a minute on two cores. Half the cells each way: an eighth.
 
