@@ -16,15 +16,18 @@ from ..errors import ConfigError
 from ..executors.native import REMEDY, native_missing, unable
 from ..parallel import environment
 from ..parallel.decomposition import LayoutError, parse_layout
-from ..setup.checks.extremes import survey
+from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import automatic_dt
 from ..setup.fields.netcdf_input import InputError
 from ..setup.setup import Setup, setup_of
 
 SECONDS_PER_DAY = 86400.0
 
+#: Largest `drying.thickness` that the model chooses, m.
+THIN = 0.01
+
 #: The values that `resolve` may choose.
-DECIDED = ("time.dt", "run.steps", "run.layout", "run.executor", "run.transport")
+DECIDED = ("time.dt", "drying.thickness", "run.steps", "run.layout", "run.executor", "run.transport")
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +52,13 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     """
     config = setup.config
     time, run = config.time, config.run
+    drying = config.drying
+    if time.dt is None or (drying.active and drying.thickness is None):
+        extremes = surveyed(setup, extremes)
     if time.dt is None:
-        time = time.model_copy(update={"dt": initial_dt(setup, extremes), "cfl": None})
+        time = time.model_copy(update={"dt": automatic_dt(config, extremes), "cfl": None})
+    if drying.active and drying.thickness is None:
+        drying = drying.model_copy(update={"thickness": thickness_for(extremes)})
     steps = run.steps
     if run.days is not None:
         steps = max(1 if run.days > 0 else 0, round(run.days * SECONDS_PER_DAY / cast(float, time.dt)))
@@ -62,7 +70,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
         "transport": transport_for(run),
     }
     updates = {"case": recorded(config.case), "python": recorded_python(setup).python, "time": time}
-    updates |= {"run": run.model_copy(update=chosen)}
+    updates |= {"drying": drying, "run": run.model_copy(update=chosen)}
     usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
     if config.output.fields == tuple(usual):
         names = [*config.output.fields, *(name for term in setup.scheme.acting for name in term.derived)]
@@ -128,12 +136,17 @@ def for_processes(config: Config, nproc: int) -> Config:
     return config.model_copy(update={"run": run.model_copy(update=changes)})
 
 
-def initial_dt(setup: Setup, extremes=None) -> float:
-    """The automatic time step of the initial state, a round number, s."""
+def surveyed(setup: Setup, extremes: Extremes | None) -> Extremes:
+    """The extremes of the initial state. ConfigError: it cannot be used."""
     try:
         extremes = extremes or survey(setup)
     except InputError as error:
         raise ConfigError([str(error)]) from None
     if extremes.problems:
         raise ConfigError(extremes.problems.values())
-    return automatic_dt(setup.config, extremes)
+    return extremes
+
+
+def thickness_for(extremes: Extremes) -> float:
+    """`drying.thickness` where it is left open: a thousandth of the largest depth, at most THIN, m."""
+    return float(f"{min(THIN, 1e-3 * extremes.ranges['depth'][1]):.2g}")

@@ -245,7 +245,7 @@ class Simulation(Model):
     def _look(self) -> None:
         """Raise NumericalError if the state is unusable; all processes call it together."""
         unseen, self._unseen = self._unseen, 0
-        if unseen and self.get(unusable(self._carry.state, self.grid.wet, self.scheme.margin, self.transport)):
+        if unseen and self.get(unusable(self._carry.state, self.grid.wet, self.scheme, self.transport)):
             self.health()  # names the place, and raises
 
     def fields(self, names: Iterable[str]) -> dict[str, np.ndarray]:

@@ -117,6 +117,10 @@ def check_options(config: Config) -> Iterator[str]:
         )
     if not physics.reduced_gravity and full != type(physics).model_fields["full_gravity"].default:
         yield f"physics.full_gravity: {full:g} m s-2 has no effect unless physics.reduced_gravity is true"
+    if config.drying.active and config.time.stepper != "gfb":
+        yield f'time.stepper: must be "gfb" where drying.active is true, not "{config.time.stepper}"'
+    if config.drying.thickness is not None and not config.drying.active:
+        yield "drying.thickness: has no effect unless drying.active is true"
     for term in TERMS.values():
         yield from term.problems(config) if term.problems else ()
     yield from tracer.problems(config)

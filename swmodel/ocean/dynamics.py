@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .derived import corner_thickness, potential_vorticity
-from .flow import Flow, flow_at
+from .drying import WettingFlow
+from .flow import Flow
 from .instant import Instant
 from .operators import divergence, slope_x, slope_y
 from .patch import Patch
@@ -47,21 +48,40 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
     Reference: Sadourny (1975), Arakawa and Lamb (1981); docs/numerics.md.
     """
     params = present(params, now, scheme.varying, padded.h.values.dtype)
-    flow = flow_at(padded, now, grid, params, scheme)
+    flow = flow_at(padded, now, grid, params, scheme, forward)
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
-    added = [term.tendency(flow, params, now) for term in scheme.acting]
+    acting = [term for term in scheme.acting if not (scheme.drying and term.damping)]
+    added = [term.tendency(flow, params, now) for term in acting]
     rates = summed([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in added if "h" in each)])
-    level = flow if forward is None else flow.with_thickness(forward.h + rates["h"] * forward.dt)
-    P = params["gravity"] * (level.h - grid.depth) + kinetic_energy(u, v, grid, scheme)
-    for term in scheme.with_head:
-        P = P + term.bernoulli_potential(level, params, now)
-    q = potential_vorticity(h, u, v, grid)
+    level = flow.driving(rates["h"], forward)
+    K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)
+    heads = [term.bernoulli_potential(level, params, now) for term in scheme.with_head]
+    if scheme.drying:
+        core = flow.accelerations(accelerations(q, K, flow, scheme), level, rates["h"], heads, params["gravity"])
+    else:
+        P = params["gravity"] * level.eta + K
+        core = accelerations(q, sum(heads, start=P), flow, scheme)
     others = [{name: rate for name, rate in each.items() if name != "h"} for each in added]
     if scheme.at_begin:
-        own = [each for term, each in zip(scheme.acting, added, strict=True) if term in scheme.own]
+        own = [each for term, each in zip(acting, added, strict=True) if term in scheme.own]
         step = forward and forward.step(rates["h"], summed(own).get("h"))
         others += [term.over_step(flow, params, step) for term in scheme.acting if term.over_step]
-    return finished(rates | summed([accelerations(q, P, flow, scheme), *others]), padded, flow)
+    found = summed([core, *others])
+    if scheme.drying:
+        found |= flow.damped(found, summed([term.damping(flow, params, now) for term in scheme.with_damping]))
+    return finished(rates | found, padded, flow)
+
+
+def flow_at(
+    padded: State, now: Instant, grid, params: dict, scheme, forward: Forward | None = None
+) -> Flow | WettingFlow:
+    """The Flow of a state at an Instant, with the transports through open sides; see `tendency`."""
+    flow = WettingFlow(padded, grid, params, forward) if scheme.drying else Flow(padded, grid, scheme)
+    for term in scheme.with_sides:
+        flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
+    if scheme.drying:
+        flow.limit_outflow()
+    return flow
 
 
 def summed(parts: Iterable[dict[str, Patch]]) -> dict[str, Patch]:

@@ -12,8 +12,9 @@ import numpy as np
 from ..errors import UsageError
 from ..parallel.fixed_point import FixedPoint
 from .derived import DERIVED
+from .dynamics import flow_at
 from .face_thickness import FACE_THICKNESS
-from .flow import Flow, flow_at
+from .flow import Flow
 from .grid import Grid
 from .instant import Instant
 from .records import present

@@ -49,9 +49,13 @@ class Flow:
         self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
         self.V = where(grid.side_v > 0, grid.dx.v * y[0], self.V)
 
+    def driving(self, rate: Patch, forward: Any) -> Flow:
+        """The same currents with the thickness whose pressure drives them, from dh/dt, m s-1."""
+        return self if forward is None else self.with_thickness(forward.h + rate * forward.dt)
+
     def with_thickness(self, h: Patch) -> Flow:
         """The same currents, with another thickness at centres."""
-        flow = object.__new__(Flow)
+        flow = object.__new__(type(self))
         flow.__dict__.update(self.__dict__, h=h)
         return flow
 
@@ -75,11 +79,3 @@ class Flow:
         """sqrt(v² + ((u^x)^y)²) on v faces, m s-1."""
         across = my_f(mx_c(self.u))
         return (self.v * self.v + across * across).map(root)
-
-
-def flow_at(padded: State, now: Any, grid: Grid, params: dict, scheme: Any) -> Flow:
-    """The Flow of a state at an Instant, with the transports through open sides."""
-    flow = Flow(padded, grid, scheme)
-    for term in scheme.with_sides:
-        flow.set_boundary_flux(*term.boundary_flux(flow, params, now))
-    return flow

@@ -36,6 +36,7 @@ class Scheme:
     face_thickness: str = "centred"  # one of FACE_THICKNESS
     tracers: tuple[Term, ...] = ()
     forward: bool = False  # whether the pressure is that of the new thickness: `timestep.ForwardBackward`
+    drying: bool = False  # whether land floods and sea falls dry: `drying`
 
     @property
     def acting(self) -> tuple[Term, ...]:
@@ -48,6 +49,11 @@ class Scheme:
         return tuple(term for term in self.acting if term.bernoulli_potential)
 
     @property
+    def with_damping(self) -> tuple[Term, ...]:
+        """The terms that damp currents at a rate."""
+        return tuple(term for term in self.acting if term.damping)
+
+    @property
     def with_sides(self) -> tuple[Term, ...]:
         """The terms with a flux through open sides."""
         return tuple(term for term in self.acting if term.boundary_flux)
@@ -55,7 +61,7 @@ class Scheme:
     @property
     def smooth(self) -> bool:
         """Whether the tendency has continuous derivatives; upwinding and limiters have kinks."""
-        return self.vorticity_flux not in weno.FLUXES and all(term.smooth for term in self.acting)
+        return self.vorticity_flux not in weno.FLUXES and not self.drying and all(term.smooth for term in self.acting)
 
     @property
     def forcing(self) -> tuple[str, ...]:
@@ -82,7 +88,8 @@ class Scheme:
     def at_begin(self) -> tuple[str, ...]:
         """The names of the fields that terms read at the begin of a forward-backward step."""
         names = [row.name for term in self.acting if term.over_step for row in term.prognostic]
-        return ("h", *names) if names else ()
+        currents = ("u", "v") if self.drying else ()
+        return ("h", *currents, *names) if names or currents else ()
 
     @cached_property
     def width(self) -> int:
@@ -129,6 +136,7 @@ def small_block(scheme: Scheme, width: int, values) -> tuple:
     grid = Grid(**{name: metrics[name] if name in metrics else values(shape) for name in Grid._fields})
     rows = [VARIABLES["gravity"], *(row for term in scheme.acting for row in (*term.coefficients, *term.fields))]
     params = {row.name: values(shape if row.location else number) for row in rows} | {"density": values(number)}
+    params |= {"drying_thickness": values(number)} if scheme.drying else {}
     params |= {name: values(shape if where else number) for name, where in params_of(scheme.varying).items()}
     params |= {term.name: values((term.parameters.size,)) for term in scheme.acting if term.parameters}
     state = scheme.state(*(Patch(values(shape)[1:-1, 1:-1], (-width, -width)) for _ in scheme.state._fields))

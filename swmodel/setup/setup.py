@@ -91,6 +91,8 @@ class Setup:
         config, margin = self.config, self.margin if margin is None else margin
         rows, columns = rows_and_columns(block, margin)
         values = {name: np.full((1, 1), getattr(config.physics, name)) for name in ("gravity", "density")}
+        if self.scheme.drying:
+            values["drying_thickness"] = np.full((1, 1), config.drying.thickness)
         for term in self.scheme.acting:
             steady = [row.name for row in term.coefficients if row.name not in self.scheme.varying]
             values |= {name: fields.evaluate(config, name, rows, columns) for name in steady}
@@ -121,7 +123,7 @@ class Setup:
         )
         values = {name: fields.evaluate(config, name, rows, columns) for name in ("depth", *self.scheme.initial)}
         state = {
-            "h": values["depth"] + np.where(wet, values["eta"], 0.0),
+            "h": np.where(wet, fields.thickness(config, values["depth"], values["eta"]), values["depth"]),
             "u": np.where(open_u, values["u"], 0.0),
             "v": np.where(open_v, values["v"], 0.0),
         }
@@ -141,7 +143,8 @@ def setup_of(config) -> Setup:
     options = config.scheme
     tracers = terms_of(config.physics.tracers)
     forward = isinstance(method_for(config.time), ForwardBackward)
-    scheme = Scheme(options.vorticity_flux, active, python_terms(config), (), options.face_thickness, tracers, forward)
+    own, drying = python_terms(config), config.drying.active
+    scheme = Scheme(options.vorticity_flux, active, own, (), options.face_thickness, tracers, forward, drying)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))
 

@@ -161,7 +161,7 @@ def test_the_look_after_steps_finds_what_health_refuses_and_nothing_else(executo
             fields[name][place] = value
         model.carry = carry._replace(state=State(**fields))
         refused = not (health.look().neg_min_h < 0).all()
-        count = unusable(model.carry.state, model.grid.wet, margin, model.transport)
+        count = unusable(model.carry.state, model.grid.wet, model.scheme, model.transport)
         assert bool(model.get(count)) == refused, (place, name, value)
         found[place, name, value] = refused
     assert found[(0, 3), "h", 0.0]

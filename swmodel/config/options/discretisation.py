@@ -24,6 +24,19 @@ class Scheme(Section):
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
+class Drying(Section):
+    """Coasts that flood and fall dry; then depths may be negative, the heights of land."""
+
+    active: bool = option(False, "", "whether land floods and falls dry")
+    thickness: float | None = option(
+        None,
+        "m",
+        "thickness of water above the higher bed below which a face closes; none: a thousandth of the largest depth, "
+        "at most 1 cm",
+        gt=0,
+    )
+
+
 class Time(Section):
     """Discretisation in time."""
 

@@ -16,7 +16,7 @@ from ...ocean.option import Section, option
 from ...ocean.terms import TERMS
 from .assimilation import Assimilation
 from .case import Case
-from .discretisation import Scheme, Time
+from .discretisation import Drying, Scheme, Time
 from .ensemble import Ensemble
 from .grid import Grid
 from .input import Forcing, Input, Python, with_files
@@ -57,6 +57,7 @@ class Config(SeaWithTerms):
     """The configuration of a run, which cannot be changed: `config.section.key`. `swmodel.load` makes one."""
 
     scheme: Scheme = option(Scheme, "", "")
+    drying: Drying = option(Drying, "", "")
     time: Time = option(Time, "", "")
     run: Run = option(Run, "", "")
     input: SerializeAsAny[Input] = option(Input, "", "")

@@ -36,6 +36,8 @@ class Measures(NamedTuple):
     concentration: float  # largest |C/h| of any dissolved substance
 
 
+#: Added to the thickness of a run with drying, which may be zero, m.
+DRY = 1e-30
 #: The rates among them, which limit the time step.
 RATES = tuple(name for name in Measures._fields if name.endswith("_rate"))
 
@@ -49,7 +51,7 @@ def blocks_of(domain):
     ]
 
 
-def make_count(margin: int, transport):
+def make_count(margin: int, drying: bool, transport):
     """The function (State, wet) of a block -> number of unusable cells in all blocks.
 
     These are cells with a field that is not finite, and water without thickness: there `neg_min_h` is not negative.
@@ -59,21 +61,22 @@ def make_count(margin: int, transport):
     def count(state: State, wet):
         wet = Patch(wet, (-margin, -margin)).on(state.h.shape)
         finite = [field - field == 0 for field in state]
-        bad = ~functools.reduce(operator.and_, finite) | (wet > 0) & ~(state.h > 0)
+        enough = state.h >= 0 if drying else state.h > 0
+        bad = ~functools.reduce(operator.and_, finite) | (wet > 0) & ~enough
         return transport.sum(within(bad, transport.extent()).sum(dtype=state.h.dtype))
 
     return count
 
 
-def unusable(state: State, wet, margin: int, transport):
+def unusable(state: State, wet, scheme, transport):
     """The number of cells that `make_count` counts, in arrays of the blocks.
 
     NumPy counts states of NumPy arrays, as a copy to a device takes many times longer.
     """
     if not isinstance(state.h, np.ndarray):
-        return jitted(make_count, margin, transport)(state, wet)
+        return jitted(make_count, scheme.margin, scheme.drying, transport)(state, wet)
     with np.errstate(invalid="ignore"):
-        return make_count(margin, transport)(state, np.asarray(wet))
+        return make_count(scheme.margin, scheme.drying, transport)(state, np.asarray(wet))
 
 
 def make_measure(scheme, margin: int, transport):
@@ -88,11 +91,13 @@ def make_measure(scheme, margin: int, transport):
         dissolved = (jnp.abs(concentration_of(name, state)) for name in tracers_in(state._fields))
         rates = rates_of(scheme, params | {"h": h, "u": u, "v": v}, dx, dy)
 
+        enough = h + DRY if scheme.drying else h
+
         def largest(values):
             return jnp.where(wet, values, 0).max().astype(h.dtype)
 
         found = Measures(
-            neg_min_h=jnp.where(finite, jnp.where(wet, -h, -jnp.inf), jnp.inf).max(),
+            neg_min_h=jnp.where(finite, jnp.where(wet, -enough, -jnp.inf), jnp.inf).max(),
             max_h=largest(h),
             speed=jnp.sqrt((u * u + v * v).max()),
             crossing=largest(jnp.maximum(u / dx, v / dy)),

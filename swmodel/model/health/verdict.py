@@ -179,7 +179,7 @@ def bad_cell(health, run: int) -> str:
             found[field] = np.where(wet > 0, concentration_of(name, state), 0)
             limits[field] = ALMOST * health.most[run]
         bad = {name: ~np.isfinite(field) | (np.abs(field) > limits.get(name, np.inf)) for name, field in found.items()}
-        bad["h"] |= (state.h <= 0) & (wet > 0)
+        bad["h"] |= (state.h < 0 if domain.scheme.drying else state.h <= 0) & (wet > 0)
     cells = np.argwhere(np.stack(list(bad.values()), axis=-1))  # row, column, field
     nx, fields = health.config.grid.nx, len(state)
     mine = everywhere = fields * nx * health.config.grid.ny

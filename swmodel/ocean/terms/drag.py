@@ -17,8 +17,8 @@ N = coefficient("manning", "s m-1/3", "Manning's roughness of the bottom", "fiel
 
 
 def linear(flow, params, now):
-    """du/dt = - r^x u, dv/dt = - r^y v."""
-    return {"u": -(mx_f(params["linear_drag"]) * flow.u), "v": -(my_f(params["linear_drag"]) * flow.v)}
+    """r^x and r^y."""
+    return {"u": mx_f(params["linear_drag"]), "v": my_f(params["linear_drag"])}
 
 
 def linear_rate(values, dx, dy):
@@ -27,12 +27,9 @@ def linear_rate(values, dx, dy):
 
 
 def quadratic(flow, params, now):
-    """du/dt = - C^x |u| u / h^x, dv/dt = - C^y |u| v / h^y."""
+    """C^x |u| / h^x, C^y |u| / h^y."""
     drag = params["quadratic_drag"]
-    return {
-        "u": -(mx_f(drag) * flow.speed_u() * flow.u / flow.h_u),
-        "v": -(my_f(drag) * flow.speed_v() * flow.v / flow.h_v),
-    }
+    return {"u": mx_f(drag) * flow.speed_u() / flow.h_u, "v": my_f(drag) * flow.speed_v() / flow.h_v}
 
 
 def quadratic_rate(values, dx, dy):
@@ -42,12 +39,12 @@ def quadratic_rate(values, dx, dy):
 
 
 def manning(flow, params, now):
-    """du/dt = - g (n^x)² |u| u / (h^x)^(4/3), and so for v."""
+    """g (n^x)² |u| / (h^x)^(4/3), and so for v."""
     g, n = params["gravity"], params["manning"]
     n_u, n_v = mx_f(n), my_f(n)
     return {
-        "u": -(g * (n_u * n_u) * flow.speed_u() * flow.u / four_thirds(flow.h_u)),
-        "v": -(g * (n_v * n_v) * flow.speed_v() * flow.v / four_thirds(flow.h_v)),
+        "u": g * (n_u * n_u) * flow.speed_u() / four_thirds(flow.h_u),
+        "v": g * (n_v * n_v) * flow.speed_v() / four_thirds(flow.h_v),
     }
 
 
@@ -62,6 +59,15 @@ def manning_rate(values, dx, dy):
     return 2 * values["gravity"] * values["manning"] ** 2 * (u * u + v * v) ** 0.5 / values["h"] ** (4 / 3)
 
 
-LINEAR_DRAG = Term("linear_drag", linear, (R,), rate=linear_rate)
-QUADRATIC_DRAG = Term("quadratic_drag", quadratic, (C,), rate=quadratic_rate)
-MANNING = Term("manning", manning, (N,), rate=manning_rate)
+def drag(name, damping, row, rate) -> Term:
+    """The Term of a drag: du/dt = - k u, dv/dt = - k v, with the rates k of `damping`."""
+
+    def tendency(flow, params, now):
+        return {name: -(k * getattr(flow, name)) for name, k in damping(flow, params, now).items()}
+
+    return Term(name, tendency, (row,), rate=rate, damping=damping)
+
+
+LINEAR_DRAG = drag("linear_drag", linear, R, linear_rate)
+QUADRATIC_DRAG = drag("quadratic_drag", quadratic, C, quadratic_rate)
+MANNING = drag("manning", manning, N, manning_rate)

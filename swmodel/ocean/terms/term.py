@@ -22,6 +22,8 @@ class Term:
         tendency: function of (flow: Flow, params: {name: Patch}, now: Instant) to {prognostic field: Patch}, SI units.
         over_step: in place of a tendency, function of (flow, params, step: timestep.Step) to {prognostic field: Patch},
             the change over a forward-backward step divided by its length. The step may be None.
+        damping: function of the same arguments as `tendency` to {"u": k, "v": k}, rates k, s-1, of its tendency - k u,
+            which wetting and drying makes implicit where they are fast.
         bernoulli_potential: in place of a tendency, function of the same arguments to a Patch at centres, m2 s-2, which
             is added to the pressure g (h - H).
         coefficients: its numbers or fields; those with a number are keys of [physics].
@@ -65,3 +67,4 @@ class Term:
     smooth: bool = True
     over_step: Callable | None = None
     lacks: Callable | None = None
+    damping: Callable | None = None

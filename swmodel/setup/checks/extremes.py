@@ -119,12 +119,15 @@ def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
     water = {"u": centre * wet[here_y, across_x], "v": centre * wet[across_y, here_x]}
     entries = {name: entry_of(name, config.physics) for name in ("depth", "eta", "u", "v")}
     entries |= {row.name: row for term in terms for row in (*term.coefficients, *term.initial)}
+    thickness = entry_of("h", config.physics)
+    if setup.scheme.drying:
+        entries["depth"], thickness = entries["depth"]._replace(least=None), thickness._replace(above=False)
     values = {name: fields.evaluate(config, name, rows, columns) for name in entries}
     for name, value in values.items():
         found.include(name, value, water.get(name, centre), rows[0], entries[name])
     if not {"depth", "eta"} & found.problems.keys():
-        values["h"] = values["depth"] + values["eta"]
-        found.include("h", values["h"], centre, rows[0], entry_of("h", config.physics))
+        values["h"] = fields.thickness(config, values["depth"], values["eta"])
+        found.include("h", values["h"], centre, rows[0], thickness)
     if found.problems:
         return
     for term in terms:
@@ -182,6 +185,7 @@ def rates_of(scheme, values: dict, dx, dy) -> dict:
     found = {"wave_rate": slowed(waves, advection, scheme.forward, xp)}
     for process in PROCESSES:
         acting = [term for term in terms if term.rate and term.process == process]
+        acting = [term for term in acting if not (scheme.drying and term.damping)]  # implicit where it is fast
         alone = (term.rate(values, dx, dy) for term in acting if term.prognostic)  # of a separate field
         together = sum(term.rate(values, dx, dy) for term in acting if not term.prognostic)
         found[f"{process}_rate"] = together + reduce(xp.maximum, alone, 0.0)

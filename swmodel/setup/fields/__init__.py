@@ -104,7 +104,7 @@ def mask(config, field, rows, columns) -> np.ndarray:
 
 def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarray:
     """The values, where numbers replace NaN and depths that are not positive on land and its closed faces."""
-    missing = ~(values > 0) if name == "depth" else np.isnan(values)
+    missing = ~(values > 0) if name == "depth" and not config.drying.active else np.isnan(values)
     if not missing.any():
         return values
     if name.startswith("outside_"):
@@ -115,6 +115,11 @@ def fill_land(config, name: str, values: np.ndarray, rows, columns) -> np.ndarra
     else:
         needed = evaluate(config, "mask", rows, columns)
     return np.where(missing & (needed == 0), config.physics.depth if name == "depth" else 0.0, values)
+
+
+def thickness(config, depth, eta):
+    """h = depth + eta, m; with drying not below zero."""
+    return np.maximum(depth + eta, 0.0) if config.drying.active else depth + eta
 
 
 def lacking_in_file(config, name: str, field, values, rows, columns) -> np.ndarray | None:
