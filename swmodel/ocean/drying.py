@@ -4,9 +4,9 @@ A face has a sill z = - min(H, H_E), the higher bed of its two cells. The water 
 
     l = max(0, eta - z),   r = max(0, eta_E - z),   and the face is open by w = clip(max(l, r)/h_dry - 1, 0, 1).
 
-Through open faces flows w u. Closed faces take the velocity of the water that arrives, or none. In a gentle sea all else
-is as without drying. Where the level bends or water is thin, a cell has a share s > 0, and a face the larger share a of
-its two cells, of
+Through open faces flows w u. Closed faces take the velocity of the water that arrives, or none. In a gentle sea all
+else is as without drying. Where the level bends or water is thin, a cell has a share s > 0, and a face the larger share
+a of its two cells, of
 
     thickness   up + min(|H - H_E|/2, up), up = l or r from upwind, in place of the mean (h + h_E)/2
     momentum    what enters the cell of a velocity with its momentum, in place of (q V) and d_x K
