@@ -44,8 +44,8 @@ class Beach(Case):
     defaults = {
         "grid": {"nx": 850, "ny": 4, "dx": 0.1, "dy": 0.1, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 1.0},
-        "drying": {"active": True, "thickness": 1e-5},
-        "time": {"stepper": "rk3", "cfl": 0.4},
+        "drying": {"active": True, "thickness": 1e-4},
+        "time": {"cfl": 0.6},
         "run": {"days": 110 * TAU / 86400, "dtype": "float64"},
         "output": {"every": 2.5 * TAU, "fields": ("eta", "h", "u"), "maxima": ("eta",),
                    "stations": tuple({"name": f"{x} off", "x": LAND + x, "y": 0.2} for x in (NEAR, FAR))},

@@ -30,7 +30,7 @@ class DamBreakDry(Case):
         "grid": {"nx": 400, "ny": 4, "dx": 0.0625, "dy": 0.0625, "periodic_x": False, "periodic_y": False},
         "physics": {"depth": 1.0},
         "drying": {"active": True, "thickness": 1e-4},
-        "time": {"stepper": "rk3", "cfl": 0.2},
+        "time": {"cfl": 0.2},
         "run": {"days": 1.5 / 86400, "dtype": "float64"},
         "output": {"every": 0.125},
     }

@@ -45,7 +45,7 @@ class Monai(Case):
         "drying": {"active": True, "thickness": 1e-4},
         "open_sides": {"sides": ("west",)},
         "forcing": {"every": INTERVAL},
-        "time": {"stepper": "rk3", "cfl": 0.35},
+        "time": {"cfl": 0.4},
         "run": {"days": 22.5 / 86400},
         "output": {"every": 0.5, "fields": ("eta", "h", "speed"), "maxima": ("eta",),
                    "stations": tuple({"name": name, "x": x, "y": y} for name, (x, y) in GAUGES.items())},

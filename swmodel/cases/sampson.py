@@ -33,7 +33,7 @@ class Sampson(Case):
                  "origin": "middle"},
         "physics": {"depth": 10.0, "linear_drag": 1e-3},
         "drying": {"active": True},
-        "time": {"stepper": "rk3", "cfl": 0.5},
+        "time": {"cfl": 0.6},
         "run": {"days": 6000 / 86400, "dtype": "float64"},
         "output": {"every": 300.0},
     }  # fmt: skip

@@ -37,7 +37,7 @@ class ThackerCurved(Case):
                  "origin": "middle"},
         "physics": {"depth": 0.1},
         "drying": {"active": True},
-        "time": {"stepper": "rk3", "cfl": 0.35},
+        "time": {"cfl": 0.5},
         "run": {"days": 3 * PERIOD / 86400, "dtype": "float64"},
         "output": {"every": PERIOD / 12},
     }  # fmt: skip

@@ -37,7 +37,7 @@ class TidalFlat(Case):
         "physics": {"depth": 6.0, "manning": 0.025},
         "drying": {"active": True},
         "open_sides": {"sides": ("west",), "constituents": ("M2",), "amplitude": (1.5,)},
-        "time": {"stepper": "rk3", "cfl": 0.5},
+        "time": {"cfl": 0.5},
         "run": {"days": 2 * PERIOD / 86400},
         "output": {"every": PERIOD / 24, "fields": ("eta", "h", "u", "v", "speed"), "maxima": ("eta",)},
     }  # fmt: skip

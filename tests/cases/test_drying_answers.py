@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import swmodel
-from swmodel.bench.known_answers.answer import whole
+from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import beach, conical_island, dam_break_dry, dam_break_wet, monai
+from swmodel.config import Case
 
 GRID = {"grid.nx": 41, "grid.ny": 37}
 #: Overrides, and times, s; the waves of the dam breaks stay within the domain.
@@ -79,17 +80,21 @@ SWASHES = {
 }
 
 
+def swashes(solution, *cells):
+    """What SWASHES prints: its text, and its table [cell, column]."""
+    words = ["swashes", *solution.split(), *map(str, cells)]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return text, np.loadtxt(text.splitlines())
+
+
 @pytest.mark.skipif(not shutil.which("swashes"), reason="needs SWASHES, the program of the package swashes")
 @pytest.mark.parametrize("solution", SWASHES)
 def test_the_answers_are_those_of_swashes(solution):
     """Delestre and others (2013): thickness, and transport, of their program, to the digits of its time."""
     name, overrides = SWASHES[solution]
     plane = solution.startswith("2")
-    text = subprocess.run(
-        ["swashes", *solution.split(), "20", *["20"] * plane], capture_output=True, text=True, check=True
-    ).stdout
+    text, rows = swashes(solution, 20, *[20] * plane)
     length, t = (float(text.split(word)[1].split()[0]) for word in ("Length of the domain:", "Time value:"))
-    rows = np.loadtxt(text.splitlines())
     cells = {"grid.nx": 20, "grid.ny": 20 if plane else 1, "grid.dx": length / 20, "grid.dy": length / 20}
     config = swmodel.load(name, overrides | cells, environ={})
     found = config.case.theory(config, whole(config), t)
@@ -97,6 +102,19 @@ def test_the_answers_are_those_of_swashes(solution):
     column, flow = (2, 9) if plane else (1, 4)
     np.testing.assert_allclose(h, rows[:, column], atol=1e-5 * h.max())
     np.testing.assert_allclose(h * u, rows[:, flow], atol=1e-4 * np.sqrt(9.81 * h.max() ** 3))
+
+
+@pytest.mark.skipif(not shutil.which("swashes"), reason="needs SWASHES, the program of the package swashes")
+def test_a_dam_that_breaks_over_a_step_floods_it_as_in_swashes():
+    """The energy of the water is kept over a step of the bed; the mean error of thickness is below 1 %."""
+    expected = swashes("1 7 1 1", 100)[1][:, 1]
+    behind = {
+        "depth": lambda at: np.where(at.x < 10, 4.0, 3.0) + 0 * at.y,
+        "eta": lambda at: -2.0 * (at.x > 10) + 0 * at.y,
+    }
+    grid = {"grid.nx": 100, "grid.ny": 5, "grid.dx": 0.2, "grid.dy": 0.2, "grid.periodic_x": False}
+    model = simulate(Case, grid | {"drying.active": True, "time.cfl": 0.3}, 1.0, behind)
+    assert np.abs(model.field("h")[2] - expected).mean() < 0.01 * expected.mean()
 
 
 def test_the_solution_on_the_beach_is_near_the_law_of_run_up():

@@ -28,7 +28,6 @@ from .outside import ARRAYS, FLOWS, LEVEL, PRESSURE, RAMP, OpenSides, are_given,
 from .term import Term
 from .tide import grown, ramp_of
 
-
 #: Depth for the speed of waves where the bed is higher, m: land has no open faces, and the root needs a derivative.
 LEAST = 1e-6
 
