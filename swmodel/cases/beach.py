@@ -11,7 +11,7 @@ Cost: 5500 steps of rk3 on 3400 cells for 110 sqrt(depth/g): seconds.
 
 Command: swmodel run beach
 
-Plot: swmodel plot outputs/beach --field eta --time "18.5 s"
+Plot: swmodel plot outputs/beach/stations.nc
 
 Known answer: `solution`, profiles and series of the analytical solution for the default height, from the files of the
 benchmark (NTHMP, public). The `highest` water of all waves that do not break follows a law of Synolakis; these are

@@ -32,7 +32,7 @@ class Sampson(Case):
         "grid": {"nx": 200, "ny": 4, "dx": 50.0, "dy": 50.0, "periodic_x": False, "periodic_y": False,
                  "origin": "middle"},
         "physics": {"depth": 10.0, "linear_drag": 1e-3},
-        "drying": {"active": True},
+        "drying": {"active": True, "thickness": 1e-3},
         "time": {"cfl": 0.6},
         "run": {"days": 6000 / 86400, "dtype": "float64"},
         "output": {"every": 300.0},

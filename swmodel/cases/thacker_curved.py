@@ -11,7 +11,7 @@ Cost: 1500 steps of rk3 on 10 000 cells for three periods: seconds.
 
 Command: swmodel run thacker_curved
 
-Plot: swmodel plot outputs/thacker_curved --field eta --field eta_error
+Plot: swmodel plot outputs/thacker_curved --field h --field h_error
 
 Known answer: with A = (a⁴ - r0⁴)/(a⁴ + r0⁴), q = 1 - A cos wt and w² = f0² + 8 g depth/a², sea level is
 depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods the water is what it was.

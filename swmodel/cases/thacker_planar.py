@@ -11,7 +11,7 @@ Cost: 1500 steps of rk3 on 10 000 cells for three rounds: seconds.
 
 Command: swmodel run thacker_planar
 
-Plot: swmodel plot outputs/thacker_planar --field eta --field eta_error
+Plot: swmodel plot outputs/thacker_planar --field h --field h_error
 
 Known answer: with s = `swing` and the angle wt, sea level is the plane s depth/a² (2 x cos wt + 2 y sin wt - s). The
 current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three rounds the water is where it began.
