@@ -7,7 +7,7 @@ returns from its wall within the run.
 Reference: Synolakis, C. E. (1987), J. Fluid Mech. 185, 523-545; Synolakis and others (2007), NOAA Tech. Memo.
 OAR PMEL-135.
 
-Cost: 5500 steps of rk3 on 3400 cells for 110 sqrt(depth/g): seconds.
+Cost: 2684 steps on 3400 cells for 110 sqrt(depth/g): seconds.
 
 Command: swmodel run beach
 

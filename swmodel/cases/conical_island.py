@@ -7,7 +7,7 @@ what they return reaches the island after the run.
 Reference: Briggs, M. J., C. E. Synolakis, G. S. Harkins and D. R. Green (1995), Pure Appl. Geophys. 144, 569-593; Liu
 and others (1995), J. Fluid Mech. 302, 259-285.
 
-Cost: 1500 steps of rk3 on 75 000 cells for 15 s: ten seconds on two cores.
+Cost: 750 steps on 75 000 cells for 15 s: some seconds.
 
 Command: swmodel run conical_island
 

@@ -5,7 +5,7 @@ of a wave in the lake, ever thinner. A wave of depletion runs back into the lake
 
 Reference: Ritter, A. (1892), Z. Ver. Dtsch. Ing. 36, 947-954.
 
-Cost: 600 steps of rk3 on 1600 cells for 1.5 s: a second.
+Cost: 540 steps on 1600 cells for 1.5 s: a second.
 
 Command: swmodel run dam_break_dry
 

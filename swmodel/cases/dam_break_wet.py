@@ -6,7 +6,7 @@ lake behind the dam.
 
 Reference: Stoker, J. J. (1957), Water Waves, Interscience, section 10.8.
 
-Cost: 600 steps of rk3 on 1600 cells for 2 s: a second.
+Cost: 720 steps on 1600 cells for 2 s: a second.
 
 Command: swmodel run dam_break_wet
 

@@ -7,7 +7,7 @@ incident wave comes in, what the coast reflects goes out. The other sides are wa
 Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, session 7, 7-21; Synolakis
 and others (2007), NOAA Tech. Memo. OAR PMEL-135.
 
-Cost: 7500 steps of rk3 on 95 892 cells for 22.5 s: about a minute on two cores. Half the cells each way: an eighth.
+Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores. Half the cells each way: an eighth.
 
 Command: swmodel run monai
 

@@ -6,7 +6,7 @@ current away, and with it the tilt. The canal is one column of water after anoth
 Reference: Sampson, J., A. Easton and M. Singh (2006), ANZIAM J. 47, C373-C387; with the sizes of the library SWASHES
 (Delestre and others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
 
-Cost: 3000 steps of rk3 on 800 cells for 6000 s: a second.
+Cost: 3000 steps on 800 cells for 6000 s: seconds.
 
 Command: swmodel run sampson
 

@@ -5,7 +5,7 @@ before it can cross them, and drains them last. The tide M2 enters through the w
 
 Reference: Friedrichs, C. T. and D. G. Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545, for tides over flats.
 
-Cost: 12 000 steps of rk3 on 9600 cells for two tides: seconds.
+Cost: 58 656 steps on 9600 cells for two tides: a minute.
 
 Command: swmodel run tidal_flat
 
