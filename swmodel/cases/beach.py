@@ -29,8 +29,8 @@ from ..config.options.case import Case, option
 SOLUTION = Path(__file__).with_name("beach.npz")
 NEAR, FAR = 0.25, 9.95
 
-#: Distance of the still-water line from the western side, in depths.
-LAND = 5.0
+#: Distance of the still-water line from the western side, as a part of the domain.
+LAND = 1 / 17
 
 TAU = 1 / np.sqrt(9.81)
 
@@ -48,7 +48,7 @@ class Beach(Case):
         "time": {"cfl": 0.6},
         "run": {"days": 110 * TAU / 86400, "dtype": "float64"},
         "output": {"every": 2.5 * TAU, "fields": ("eta", "h", "u"), "maxima": ("eta",),
-                   "stations": tuple({"name": f"{x} off", "x": LAND + x, "y": 0.2} for x in (NEAR, FAR))},
+                   "stations": tuple({"name": f"{x} off", "x": 5.0 + x, "y": 0.2} for x in (NEAR, FAR))},
     }  # fmt: skip
 
     def depth(self, config, at):
@@ -63,7 +63,7 @@ class Beach(Case):
 
 def offshore(config, at):
     """Distance east of the still-water line, in depths."""
-    return (at.x - at.origin[0] + at.dx / 2) / config.physics.depth - LAND
+    return (at.x - at.origin[0] + at.dx / 2 - LAND * at.length_x) / config.physics.depth
 
 
 def wave(config, at):

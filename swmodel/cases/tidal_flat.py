@@ -9,7 +9,7 @@ Cost: 58 656 steps on 9600 cells for two tides: a minute.
 
 Command: swmodel run tidal_flat
 
-Plot: swmodel plot outputs/tidal_flat --field eta --field speed --arrows
+Plot: swmodel plot outputs/tidal_flat --field eta --field speed --arrows --time "21 h"
 
 Known answer: the volume grows by what the side lets in. The basin is short against the wave of the tide: on the flood
 the level is nearly that outside wherever water reaches.
