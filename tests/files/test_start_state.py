@@ -111,6 +111,7 @@ def test_a_tracer_comes_from_a_run_with_another_stepper(tmp_path):
         ({"grid.nx": 15}, "of another grid: grid.nx is 14 there and 15 here"),
         ({"grid.periodic_x": False}, "of another grid: grid.periodic_x"),
         (TRACER, "has no dye_content"),
+        ({"physics.biharmonic_viscosity": 1e9, "physics.backscatter": 0.2}, "has no subgrid_energy"),
         ({"input.eta": "other.nc"}, "has eta, which is also given otherwise"),
     ],
 )
