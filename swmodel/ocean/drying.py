@@ -35,7 +35,7 @@ from .weno import eastward, northward
 #: Largest share of its water that leaves a cell in a step.
 KEPT = 0.999
 #: Change of the slope of the level over a cell, relative to the thickness, where s begins, and where it is 1.
-BENDS = (0.05, 0.3)
+BENDS = (0.01, 0.06)
 #: Thickness in units of h_dry below which s is 1, and above which it is 0 on a smooth level.
 FILM = (5.0, 20.0)
 #: Least thickness that divides, and water that stays in its cell, in units of h_dry.
