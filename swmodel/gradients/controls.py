@@ -57,7 +57,8 @@ def first_guess(setup: Setup, names, block) -> dict:
 def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
-        h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of terms as these start them
+        h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of
+        terms as these start them
 
     Controls by name are fields [ny, nx] of this block, numbers for uniform fields, or the vectors of a term's
     parameters. State, grid and params give all other values. The static fields are those of Grid and Params with the

@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
 from ..ocean.derived import POTENTIALS
+from ..ocean.evaluation import derived
 from ..ocean.table import FORCING
 from ..ocean.terms import TERMS, tracer
 from ..parallel.environment import total_memory
@@ -151,10 +152,13 @@ def check_calls(config: Config) -> Iterator[str]:
 
 def check_output(setup: Setup) -> Iterator[str]:
     """Output fields that are listed twice, or that the run does not have."""
-    output = setup.config.output
+    output, there = setup.config.output, derived(setup.scheme)
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
+    for key in ("fields", "means"):
+        for name in (each for each in getattr(output, key) if each not in (*there, *FORCING)):
+            yield f"output.{key}: this run has no {name}: its term is off"
     for key in ("fields", "means", "maxima"):
         for name, count in repeated(getattr(output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'

@@ -13,8 +13,10 @@ from .neighbours import c, wrap
 from .weno import at
 
 AXES = (1, 0)
-#: Largest share of its water that leaves a cell in a step; least thickness that divides, in units of h_dry.
-KEPT, LEAST = 0.999, 1e-3
+#: Largest share of its water that leaves a cell in a step.
+KEPT = 0.999
+#: Least thickness that divides, and water that stays in its cell, in units of h_dry.
+LEAST, TRACE = 1e-3, 1e-9
 
 
 class Drying:
@@ -64,7 +66,8 @@ class Drying:
         breaking = (np.maximum(*bends) - 0.05 * h) / (0.25 * h + self.thin)
         self.share = np.clip(np.maximum(film, breaking), 0, 1)
         self.shares = [np.maximum(self.share, at(self.share, 1, axis)) for axis in AXES]
-        c(x[0])[...] = np.maximum(between(c(x[0]), h, self.share), self.thin)
+        level = between(c(x[0]), h, self.share)
+        c(x[0])[...] = np.where((self.share > 0) & (level < self.thin), self.thin, level)
         wrap(x)
         for k, flux in enumerate((T.U, T.V)):
             (near, far), share, u = water[k], self.shares[k], c(x[1 + k])
@@ -77,12 +80,13 @@ class Drying:
         wrap(x, T.U, T.V)
 
     def limit(self, x, F):
-        """Multiply what leaves a cell so that water remains."""
+        """Multiply what leaves a cell where water breaks, so that some remains."""
         T, leaving = self.T, 0
         for flux, out, axis in zip((T.U, T.V), (T.sizes.out_x, T.sizes.out_y), AXES, strict=True):
             leaving = leaving + out * (np.clip(c(flux), 0, None) - np.clip(at(c(flux), -1, axis), None, 0))
-        leaving = T.of_step[1] * leaving
-        part = np.minimum(1, KEPT * self.before[0] / np.maximum(leaving, LEAST**2 * self.thin))
+        h, leaving, trace = self.before[0], T.of_step[1] * leaving, TRACE * self.thin
+        part = np.where(h > trace, np.minimum(1, KEPT * h / np.maximum(leaving, trace)), 0)
+        part = np.where(self.share > 0, part, 1)
         for flux, axis in zip((T.U, T.V), AXES, strict=True):
             c(flux)[...] *= np.where(c(flux) > 0, part, at(part, 1, axis))
         wrap(T.U, T.V)

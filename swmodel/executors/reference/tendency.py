@@ -70,9 +70,9 @@ class Tendency:
         self.begin = self.time = 0.0
         self.heads, added = [], []
         self.drying = Drying(self) if ring.scheme.drying else None
-        tracers = config.physics.tracers
-        of_tracers = {each.name: partial(tracer, options=each) for each in tracers if each.advection == "upwind"}
-        self.over_step = [advection(self, each) for each in tracers if each.advection != "upwind"]
+        tracers = {each.name: each for each in config.physics.tracers}
+        of_tracers = {name: partial(tracer, options=each) for name, each in tracers.items()}
+        self.over_step = [advection(self, tracers[term.name]) for term in ring.scheme.acting if term.over_step]
         for term in ring.scheme.acting:
             if term.boundary_flux or term.over_step or (self.drying and term.damping):
                 continue
