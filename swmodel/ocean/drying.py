@@ -151,7 +151,8 @@ class WettingFlow(Flow):
             if name in damping:
                 k = damping[name]
                 R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0))
-            found[name] = mixed(R, (axis.arriving(now) - now) * (1 / self.dt), axis.closed)
+            arrival = (axis.arriving(now) - now) * (1 / self.dt)
+            found[name] = where(axis.closed < 1, mixed(R, arrival, axis.closed), arrival)  # exact on both ends
         return found
 
 
