@@ -158,7 +158,8 @@ class WettingFlow(Flow):
                 found[name] = axis.open * (R - k * now)
                 continue
             R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
-            found[name] = mixed(R, (axis.arriving(now) - now) * (1 / self.dt), axis.closed)
+            arrival = (axis.arriving(now) - now) * (1 / self.dt)
+            found[name] = where(axis.closed < 1, mixed(R, arrival, axis.closed), arrival)  # exact on both ends
         return found
 
 

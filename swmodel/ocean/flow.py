@@ -47,8 +47,8 @@ class Flow:
             x, y: transport per length of the face, m2 s-1, and thickness at the face, m.
         """
         grid, self.has_open_sides = self.grid, True
-        self.u = where(grid.side_u > 0, x[0] / x[1], self.u)
-        self.v = where(grid.side_v > 0, y[0] / y[1], self.v)
+        self.u = where(grid.side_u > 0, x[0] / where(grid.side_u > 0, x[1], 1.0), self.u)
+        self.v = where(grid.side_v > 0, y[0] / where(grid.side_v > 0, y[1], 1.0), self.v)
         self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
         self.V = where(grid.side_v > 0, grid.dx.v * y[0], self.V)
 
