@@ -53,9 +53,7 @@ def test_a_falling_column_keeps_its_mass_and_no_thickness_is_negative(executor, 
     rng = np.random.default_rng(3)
     depth, y, x = 1.5 * rng.standard_normal((NY, NX)) - 1, *np.mgrid[:NY, :NX]
     eta = np.where((abs(y - 4) < 3) & (abs(x - 5) < 3), 8.0, -9.0)
-    config = configuration(
-        NY, NX, {"depth": depth, "eta": eta}, run__dtype=dtype, **BASIN | FREE | {"time__dt": 1.5}
-    )
+    config = configuration(NY, NX, {"depth": depth, "eta": eta}, run__dtype=dtype, **BASIN | FREE | {"time__dt": 1.5})
     model, carry = build(executor, config)
     masses, least, dry = [], [], []
     for _ in range(60):
