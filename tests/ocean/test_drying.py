@@ -30,7 +30,7 @@ def islands(rng):
 @pytest.mark.parametrize("executor", ["reference", "native", "xla"])
 @pytest.mark.parametrize("level", [0.0, 0.37])
 def test_lakes_stay_at_rest_around_dry_land(executor, dtype, level):
-    """Exactly at eta = 0, and to round-off at another level and in a second lake, higher up behind the ridge."""
+    """To the bit at eta = 0, and to round-off at another level and in a second lake, higher up behind the ridge."""
     depth, x = islands(np.random.default_rng(1)), np.arange(NX)
     eta = np.where(x > NX - 4, level + 3.1, level) + 0 * depth
     config = configuration(NY, NX, {"depth": depth, "eta": eta}, physics__manning=0.03, run__dtype=dtype, **BASIN)
@@ -53,9 +53,7 @@ def test_a_falling_column_keeps_its_mass_and_no_thickness_is_negative(executor, 
     rng = np.random.default_rng(3)
     depth, y, x = 1.5 * rng.standard_normal((NY, NX)) - 1, *np.mgrid[:NY, :NX]
     eta = np.where((abs(y - 4) < 3) & (abs(x - 5) < 3), 8.0, -9.0)
-    config = configuration(
-        NY, NX, {"depth": depth, "eta": eta}, run__dtype=dtype, **BASIN | FREE | {"time__dt": 1.5}
-    )
+    config = configuration(NY, NX, {"depth": depth, "eta": eta}, run__dtype=dtype, **BASIN | FREE | {"time__dt": 1.5})
     model, carry = build(executor, config)
     masses, least, dry = [], [], []
     for _ in range(60):

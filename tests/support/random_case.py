@@ -59,7 +59,7 @@ DRYING_SPHERE = {
 
 
 def flats(ny, nx, seed=2, sides=0, coefficients=()):
-    """As `random_fields`: a rough bed, half of it under water, with puddles; deep and gentle in so many rows along the sides."""
+    """As `random_fields`: a rough bed, half of it under water, with puddles; so many rows along the sides are deep."""
     rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides) > 0
     depth = np.where(inner, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 5 + rng.random((ny, nx)))
     eta = 1.5 * (rng.random((ny, nx)) < 0.5) + 0.1 * rng.standard_normal((ny, nx))
