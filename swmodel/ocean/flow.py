@@ -24,7 +24,10 @@ class Flow:
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
         has_open_sides: whether the domain has open sides.
+        share: with `drying` the share of each cell that breaks or is thin.
     """
+
+    share: Any = 0.0
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
         self.state, self.grid, self.has_open_sides = state, grid, False
