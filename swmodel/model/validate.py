@@ -155,6 +155,10 @@ def check_output(setup: Setup) -> Iterator[str]:
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
+    if not setup.scheme.drying:
+        no = "without drying.active no ground floods or falls dry; leave it out"
+        yield from (f"output.{key}: wet: {no}" for key in ("fields", "means") if "wet" in getattr(output, key))
+        yield from [f"output.inundation: {no}"] * output.inundation
     for key in ("fields", "means", "maxima"):
         for name, count in repeated(getattr(output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'

@@ -113,6 +113,13 @@ class WettingFlow(Flow):
         self.U = where(self.U > 0, part, eastward(part, 1)) * self.U
         self.V = where(self.V > 0, part, northward(part, 1)) * self.V
 
+    def limited(self, dt: float, shape: tuple[int, int]) -> int:
+        """The number of faces of a block at which `limit_outflow` would reduce the transports of this state in a step."""
+        less = self.with_thickness(self.h)
+        less.dt = dt
+        less.limit_outflow()
+        return sum(int((now != then).on(shape).sum()) for now, then in ((self.U, less.U), (self.V, less.V)))
+
     def driving(self, rate: Patch, forward: Any) -> Flow:
         """As `Flow.driving`; where s is 1 the new thickness drives."""
         new = self.begin["h"] + rate * self.dt

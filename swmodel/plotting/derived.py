@@ -12,6 +12,7 @@ from dataclasses import replace
 import netCDF4
 import numpy as np
 
+from ..config.options.discretisation import Drying
 from ..config.options.grid import Grid as GridOptions
 from ..config.options.physics import Physics
 from ..ocean.derived import DERIVED, POTENTIALS
@@ -36,6 +37,11 @@ def is_run(data: netCDF4.Dataset) -> bool:
     return set(GRID) <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
 
 
+def film_of(data: netCDF4.Dataset) -> float | None:
+    """The thickness above which a cell of a run counts as wet, m; None: it has no drying."""
+    return known_options(Drying, configuration(data).get("drying", {})).film
+
+
 def held_in(data: netCDF4.Dataset) -> set[str]:
     """The fields that a file of a run has, and the thickness if it follows from sea level and depth."""
     names = set(field_names(data))
@@ -48,6 +54,7 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
         return []
     excluded = set(field_names(data))
     excluded |= set() if "reduced_gravity" in configuration(data)["physics"] else {"sea_level"}
+    excluded |= set() if film_of(data) else {"wet"}
     excluded |= set(POTENTIALS) if open_sides(data) or not np.all(values_of(data, "mask")) else set()
     held = held_in(data)
     return [name for name, row in DERIVED.items() if name not in excluded and held.issuperset(row.sources)]
@@ -125,7 +132,7 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     physics, grid = known_options(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert)
+    (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert, film_of(data))
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 

@@ -24,6 +24,10 @@ class Scheme(Section):
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
+#: Thickness in units of `drying.thickness` above which faces are wholly open. Films that drain end between 1 and this.
+WET = 2.0
+
+
 class Drying(Section):
     """Coasts that flood and fall dry; then depths may be negative, the heights of land."""
 
@@ -35,6 +39,11 @@ class Drying(Section):
         "at most 1 cm",
         gt=0,
     )
+
+    @property
+    def film(self) -> float | None:
+        """The thickness above which a cell counts as wet, m: thinner water hardly moves. None without drying."""
+        return WET * self.thickness if self.active and self.thickness else None
 
 
 class Time(Section):
