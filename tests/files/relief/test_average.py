@@ -42,7 +42,7 @@ def average(path, region, resolution, **wish):
     """Depth, share of sea and areas of the cells."""
     grid = grid_of(Wish(region, resolution, **wish))
     with ExitStack() as stack:
-        depth, share = averages(open_relief(path, stack), grid)
+        depth, share, _ = averages(open_relief(path, stack), grid)
     return depth, share, np.broadcast_to(metrics(grid, range(grid.ny))["area"].centre, depth.shape), grid
 
 
@@ -151,7 +151,7 @@ def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief,
 def test_a_relief_whose_sea_is_the_land_of_the_earth_is_asked_for_its_sign(relief, tmp_path, caplog):
     """Heights that are called depth; the same called z are taken without a word."""
     with ExitStack() as stack:
-        depth, share = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
+        depth, share, _ = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)
     for name, said in (("z", 0), ("depth", 1)):
         make_grid(tmp_path / f"{name}.nc", Wish((-100, 20, -60, 60), 4.0), relief(z, name=name))
