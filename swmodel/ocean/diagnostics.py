@@ -43,8 +43,8 @@ QUANTITIES = {
 
 #: Further quantities where land floods and falls dry.
 OF_DRYING = {
-    "flooded_area": Quantity("m2", "area of land, above the resting sea level, that is under water"),
-    "limited_faces": Quantity("1", "faces at which the limiter of outflow reduces the transport of a step"),
+    "flooded_area": Quantity("m2", "area of flooded land"),
+    "limited_faces": Quantity("1", "faces with limited outflow"),
 }
 
 

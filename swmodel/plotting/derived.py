@@ -12,7 +12,6 @@ from dataclasses import replace
 import netCDF4
 import numpy as np
 
-from ..config.options.discretisation import Drying
 from ..config.options.grid import Grid as GridOptions
 from ..config.options.physics import Physics
 from ..ocean.derived import DERIVED, POTENTIALS
@@ -20,8 +19,9 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
+from .ground import film_of, on_ground
 from .known import ERROR, answer, answers
-from .record import Map, eastward, map_of, open_sides, read_map
+from .record import Map, eastward, map_of, open_sides, read_map, surround
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
@@ -35,11 +35,6 @@ LOCATIONS |= {"v": ("edge2", ("y_f", "x_c")), "corner": ("node", ("y_f", "x_f"))
 def is_run(data: netCDF4.Dataset) -> bool:
     """Whether a file has the grid and the configuration with which fields can be computed."""
     return set(GRID) <= set(field_names(data)) and {"grid", "physics"} <= set(configuration(data))
-
-
-def film_of(data: netCDF4.Dataset) -> float | None:
-    """The thickness above which a cell of a run counts as wet, m; None: it has no drying."""
-    return known_options(Drying, configuration(data).get("drying", {})).film
 
 
 def held_in(data: netCDF4.Dataset) -> set[str]:
@@ -101,8 +96,8 @@ def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[st
 
 
 def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
-    """One record of a field; relative vorticity over the Coriolis parameter, unless that is near zero."""
-    field = read(data, name, record, member)
+    """One record of a field with the dry ground; relative vorticity over f, unless that is near zero."""
+    field = on_ground(data, read(data, name, record, member), place_of(data, name), record, member)
     if field.slim and is_run(data) and name in answers(data, place_of(data, name)[0], record):
         field = replace(field, known=known(data, name, record).values)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
@@ -222,11 +217,3 @@ def water_of(data: netCDF4.Dataset) -> list:
     rows[[number for side, number in (("south", 0), ("north", -1)) if side in sides]] = 1
     parts = mask * (1 - np.maximum(rows, columns)), mask * columns, mask * rows
     return [Patch(surround(data, part, 2), (-1, -1)) for part in parts]
-
-
-def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
-    """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
-    across = [configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
-    for ring, widths in zip(across, (((1, beyond), (0, 0)), ((0, 0), (1, beyond))), strict=True):
-        values = np.pad(values, widths, mode="wrap" if ring else "constant")
-    return values

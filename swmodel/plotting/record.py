@@ -30,6 +30,7 @@ class Map:
         degrees: whether positions are longitudes and latitudes.
         outside: points [y, x] that lie beyond the grid; None: there are none.
         known: the known answer at the points of `values`; None: there is none, or it is not wanted.
+        ground: heights of the ground at centres, m, masked where there is water; None: no ground floods.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Map:
     degrees: bool = False
     outside: np.ndarray | None = None
     known: np.ma.MaskedArray | None = None
+    ground: Map | None = None
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
@@ -161,3 +163,11 @@ def true_places(data: netCDF4.Dataset, x, y) -> tuple:
 def open_sides(data: netCDF4.Dataset) -> Sequence[str]:
     """The open sides of the run of a file."""
     return configuration(data).get("open_sides", {}).get("sides", ())
+
+
+def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
+    """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
+    across = [configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
+    for ring, widths in zip(across, (((1, beyond), (0, 0)), ((0, 0), (1, beyond))), strict=True):
+        values = np.pad(values, widths, mode="wrap" if ring else "constant")
+    return values

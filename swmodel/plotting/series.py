@@ -141,8 +141,9 @@ def place_titles(data: netCDF4.Dataset, dimension: str, shown: list[int]) -> lis
     if dimension == "section":
         ends = [positions(data, f"{end}_", shown) for end in ("start", "end")]
         return [f"{name}: {start} to {end}" for name, start, end in zip(names, *ends, strict=True)]
-    deep = [f"{depth:.0f}" if depth >= 10 else f"{depth:.2g}" for depth in data["depth"][shown]]
-    return [f"{n}: {place}, {d} m deep" for n, place, d in zip(names, positions(data, "", shown), deep, strict=True)]
+    sizes = [f"{size:.0f}" if size >= 10 else f"{size:.2g}" for size in np.abs(data["depth"][shown])]
+    deep = [f"{s} m {'deep' if d >= 0 else 'high'}" for s, d in zip(sizes, data["depth"][shown], strict=True)]
+    return [f"{n}: {place}, {d}" for n, place, d in zip(names, positions(data, "", shown), deep, strict=True)]
 
 
 def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]:
