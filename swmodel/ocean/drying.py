@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .flow import Flow
-from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where
+from .operators import gently, mx_c, mx_f, my_c, my_f, slope_x, slope_y, where
 from .patch import Patch, south, west
 from .state import State
 from .weno import eastward, northward
@@ -38,8 +38,8 @@ KEPT = 0.999
 BENDS = (0.05, 0.3)
 #: Thickness in units of h_dry below which s is 1, and above which it is 0 on a smooth level.
 FILM = (5.0, 20.0)
-#: Least thickness that divides, in units of h_dry.
-LEAST = 1e-3
+#: Least thickness that divides, and water that stays in its cell, in units of h_dry.
+LEAST, TRACE = 1e-3, 1e-9
 
 
 class Faces(NamedTuple):
@@ -50,6 +50,7 @@ class Faces(NamedTuple):
     far: Patch  # r, m
     drop: Patch  # |H - H_E|, m
     open: Patch  # w
+    closed: Patch  # 1 - w
     jump: Patch  # w (r - l), the difference of the levels above the sill, m
 
     def upwind(self, velocity: Patch) -> Patch:
@@ -68,8 +69,9 @@ def faces(h: Patch, depth: Patch, opened: Patch, thin: Any, along: Callable) -> 
     eta, further = h - depth, along(depth, 1)
     sill = -np.minimum(depth, further)
     near, far = np.maximum(eta - sill, 0.0), np.maximum(along(eta, 1) - sill, 0.0)
-    wet = opened * between(np.maximum(near, far) * (1 / thin) - 1)
-    return Faces(along, near, far, abs(further - depth), wet, wet * (far - near))
+    closed = gently(between(2 - np.maximum(near, far) * (1 / thin)))
+    wet = opened * (1 - closed)
+    return Faces(along, near, far, abs(further - depth), wet, closed, wet * (far - near))
 
 
 class WettingFlow(Flow):
@@ -102,16 +104,17 @@ class WettingFlow(Flow):
         self.V = grid.dx.v * (mixed(self.h_v, self.y.upwind(self.v), self.share_v) * self.v)
 
     def limit_outflow(self) -> None:
-        """Leave water in each cell: multiply the transports out of it by min(1, KEPT h / outflow)."""
+        """Leave water in each cell: multiply the transports out of it by min(1, KEPT h / outflow) where s > 0."""
         if self.dt is None:
             return
         leaving = np.maximum(self.U, 0.0) - np.minimum(west(self.U), 0.0)
         leaving = leaving + (np.maximum(self.V, 0.0) - np.minimum(south(self.V), 0.0))
-        most = KEPT * self.begin["h"]
-        outflow = leaving * (self.grid.rarea.centre * self.dt)
-        part = most / np.maximum(np.maximum(outflow, most), (LEAST**2) * self.thin)
-        self.U = where(self.U > 0, part, eastward(part, 1)) * self.U
-        self.V = where(self.V > 0, part, northward(part, 1)) * self.V
+        h, trace = self.begin["h"], TRACE * self.thin
+        most, outflow = KEPT * h, leaving * (self.grid.rarea.centre * self.dt)
+        beyond = np.maximum(outflow - most, 0.0) / np.maximum(np.maximum(outflow, most), trace)
+        held = gently(where(self.share > 0, where(h > trace, beyond, 1.0), 0.0))
+        self.U = self.U - where(self.U > 0, held, eastward(held, 1)) * self.U
+        self.V = self.V - where(self.V > 0, held, northward(held, 1)) * self.V
 
     def limited(self, dt: float, shape: tuple[int, int]) -> int:
         """The number of faces of a block at which `limit_outflow` would reduce the transports of this state in a step."""
@@ -154,7 +157,7 @@ class WettingFlow(Flow):
             if name in damping:
                 k = damping[name]
                 R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0))
-            found[name] = mixed((axis.arriving(now) - now) * (1 / self.dt), R, axis.open)
+            found[name] = mixed(R, (axis.arriving(now) - now) * (1 / self.dt), axis.closed)
         return found
 
 
@@ -174,7 +177,7 @@ def share_of(h: Patch, jump_x: Patch, jump_y: Patch, thin: Any) -> Patch:
     first, last = BENDS
     least, most = FILM
     breaking = between((bend - first * h) / ((last - first) * h + thin))
-    return np.maximum(breaking, between((most * thin - h) * (1 / ((most - least) * thin))))
+    return gently(np.maximum(breaking, between((most * thin - h) * (1 / ((most - least) * thin)))))
 
 
 def momentum(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:

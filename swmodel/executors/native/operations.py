@@ -73,6 +73,7 @@ OPERATIONS = FUNCTIONS | {
     "fms": Operation(lambda xp, k, a, b, c: a * b - c, "mad({0}, {1}, -{2})", weight=2),
     "fnma": Operation(lambda xp, k, a, b, c: c - a * b, "mad(-{0}, {1}, {2})", weight=2),
     "same": Operation(lambda xp, k, a: a, "{0}"),
+    "gentle": Operation(lambda xp, k, a: a, "{0}", lambda xp, k, y, a: [lambda b: b], weight=0),
     "abs": function("abs", lambda xp, b, y, a: xp.where(a < 0, -b, b)),
     "power": Operation(
         lambda xp, k, a: a**k, "power({0}, {k})", lambda xp, k, y, a: [lambda b: b * a ** (k.number - 1) * k]
