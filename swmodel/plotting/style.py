@@ -31,7 +31,7 @@ RANGES = ("record", "run", "shared")
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
 #: symmetric about zero; limits of fields that cannot be negative start from zero.
 OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
-OWN |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline"}
+OWN |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline", "wet": "dense"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 
 #: Letters of the words above a figure, points.
