@@ -3,9 +3,10 @@
 Physics: a vortex of Holland (1980) moves northward over a closed basin whose shelf rises to the coast in the north. Its
 wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
 pressure. Sea level starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
-`forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file: HURDAT2, a best track of ATCF or a table
-(docs/weather.md). The grid is in degrees then, depth and land come from `input.depth`, and the default of `time.start`
-is the first time of the track. The model refuses a run that reaches beyond the track.
+`forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file:
+HURDAT2, a best track of ATCF or a table (docs/weather.md). The grid is in degrees then, depth and land come from
+`input.depth`, and the default of `time.start` is the first time of the track. The model refuses a run that reaches
+beyond the track.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -53,7 +54,9 @@ class Hurricane(Case):
     landfall: float = option(86400.0, "s", "time at which its centre reaches the coast; of one that stands, none")
     coast: float = option(10.0, "m", "depth at the coast", gt=0)
     shelf: float = option(120e3, "m", "width of the shelf", gt=0)
-    beach: float = option(0.0, "m", "height of land that rises from the coast and floods, in the north; 0: a wall", ge=0)
+    beach: float = option(
+        0.0, "m", "height of land that rises from the coast and floods, in the north; 0: a wall", ge=0
+    )
     plain: float = option(64e3, "m", "width of that land", gt=0)
 
     defaults = {

@@ -66,8 +66,7 @@ def diagnose(blocks, config, transport) -> dict[str, float]:
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    g, density, film = config.physics.gravity, config.physics.density, config.drying.film
-    film = None if film is None else float(np.dtype(config.run.dtype).type(film))
+    g, density, film = config.physics.gravity, config.physics.density, config.drying.film_in(config.run.dtype)
     strips = [strip for fields in blocks for strip in cut_strips(*fields)]
     most = bounds_of(strips, transport)
     sums, fastest = sums_and_speed(strips, largest(most, g, film), g, film, transport)

@@ -117,7 +117,7 @@ class WettingFlow(Flow):
         self.V = self.V - where(self.V > 0, held, northward(held, 1)) * self.V
 
     def limited(self, dt: float, shape: tuple[int, int]) -> int:
-        """The number of faces of a block at which `limit_outflow` would reduce the transports of this state in a step."""
+        """The number of faces of a block at which `limit_outflow` would reduce this state's transports in a step."""
         less = self.with_thickness(self.h)
         less.dt = dt
         less.limit_outflow()

@@ -127,7 +127,9 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     physics, grid = known_options(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert, film_of(data))
+    (made,) = derive(
+        [name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert, film_of(data)
+    )
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
 
 

@@ -59,7 +59,9 @@ def of_depth(data: netCDF4.Dataset, field: Map) -> Map:
     depth = np.ma.filled(values_of(data, "depth"), -BEYOND)
     if not np.any((depth < 0) & (depth > -BEYOND)):
         return field
-    return replace(field, values=np.ma.masked_where(field.values <= 0, field.values), ground=heights(data, depth, depth > 0))
+    return replace(
+        field, values=np.ma.masked_where(field.values <= 0, field.values), ground=heights(data, depth, depth > 0)
+    )
 
 
 def heights(data: netCDF4.Dataset, depth: np.ndarray, water: np.ndarray) -> Map:

@@ -201,7 +201,10 @@ def plot_grid(file) -> Path:
     """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        depth, (rows, columns) = of_depth(data, read_map(data, "depth")), np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0))
+        depth, (rows, columns) = (
+            of_depth(data, read_map(data, "depth")),
+            np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0)),
+        )
         places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
         marks = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = panels_of(data, [depth], [f"{file.name}{marks}"])

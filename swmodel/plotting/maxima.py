@@ -84,7 +84,7 @@ def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: 
 
 
 def on_land(field: Map) -> Map:
-    """The largest thickness as the depth of floods, on ground that was dry at the start; times of floods in a good unit."""
+    """The largest thickness as the depth of floods, on ground that was dry at the start; their times in a good unit."""
     if field.ground is None or field.name not in (FLOOD, INUNDATION) or not field.values.count():
         return field
     if field.name == INUNDATION:
@@ -146,4 +146,6 @@ def mark_track(axes, data: netCDF4.Dataset, panel: Map, record: int) -> None:
     axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **look)
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     if left <= x[-1] <= right and low <= y[-1] <= high:
-        axes.plot(x[-1:], y[-1:], marker="o", markersize=6, fillstyle="none", markeredgewidth=1.5, clip_on=False, **look)
+        axes.plot(
+            x[-1:], y[-1:], marker="o", markersize=6, fillstyle="none", markeredgewidth=1.5, clip_on=False, **look
+        )

@@ -21,7 +21,7 @@ from swmodel.config import Config
 from swmodel.ocean.derived import POTENTIALS
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.evaluation import derived
-from swmodel.ocean.table import COEFFICIENTS, VARIABLES, WRITABLE, row_of
+from swmodel.ocean.table import COEFFICIENTS, VARIABLES, row_of
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import dt_from_state, largest_dt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import numpy as np
 from pydantic import ValidationInfo, field_validator
 
 from ...ocean.dates import CALENDARS, known, written
@@ -44,6 +45,10 @@ class Drying(Section):
     def film(self) -> float | None:
         """The thickness above which a cell counts as wet, m: thinner water hardly moves. None without drying."""
         return WET * self.thickness if self.active and self.thickness else None
+
+    def film_in(self, dtype: str) -> float | None:
+        """`film` in a precision, to compare it with thickness of that precision in another."""
+        return None if self.film is None else float(np.dtype(dtype).type(self.film))
 
 
 class Time(Section):

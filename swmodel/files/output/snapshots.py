@@ -12,7 +12,6 @@ from .metadata import define_field, define_grid
 from .record_file import RecordFile
 from .static import define_static, land, on_water
 
-
 #: The sea levels, and their attributes where ground may be dry.
 DRY_AT = ("eta", "sea_level")
 DRY = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
@@ -32,9 +31,10 @@ class Output(RecordFile):
         super().__init__(path, config, transport, command_line, keep)
 
     def write(self, step: int, seconds: float, fields: dict, member: int = 0) -> None:
-        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name; NaN is missing in times and largest values.
+        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name.
 
-        Means are missing before the first step. Fields are empty on processes without a part of the member.
+        NaN is missing in times and largest values. Means are missing before the first step. Fields are empty on
+        processes without a part of the member.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize

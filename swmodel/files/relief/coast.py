@@ -78,7 +78,7 @@ def low_land(wet: np.ndarray, height: np.ndarray, most: float, ring: bool) -> np
 
 
 def smooth(depth: np.ndarray, wet: np.ndarray, ring: bool, times: int) -> np.ndarray:
-    """Depths with weights 1, 2, 1 along x and along y, applied `times` times; cells that are not `wet` have no weight."""
+    """Depths with weights 1, 2, 1 along x and along y, applied `times` times; cells not `wet` have no weight."""
 
     def weighted(field, axis):
         mode = "wrap" if ring and axis == 1 else "constant"

@@ -134,7 +134,7 @@ def make_extremes(names, arrival, inundation: bool, *parts):
 
 
 class Extremes(OfFields):
-    """The largest values of fields since the start, their times, and first times of a sea level and of floods: `output`.
+    """The largest values of fields since the start, their times, first times of a sea level and of floods: `output`.
 
     On ground that floods they count while it is wet.
     """
@@ -157,7 +157,9 @@ class Extremes(OfFields):
     def record(self) -> dict[str, np.ndarray]:
         """See `Accumulator`: times are in s, NaN for none."""
         config, found = self.simulation.config, self.simulation.get(self.kept)
-        found |= {name: np.where(np.isneginf(most), np.nan, most) for name, most in found.items() if name.endswith(MAXIMUM)}
+        found |= {
+            name: np.where(np.isneginf(most), np.nan, most) for name, most in found.items() if name.endswith(MAXIMUM)
+        }
         for name in maxima_of(config.output):
             if name not in found:
                 steps = found[name.removesuffix("_time") + STEP]

@@ -82,7 +82,7 @@ class Gauges(NamedTuple):
         """The series [k, n], float64, from the values [k, m] of the points at k times.
 
         Sums over the four points have a fixed order, so bits do not depend on the layout. With drying, levels and
-        concentrations are those of wet cells. While the nearest cell is dry they are NaN, and thickness and current are 0.
+        concentrations are those of wet cells. While the nearest cell is dry they are NaN, and h, u and v are 0.
         """
         parts = iter(np.split(raw.astype(np.float64), sum(map(len, self.of.values())), axis=1))
         found, wet, dry = {}, None, None
@@ -114,8 +114,8 @@ def four(values: np.ndarray) -> np.ndarray:
 def gauges(setup: Setup) -> Gauges | None:
     """The Gauges of a checked Setup; None without stations.
 
-    eta, u, v, concentrations and with drying h are interpolated bilinearly between the points with a value (`stencils`), faces of
-    open sides among them. On a sphere u and v are eastward and northward, also on a turned grid.
+    eta, u, v, concentrations and with drying h are interpolated bilinearly between the points with a value
+    (`stencils`), faces of open sides among them. On a sphere u and v are eastward and northward, also on a turned grid.
     """
     config = setup.config
     if not config.output.stations:
@@ -149,7 +149,7 @@ def gauges(setup: Setup) -> Gauges | None:
         {name: found[name].weights for name in of},
         depth.astype(config.run.dtype).astype(np.float64),
         turn(grid.pole, x, y) if turned(grid) else None,
-        config.drying.film,
+        config.drying.film_in(config.run.dtype),
     )
 
 
