@@ -23,7 +23,7 @@ CENTRE = ("face", ("y_c", "x_c"))
 def film_of(data: netCDF4.Dataset) -> float | None:
     """The thickness above which a cell of a run counts as wet, m; None: it has no drying."""
     given = configuration(data).get("drying", {})
-    return Drying(**{name: given[name] for name in given.keys() & Drying.model_fields.keys()}).film
+    return Drying(active=True, thickness=given["thickness"]).film if given.get("active") else None
 
 
 def on_ground(data: netCDF4.Dataset, field: Map, at: tuple, record: int, member: int | None) -> Map:

@@ -131,8 +131,9 @@ def draw_image(axes, panel: Map, look: style.Look) -> tuple[AxesImage, Show]:
         base.set(clim=(0.0, top_of(panel.ground)), cmap=style.GROUND)
     image = axes.imshow(cells(panel, look), origin="lower", extent=np.array(edges) / scale, aspect="auto")
     image.set(clim=look.limits, cmap=look.colormap)
-    width = 0.8 if panel.ground else 0.5
-    coast = axes.add_collection(LineCollection([], colors=style.INK, linewidths=width), autolim=False)
+    coast = LineCollection([], colors=style.INK, linewidths=0.8 if panel.ground else 0.5)
+    if panel.ground or panel.degrees:
+        axes.add_collection(coast, autolim=False)
     if panel.outside is not None:
         white = np.ma.masked_where(~panel.outside, np.ones(panel.outside.shape))
         axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", cmap="gray", vmin=0, vmax=1)
@@ -141,7 +142,7 @@ def draw_image(axes, panel: Map, look: style.Look) -> tuple[AxesImage, Show]:
     def show(panel: Map, look: style.Look) -> None:
         colours = look.colormap.with_extremes(bad=(0, 0, 0, 0)) if panel.ground else look.colormap
         image.set(data=cells(panel, look), clim=look.limits, cmap=colours)
-        coast.set_segments(coasts(panel.ground or panel) if panel.ground or panel.degrees else [])
+        coast.set_segments(coasts(panel.ground or panel))
         if panel.ground:
             base.set_data(panel.ground.values)
 
