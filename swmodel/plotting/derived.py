@@ -19,7 +19,7 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
-from .ground import film_of, on_ground
+from .ground import film_of, ground_of
 from .known import ERROR, answer, answers
 from .record import Map, eastward, map_of, open_sides, read_map, surround
 
@@ -97,7 +97,9 @@ def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[st
 
 def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
     """One record of a field with the dry ground; relative vorticity over f, unless that is near zero."""
-    field = on_ground(data, read(data, name, record, member), place_of(data, name), record, member)
+    require(data, name)
+    ground, dry = ground_of(data, name, place_of(data, name)[0], record, member)
+    field = replace(read(data, name, record, member, dry), ground=ground)
     if field.slim and is_run(data) and name in answers(data, place_of(data, name)[0], record):
         field = replace(field, known=known(data, name, record).values)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
@@ -109,13 +111,13 @@ def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = No
     return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")
 
 
-def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, computed if the file lacks it; see `record.read_map`."""
+def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, dry=None) -> Map:
+    """One record of a field, computed if the file lacks it, without values at `dry` points; see `record.read_map`."""
     require(data, name)
     if name in field_names(data):
-        return read_map(data, name, record, member)
+        return read_map(data, name, record, member, dry=dry)
     if name.endswith(ERROR):
-        field = read(data, base := name.removesuffix(ERROR), record, member)
+        field = read(data, base := name.removesuffix(ERROR), record, member, dry)
         error = field.values - known(data, base, record).values
         return replace(field, name=name, long_name=f"error of {field.long_name}", values=error)
     from ..ocean.elliptic import inverse
@@ -130,7 +132,7 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     (made,) = derive(
         [name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert, film_of(data)
     )
-    return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
+    return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member, dry)
 
 
 def place_of(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
@@ -169,13 +171,14 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
     return eastward(data, *(mapped(data, mean, VARIABLES["speed"], member) for mean in means))
 
 
-def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
-    """The Map of a Patch that covers the grid, with the name and units of a `variable.Variable`; masked on land."""
+def mapped(data: netCDF4.Dataset, patch, entry, member: int | None, dry=None) -> Map:
+    """The Map of a Patch over the grid with name and units of a `variable.Variable`; masked on land and where `dry`."""
     from ..ocean.masks import water_around
 
     shape = data["mask"].shape
-    dry = water_around(water_of(data)[0])[entry.location].on(shape) == 0
-    values = np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
+    land = water_around(water_of(data)[0])[entry.location].on(shape) == 0
+    land = land if dry is None else land | dry
+    values = np.ma.masked_where(land, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
     place = LOCATIONS[entry.location]
     return map_of(data, entry.name, entry.long_name + number_of(data, member), entry.units, values, *place)
 

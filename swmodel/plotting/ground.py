@@ -8,14 +8,16 @@ import netCDF4
 import numpy as np
 
 from ..config.options.discretisation import Drying
-from ..ocean.table import ARRIVAL, FORCING, MAXIMUM, TIME_OF_MAXIMUM
+from ..ocean.table import ARRIVAL, FORCING, MAXIMUM, MEAN, TIME_OF_MAXIMUM
 from .dataset import configuration, field_names, stored, values_of
-from .record import Map, map_of, surround
+from .record import Map, map_of, read_map, surround
 
 #: Height of land that never floods, m.
 BEYOND = 1e6
 #: The endings of fields of the whole run, which lie over the water at its start.
 OF_RUN = (MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL)
+#: The share of time under water.
+WET_MEAN = f"wet{MEAN}"
 #: SGRID's name of the centres, and their dimensions.
 CENTRE = ("face", ("y_c", "x_c"))
 
@@ -26,47 +28,52 @@ def film_of(data: netCDF4.Dataset) -> float | None:
     return Drying(active=True, thickness=given["thickness"]).film if given.get("active") else None
 
 
-def on_ground(data: netCDF4.Dataset, field: Map, at: tuple, record: int, member: int | None) -> Map:
-    """The field with the ground of its record; it has no value where that is dry, unless it is wind or air pressure.
+def ground_of(data: netCDF4.Dataset, name: str, location: str, record: int, member: int | None):
+    """The Map of the ground under a field of a record and its dry points [y, x], where it has no value; None: none.
 
     Args:
-        at: location of the field, a key of `masks.water_around`, and that in SGRID with its dimensions.
+        location: that of the field, a key of `masks.water_around`.
     """
     from ..ocean.masks import water_around
     from ..ocean.patch import Patch
 
-    film, of_run, names = film_of(data), field.name.endswith(OF_RUN), field_names(data)
-    if film is None or (field.name in names and data[field.name].ndim == 2 and field.name != "depth"):
-        return field
+    film, names = film_of(data), field_names(data)
+    if film is None or (name in names and data[name].ndim == 2 and name != "depth"):
+        return None, None
     depth = np.ma.filled(values_of(data, "depth"), -BEYOND)
-    if field.name == "depth":
-        return of_depth(data, field)
-    water = water_at(data, depth, 0 if of_run else record, member, film)
+    if name == "depth":
+        return heights(data, depth, depth > 0), depth <= 0
+    water = water_at(data, depth, 0 if name.endswith(OF_RUN) else record, member, film)
     if water is None:
-        return field
-    ground = heights(data, depth, water)
-    if of_run or field.name in FORCING:
-        return replace(field, ground=ground)
-    location, place = at
-    wet = water_around(Patch(surround(data, water.astype(float), 2), (-1, -1)))[location].on(depth.shape)
-    dry = map_of(data, "dry", "", "1", (wet == 0).astype(float), *place).values.filled(0.0) > 0.5
-    dry = np.ma.filled(field.values == 0, True) if field.name == "wet_mean" else dry
-    return replace(field, values=np.ma.masked_where(dry, field.values), ground=ground)
+        return None, None
+    if name == WET_MEAN:
+        dry = np.ma.filled(stored(data, name, record, member) == 0, True)
+    elif covers(name):
+        dry = water_around(Patch(surround(data, water.astype(float), 2), (-1, -1)))[location].on(depth.shape) == 0
+    else:
+        dry = None
+    return heights(data, depth, water), dry
 
 
-def of_depth(data: netCDF4.Dataset, field: Map) -> Map:
-    """The resting depth with the ground where it is not positive, if it is negative anywhere."""
+def covers(name: str) -> bool:
+    """Whether ground lies over a field: not over those of more than a record, wind and air pressure."""
+    return not (name.endswith(OF_RUN) or name in (*FORCING, WET_MEAN))
+
+
+def of_depth(data: netCDF4.Dataset) -> Map:
+    """The resting depth in a file of a grid, with the ground where it is not positive, if it is negative anywhere."""
     depth = np.ma.filled(values_of(data, "depth"), -BEYOND)
     if not np.any((depth < 0) & (depth > -BEYOND)):
-        return field
-    return replace(
-        field, values=np.ma.masked_where(field.values <= 0, field.values), ground=heights(data, depth, depth > 0)
-    )
+        return read_map(data, "depth")
+    return replace(read_map(data, "depth", dry=depth <= 0), ground=heights(data, depth, depth > 0))
 
 
 def heights(data: netCDF4.Dataset, depth: np.ndarray, water: np.ndarray) -> Map:
     """The heights of the ground, m, masked where there is water; BEYOND on land that never floods."""
-    return map_of(data, "ground", "height of the ground", "m", np.ma.masked_where(water, -depth), *CENTRE)
+    never = depth <= -BEYOND
+    ground = map_of(data, "ground", "height of the ground", "m", np.ma.masked_where(never, -depth), *CENTRE)
+    wet = map_of(data, "water", "", "1", water.astype(float), *CENTRE).values.filled(0.0) > 0.5
+    return replace(ground, values=np.ma.masked_where(wet, ground.values.filled(BEYOND)))
 
 
 def water_at(data: netCDF4.Dataset, depth: np.ndarray, record: int, member: int | None, film: float):

@@ -202,7 +202,7 @@ def plot_grid(file) -> Path:
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
         depth, (rows, columns) = (
-            of_depth(data, read_map(data, "depth")),
+            of_depth(data),
             np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0)),
         )
         places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))

@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from . import style
-from .ground import top_of
+from .ground import covers, top_of
 from .record import STAGGER, Map, degrees, length_unit
 
 #: The ratio of height to width of a panel lies between these; other domains are stretched.
@@ -127,16 +127,19 @@ def draw_image(axes, panel: Map, look: style.Look) -> tuple[AxesImage, Show]:
     (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
     edges = west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2
     if panel.ground:
+        axes.set_facecolor(style.SEA)
         base = axes.imshow(panel.ground.values, origin="lower", extent=np.array(panel.domain) / scale, aspect="auto")
-        base.set(clim=(0.0, top_of(panel.ground)), cmap=style.GROUND)
+        base.set(clim=(0.0, top_of(panel.ground)), cmap=style.GROUND, zorder=0.5 if covers(panel.name) else -0.5)
     image = axes.imshow(cells(panel, look), origin="lower", extent=np.array(edges) / scale, aspect="auto")
     image.set(clim=look.limits, cmap=look.colormap)
     coast = LineCollection([], colors=style.INK, linewidths=0.8 if panel.ground else 0.5)
     if panel.ground or panel.degrees:
         axes.add_collection(coast, autolim=False)
     if panel.outside is not None:
-        white = np.ma.masked_where(~panel.outside, np.ones(panel.outside.shape))
-        axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", cmap="gray", vmin=0, vmax=1)
+        outside = panel.outside | panel.ground.outside if panel.ground else panel.outside
+        white = np.ma.masked_where(~outside, np.ones(outside.shape))
+        beyond = axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", zorder=1)
+        beyond.set(cmap="gray", clim=(0, 1))
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
 
     def show(panel: Map, look: style.Look) -> None:

@@ -103,12 +103,15 @@ def along_axes(field: Map, x, y) -> tuple:
     return (west + (x - west) % 360.0 if field.degrees else x), y
 
 
-def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0) -> Map:
+def read_map(
+    data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0, dry=None
+) -> Map:
     """One record of a field, or a field without time; of several members that with the number, else the first.
 
-    `along`: the place on a first axis that is neither time nor members.
+    `along`: the place on a first axis that is neither time nor members. `dry`: points [y, x] without a value.
     """
     variable, values = find_field(data, name), stored(data, name, record, member, along)
+    values = values if dry is None else np.ma.masked_where(dry, values)
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)

@@ -44,11 +44,11 @@ CLIPPED = 0.1
 FAR = 0.25
 
 LAND = "0.78"
-#: Colours of dry ground by height: sand to brown, green below the resting sea level, LAND where it never floods. Where
-#: a field has no value over water, that is pale.
+#: Colours of dry ground by height: sand to brown, green below the resting sea level, LAND where it never floods.
 GROUND = LinearSegmentedColormap.from_list("ground", ["#f3ead6", "#d9c6a5", "#b59a78"])
-GROUND = GROUND.with_extremes(under="#cdd3b2", over=LAND, bad="#dfe9f0")
-BED = "#d9c6a5"
+GROUND = GROUND.with_extremes(under="#cdd3b2", over=LAND, bad=(0, 0, 0, 0))
+#: The colour of ground below lines, and that of water where a field has no value.
+BED, SEA = "#d9c6a5", "#dfe9f0"
 INK = "0.15"
 QUIET = "0.45"
 #: The colour of single curves.

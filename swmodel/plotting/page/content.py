@@ -12,11 +12,10 @@ import numpy as np
 
 from ...files.run_folder import DIAGNOSTICS, SECTIONS, SPECTRA, STATIONS
 from ...ocean.squares import quantities_in, square_of
-from ...ocean.table import FORCING
 from .. import series, style
 from ..dataset import field_names, integrals, numbers, open_data, seconds
 from ..derived import shown
-from ..ground import BEYOND, OF_RUN, top_of
+from ..ground import BEYOND, covers, top_of
 from ..record import Map
 from ..spectrum import DECADES
 from ..titles import titles
@@ -68,7 +67,7 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int)
         "rows": levels[0].shape[0],
         "columns": levels[0].shape[1],
         "averaged": block,
-        "coast": first.ground is not None and name not in FORCING and not name.endswith(OF_RUN),
+        "coast": first.ground is not None and covers(name),
         "axes": {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": first.names},
         "bytes": base64.b64encode(zlib.compress(b"".join(level.tobytes() for level in levels), 9)).decode(),
     }

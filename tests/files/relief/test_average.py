@@ -51,7 +51,7 @@ def rough():
 
 
 @pytest.mark.parametrize(("resolution", "west"), [(2.0, -180.0), (7.5, 12.1)])
-def test_volumes_and_area_of_sea_and_land_are_those_of_the_relief(relief, resolution, west):
+def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, west):
     """Cells cut those of the relief anywhere; both end at 60 degrees, where both have an edge."""
     z = rough()
     depth, share, area, _, height = average(relief(z), (west, west + 360, -60, 60), resolution)
