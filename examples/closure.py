@@ -75,7 +75,8 @@ def truth(setup: Setup, seed: int) -> np.ndarray:
 
 
 def filtered(state, factor: int) -> np.ndarray:
-    """Thickness averaged over coarse cells, velocities over their east and north faces: volume is that of the truth."""
+    """h averaged over coarse cells, u and v over their east and north faces: the volume is that of the fine ones."""
+    h, u, v = state[:3]
 
     def rows(field):
         return field.reshape(-1, factor, field.shape[1]).mean(1)
@@ -84,7 +85,7 @@ def filtered(state, factor: int) -> np.ndarray:
         return rows(field.T).T
 
     last = slice(factor - 1, None, factor)
-    return np.stack([columns(rows(state.h)), rows(state.u)[:, last], columns(state.v)[last]])
+    return np.stack([columns(rows(h)), rows(u)[:, last], columns(v)[last]])
 
 
 def gradients(state, grid):

@@ -19,7 +19,7 @@ import numpy as np
 import swmodel
 
 FOLDER = Path("outputs/eddies")
-WIDTH, DAYS = 1280e3, 15  # of the turbulence, m
+DAYS_OF_JET, DAYS, WIDTH = 10, 15, 1280e3  # the last two of the turbulence, width in m
 #: Spacings, km, with the biharmonic viscosity that removes enstrophy there, m4 s-1: it grows with the cube of spacing.
 FRICTION = {20: 6.4e10, 10: 8e9, 5: 1e9}
 
@@ -29,7 +29,7 @@ def draw_jet(tell) -> None:
     figure, axes = plt.subplots(2, 1, figsize=(9, 8.4), layout="constrained")
     for panel, flux in zip(axes, ("energy", "weno5"), strict=True):
         model = swmodel.Simulation("jet", {"scheme.vorticity_flux": flux, "physics.viscosity": 0})
-        model.advance(days=10)
+        model.advance(days=DAYS_OF_JET)
         zeta, grid = model.field("zeta"), model.config.grid
         extent = [0, grid.nx * grid.dx / 1e3, 0, grid.ny * grid.dy / 1e3]
         style = {"origin": "lower", "extent": extent, "cmap": cmocean.cm.balance, "vmin": -2e-4, "vmax": 2e-4}

@@ -7,7 +7,8 @@ The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, w
 Each closure runs with five initial states with cells of 25 km, and with two at 12.5 km. With 6.25 km a few run once.
 Compared with the truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages
 over the years after the spin-up. `learned` is the network of examples/closure.py. It is trained here, through runs of
-the coarse sea on several devices, towards daily states of the truth. docs/eddies.md has what came of it.
+the coarse sea on several devices, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
+docs/eddies.md has what came of it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,19 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
+from closure import Setup as Network
+from closure import filtered, first_network, learned
 
 import swmodel
+from swmodel.gradients import Problem
 
 BASIN = (1000e3, 2000e3)  # m
-DAY, YEAR = 86400.0, 365 * 86400.0
+DAY = 86400.0
 BETA = 2e-11  # of the case, m-1 s-1
 
 
@@ -49,20 +57,6 @@ def options(cells: int, **more) -> dict:
     spacing = BASIN[0] / cells
     size = {"grid.nx": cells, "grid.ny": 2 * cells, "grid.dx": spacing, "grid.dy": spacing}
     return size | {"scheme.vorticity_flux": "energy", "run.dtype": "float32"} | more
-
-
-def filtered(fields, factor: int) -> list[np.ndarray]:
-    """h, u, v averaged over coarse cells and over their east and north faces: the volume is that of the fine ones."""
-    h, u, v = fields
-
-    def rows(field):
-        return field.reshape(-1, factor, field.shape[1]).mean(1)
-
-    def columns(field):
-        return rows(field.T).T
-
-    last = slice(factor - 1, None, factor)
-    return [columns(rows(h)), rows(u)[:, last], columns(v)[last]]
 
 
 def refined(fields, factor: int) -> list[np.ndarray]:
@@ -135,23 +129,32 @@ def truth(setup: Setup, folder: Path, tell) -> Path:
         fields={"eta": h - 500.0, "u": u, "v": v},
     )
     model.advance(days=setup.spin_up * 365 / 6)
-    statistics, start, days = Statistics(setup.coarse[0]), model.step * model.dt / DAY, round(setup.years * 365)
     daily = {cells: [] for cells in setup.coarse[:-1]}
-    film = []
+
+    def keep(day, fields):
+        for cells, kept in daily.items():
+            kept.append(filtered(fields, setup.fine // cells).astype(np.float32))
+        if day % 73 == 0:
+            tell(f"truth: day {day}")
+
+    found = observed(setup, model, keep)
+    np.savez(path, **found, **{f"daily_{cells}": np.stack(kept) for cells, kept in daily.items()})
+    return path
+
+
+def observed(setup: Setup, model, look=lambda day, fields: None) -> dict:
+    """Statistics of the coming years and vorticity, every second day, at their end; `look` sees the fields of each."""
+    statistics, film = Statistics(setup.coarse[0]), []
+    start, days = model.step * model.dt / DAY, round(setup.years * 365)
     for day in range(days + 1):
         model.advance(until=(start + day) * DAY)
         fields = fields_of(model)
-        for cells, kept in daily.items():
-            kept.append(np.stack(filtered(fields, setup.fine // cells)).astype(np.float32))
+        look(day, fields)
         if day % setup.every == 0:
             statistics.add(fields)
         if day > days - setup.filmed and day % 2 == 0:
             film.append(model.field("zeta").astype(np.float16))
-        if day % 73 == 0:
-            tell(f"truth: day {day} of {days}")
-    found = statistics.result() | {f"daily_{cells}": np.stack(kept) for cells, kept in daily.items()}
-    np.savez(path, film=np.stack(film), last=np.stack(fields_of(model)), **found)
-    return path
+    return statistics.result() | {"film": np.stack(film)}
 
 
 def fields_of(model) -> list[np.ndarray]:
@@ -190,15 +193,8 @@ def model_of(closure: str, cells: int, perturbation: float = 1.0, network=None):
     given["case.perturbation"] = perturbation
     if network is None:
         return swmodel.Simulation("eddy_laboratory", options(cells, **given))
-    terms = [swmodel.Parametric(learned_closure(), network)]
+    terms = [swmodel.Parametric(learned, network)]
     return swmodel.Simulation("eddy_laboratory", options(cells, **given, **{"run.executor": "xla"}), terms=terms)
-
-
-def learned_closure():
-    """`learned` of examples/closure.py, which needs the packages of `swmodel[learn]`."""
-    from closure import learned
-
-    return learned
 
 
 def averaged(setup: Setup, folder: Path, closure: str, cells: int, perturbation: float, network=None) -> dict | None:
@@ -212,21 +208,11 @@ def averaged(setup: Setup, folder: Path, closure: str, cells: int, perturbation:
 
 def computed(setup: Setup, model) -> dict | None:
     """The statistics and the vorticity of a run; None if it blew up."""
-    statistics, film = Statistics(setup.coarse[0]), []
     try:
         model.advance(days=setup.spin_up * 365)
-        start = model.step * model.dt / DAY
-        samples = round(setup.years * 365 / setup.every)
-        for sample in range(samples + 1):
-            model.advance(until=(start + sample * setup.every) * DAY)
-            statistics.add(fields_of(model))
-        start += samples * setup.every
-        for frame in range(round(setup.filmed / 2)):
-            model.advance(until=(start + 2 * frame) * DAY)
-            film.append(model.field("zeta").astype(np.float16))
+        return observed(setup, model)
     except swmodel.errors.NumericalError:
         return None
-    return statistics.result() | {"film": np.stack(film)}
 
 
 def score(found: dict, true: dict, cells: int) -> np.ndarray:
@@ -247,10 +233,6 @@ def score(found: dict, true: dict, cells: int) -> np.ndarray:
 
 def trained(setup: Setup, folder: Path, daily: np.ndarray, devices: int, tell):
     """The parameters of `learned`, from their file if there is one."""
-    import equinox as eqx
-    from closure import Setup as Network
-    from closure import first_network
-
     path = folder / "learned.eqx"
     if not path.exists():
         eqx.tree_serialise_leaves(path, train(setup, daily, devices, tell))
@@ -259,19 +241,10 @@ def trained(setup: Setup, folder: Path, daily: np.ndarray, devices: int, tell):
 
 def train(setup: Setup, daily: np.ndarray, devices: int, tell):
     """The parameters of `learned`, trained through runs of five days from states of the truth, on all devices."""
-    import equinox as eqx
-    import jax
-    import jax.numpy as jnp
-    import optax
-    from closure import Setup as Network
-    from closure import first_network
-
-    from swmodel.gradients import Problem
-
     days, cells = min(5, len(daily) - 2), setup.coarse[0]
     first = first_network(Network(), 0.005)
     chosen = options(cells, **{"run.executor": "xla", "run.days": days, "run.devices": devices})
-    config = swmodel.load("eddy_laboratory", chosen, terms=[swmodel.Parametric(learned_closure(), first)])
+    config = swmodel.load("eddy_laboratory", chosen, terms=[swmodel.Parametric(learned, first)])
     per_day = round(DAY / swmodel.Simulation(config).dt)
     problem = Problem(config, ["eta", "u", "v", "learned"], lambda view, k: (view.state.u, view.state.v), every=per_day)
     total = problem.transport.sum
@@ -440,9 +413,6 @@ if __name__ == "__main__":
     parser.add_argument("--tiny", action="store_true", help="a few days of a few cells, to see that it works")
     given = parser.parse_args()
     given.output = given.output or Path("outputs/eddy_laboratory" + "_tiny" * given.tiny)
-    if given.devices > 1:
-        import jax
-
-        jax.config.update("jax_num_cpu_devices", given.devices)
+    jax.config.update("jax_num_cpu_devices", given.devices)
     main(TINY if given.tiny else Setup(), given.devices, given.output)
     sys.stdout.write((given.output / "table.md").read_text())

@@ -24,7 +24,7 @@ from PIL import Image
 
 import swmodel
 from swmodel import cases
-from swmodel.cases.chile2010 import recorded
+from swmodel.cases import chile2010, conical_island, monai
 from swmodel.plotting import style
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -83,23 +83,38 @@ def draw_case(name: str, images: Path) -> None:
             shrink(film, images / "cases" / f"{name}.mp4")
         if name == "jet":
             shutil.copy(images / "cases" / "jet.png", images / "jet.png")
-        if name == "chile2010":
-            draw_buoy(folder / "outputs" / name / "stations.nc", images / "chile2010_gauge.png")
+        if name in ("chile2010", "monai", "conical_island"):
+            draw_gauges(name, folder / "outputs" / name / "stations.nc", images / f"{name}_gauge.png")
 
 
-def draw_buoy(stations: Path, target: Path) -> None:
-    """Draw the series of the buoy, at half a degree, with what it has recorded."""
+def records_of(name: str) -> tuple[dict[str, tuple], str, float, str]:
+    """What is recorded at the gauges of a case: {gauge: (time, level)}, where, the unit of time, s, and the axis."""
+    if name == "chile2010":
+        buoy = {"DART 32412": chile2010.recorded()}
+        return buoy, "DART 32412, without the tide", 3600.0, "time since the earthquake (hours)"
+    if name == "monai":
+        time, levels = monai.recorded()
+    else:
+        time, levels, *_ = conical_island.recorded("B")
+    return {f"gauge {each}": (time, level) for each, level in levels.items()}, "laboratory", 1.0, "time (s)"
+
+
+def draw_gauges(name: str, stations: Path, target: Path) -> None:
+    """Draw the series of the gauges of a case with what was recorded there."""
+    records, where, unit, axis = records_of(name)
     with netCDF4.Dataset(stations) as data, mpl.rc_context(style.RC):
-        figure = style.Picture(figsize=(7.2, 2.6), layout="constrained")
-        axes = figure.subplots()
-        axes.plot(data["time"][:] / 3600, data["eta"][:, 0], color=style.LINE, label="model, half a degree")
-        time, level = recorded()
-        inside = (time >= 0) & (time <= data["time"][-1])
-        axes.plot(time[inside] / 3600, level[inside], color=style.KNOWN, lw=1, label="DART 32412, without the tide")
-        axes.set(xlabel="time since the earthquake (hours)", ylabel="Sea level (m)")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.margins(x=0.01)
-        axes.legend(frameon=False, fontsize=8)
+        figure = style.Picture(figsize=(7.2, 1.2 + 1.4 * len(records)), layout="constrained")
+        rows = figure.subplots(len(records), sharex=True, squeeze=False)[:, 0]
+        for k, (axes, (gauge, (time, level))) in enumerate(zip(rows, records.items(), strict=True)):
+            axes.plot(data["time"][:] / unit, data["eta"][:, k], color=style.LINE, label="model")
+            inside = (time >= 0) & (time <= data["time"][-1])
+            axes.plot(time[inside] / unit, level[inside], color=style.KNOWN, lw=1, label=where)
+            axes.set_title(gauge, loc="left")
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.margins(x=0.01)
+        rows[-1].set(xlabel=axis)
+        figure.supylabel("Sea level (m)", fontsize="medium")
+        rows[0].legend(frameon=False, fontsize=8)
         figure.savefig(target)
 
 

@@ -121,10 +121,9 @@ class OutputVariables(Generated):
     """Every variable that a run can write: name, place, units, what it is."""
 
     def lines(self):
-        from swmodel.ocean.derived import DERIVED
-        from swmodel.ocean.table import VARIABLES
+        from swmodel.ocean.table import VARIABLES, WRITABLE
 
-        names = dict.fromkeys(["h", "u", "v", *DERIVED])
+        names = dict.fromkeys(["h", "u", "v", *WRITABLE])
         yield from ("| name | at | units | |", "| --- | --- | --- | --- |")
         for row in map(VARIABLES.get, names):
             place = {"u": "east faces", "v": "north faces"}.get(row.location, f"{row.location}s")

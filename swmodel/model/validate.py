@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..executors.native import REMEDY, native_missing, unable
 from ..ocean.coordinates import on_sphere
 from ..ocean.derived import POTENTIALS
+from ..ocean.evaluation import derived
 from ..ocean.table import FORCING
 from ..ocean.terms import TERMS, tracer
 from ..parallel.environment import total_memory
@@ -36,6 +37,9 @@ STATES = 4
 
 #: Most values of records in time that are read before a run, in about two seconds.
 EXAMINED = 10**8
+
+#: Why a run has no floods.
+NO_DRYING = "without drying.active no ground floods or falls dry"
 
 #: Most steps of a carry, whose step is an int32.
 MOST_STEPS = 2**31 - 1
@@ -151,14 +155,15 @@ def check_calls(config: Config) -> Iterator[str]:
 
 def check_output(setup: Setup) -> Iterator[str]:
     """Output fields that are listed twice, or that the run does not have."""
-    output = setup.config.output
+    output, there = setup.config.output, derived(setup.scheme)
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
-    if not setup.scheme.drying:
-        no = "without drying.active no ground floods or falls dry; leave it out"
-        yield from (f"output.{key}: wet: {no}" for key in ("fields", "means") if "wet" in getattr(output, key))
-        yield from [f"output.inundation: {no}"] * output.inundation
+    if output.inundation and not setup.scheme.drying:
+        yield f"output.inundation: {NO_DRYING}"
+    for key in ("fields", "means"):
+        for name in (each for each in getattr(output, key) if each not in (*there, *FORCING)):
+            yield f"output.{key}: this run has no {name}: {NO_DRYING if name == 'wet' else 'its term is off'}"
     for key in ("fields", "means", "maxima"):
         for name, count in repeated(getattr(output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'

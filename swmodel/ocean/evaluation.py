@@ -27,7 +27,7 @@ FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
 def derive(names, blocks, physics, face_thickness: str, invert, film: float | None = None) -> list[dict]:
-    """The quantities or tracers `names` on each block, arrays of its shape.
+    """The quantities, tracers or prognostic fields `names` on each block, arrays of its shape.
 
     Args:
         blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
@@ -51,7 +51,7 @@ def derive(names, blocks, physics, face_thickness: str, invert, film: float | No
 def derived(scheme) -> list[str]:
     """The names of the derived fields of a run with this Scheme."""
     names = [name for name in DERIVED if scheme.drying or name != "wet"]
-    return [*names, *(term.name for term in scheme.tracers)]
+    return [*names, *(name for term in scheme.acting for name in term.derived)]
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:

@@ -55,7 +55,7 @@ INITIAL = ("eta", *State._fields[1:])
 GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
 #: Fields that a run may write, besides its tracers.
-WRITABLE = tuple(DERIVED)
+WRITABLE = (*DERIVED, *(name for term in TERMS.values() for name in term.derived))
 
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))

@@ -141,9 +141,9 @@ def setup_of(config) -> Setup:
     """The Setup of a configuration, which may be unresolved."""
     active = tuple(name for name in TERMS if is_active(config, TERMS[name]))
     options = config.scheme
-    tracers = terms_of(config.physics.tracers)
     forward = isinstance(method_for(config.time), ForwardBackward)
     own, drying = python_terms(config), config.drying.active
+    tracers = terms_of(config.physics.tracers, forward)
     scheme = Scheme(options.vorticity_flux, active, own, (), options.face_thickness, tracers, forward, drying)
     rows = {row.name for term in scheme.acting for row in term.coefficients}
     return Setup(config, replace(scheme, varying=tuple(sorted(name for name in rows if fields.varies(config, name)))))

@@ -1,27 +1,19 @@
 """The example in which a coarse flow learns from a fine one: what it is made of, on few cells."""
 
-import importlib.util
-import sys
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import ROOT
+from support import example as support
 
 pytest.importorskip("equinox")
-
-EXAMPLE = ROOT / "examples" / "closure.py"
 
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("closure_example", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
+    return support.example("closure")
 
 
 @pytest.mark.compiled

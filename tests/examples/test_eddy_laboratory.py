@@ -1,23 +1,18 @@
 """The laboratory of closures: what it compares, and that it runs."""
 
-import importlib.util
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from support import example as support
 
-EXAMPLE = ROOT / "examples" / "eddy_laboratory.py"
+pytest.importorskip("equinox")
 
 
 @pytest.fixture(scope="module")
 def example():
-    spec = importlib.util.spec_from_file_location("eddy_laboratory_example", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
+    return support.example("eddy_laboratory")
 
 
 def fields(cells, seed=0):
@@ -55,10 +50,8 @@ def test_the_truth_has_no_error_beside_itself(example):
 @pytest.mark.compiled
 def test_the_laboratory_runs_on_few_cells(example, tmp_path):
     """Each closure has a row of finite numbers; picture and film are there."""
-    pytest.importorskip("equinox")
-    subprocess.run(
-        [sys.executable, EXAMPLE, "--tiny", "--output", tmp_path], check=True, timeout=900, capture_output=True
-    )
+    command = [sys.executable, example.__file__, "--tiny", "--output", tmp_path]
+    subprocess.run(command, check=True, timeout=900, capture_output=True)
     rows = [line.split("|")[1:-1] for line in (tmp_path / "table.md").read_text().splitlines()[2:]]
     names = [row[1].strip() for row in rows if row[0].strip() == "100"]
     assert names == [*example.CLOSURES, "learned"]

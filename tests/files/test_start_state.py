@@ -94,12 +94,24 @@ def test_the_date_goes_on_unless_one_is_given_and_tides_have_grown(tmp_path):
     assert len(list(from_zero(tide))) == 1
 
 
+def test_a_tracer_comes_from_a_run_with_another_stepper(tmp_path):
+    """One stores the content, the other the concentration."""
+    ink = {"dye": lambda at: at.i + 0.1 * at.j}
+    for one, other in (("rk3", "gfb"), ("gfb", "rk3")):
+        model = swmodel.Simulation("jet", JET | TRACER | {"time.stepper": one}, fields=ink)
+        model.advance(4)
+        model.write_restart(tmp_path / one)
+        rest = swmodel.Simulation("jet", JET | TRACER | {"time.stepper": other, "input.state": tmp_path / one})
+        np.testing.assert_allclose(rest.field("dye"), model.field("dye"), rtol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"grid.nx": 15}, "of another grid: grid.nx is 14 there and 15 here"),
         ({"grid.periodic_x": False}, "of another grid: grid.periodic_x"),
         (TRACER, "has no dye_content"),
+        ({"physics.biharmonic_viscosity": 1e9, "physics.backscatter": 0.2}, "has no subgrid_energy"),
         ({"input.eta": "other.nc"}, "has eta, which is also given otherwise"),
     ],
 )

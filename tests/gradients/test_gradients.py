@@ -49,6 +49,7 @@ RUNS = {
     "leapfrog, sponge": {"time__stepper": "leapfrog", "run__executor": "xla"}
     | {"sponge__rate": 1e-4, "sponge__width": 1e4, "physics__biharmonic_viscosity": 1e9},
     "weno5, leith": {"scheme__vorticity_flux": "weno5", "physics__leith": 1.0, "grid__periodic_x": True},
+    "gfb, terms": TERMS | {"time__stepper": "gfb"},
     "gfb, tracer of fifth order": {
         "time__stepper": "gfb",
         "run__executor": "xla",

@@ -44,7 +44,7 @@ def test_what_is_set_before_the_first_step_is_what_the_model_would_have_begun_wi
 
 
 def test_the_rest_of_the_state_stays_and_concentrations_do():
-    model = simulation()
+    model = simulation(time__stepper="ab3")
     model.advance(3)
     before = model.state
     model.set(v=0.25)
@@ -103,7 +103,7 @@ def test_what_cannot_be_set_is_refused_and_changes_nothing(given, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda state: None, "needs a State of h, u, v, tracer_content"),
+        (lambda state: None, "needs a State of h, u, v, tracer"),
         (lambda state: state._replace(u=state.u[1:]), r"u is float32 \(8, 14\); needs float32 \(9, 14\)"),
         (lambda state: state._replace(u=state.u.astype(float)), r"u is float64 \(9, 14\); needs float32 \(9, 14\)"),
     ],

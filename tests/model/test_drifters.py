@@ -20,6 +20,9 @@ del FIELDS["tracer"]
 #: A plane whose cells are 4 km by 5 km, and a lattice of drifters in it.
 DX, DY = 4e3, 5e3
 ALL = {"box": (500.0, NX * DX, 500.0, NY * DY), "spacing": 1700.0}
+#: A side through which a tide drives water out.
+SIDES = {"grid__periodic_x": False, "open_sides__sides": ("east",), "open_sides__phase": (180.0,)}
+SIDES |= {"open_sides__constituents": ("M2",), "open_sides__amplitude": (20.0,)}
 
 
 def config(fields=FIELDS, drifters=(ALL,), **options):
@@ -188,11 +191,9 @@ def test_on_a_sphere_a_rotation_about_its_axis_shifts_all_longitudes_alike():
 
 
 def test_what_leaves_through_an_open_side_is_missing_from_then_on(tmp_path):
-    sides = {"grid__periodic_x": False, "open_sides__sides": ("east",), "run__steps": 40}
-    sides |= {"open_sides__constituents": ("M2",), "open_sides__amplitude": (20.0,), "open_sides__phase": (180.0,)}
     fields = still()
     fields["eta"] += 10.0
-    found, _ = run(tmp_path / "run", fields, (ALL,), **sides)
+    found, _ = run(tmp_path / "run", fields, (ALL,), run__steps=40, **SIDES)
     gone = np.isnan(found.x.values)
     assert 0 < gone[-1].sum() < gone.shape[1]
     assert (gone[1:] >= gone[:-1]).all()
@@ -209,10 +210,10 @@ def test_a_run_that_goes_on_has_the_tracks_of_one_that_did_not_stop(tmp_path, dt
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("executor", ["native", "xla"])
-def test_within_the_loop_tracks_have_the_bits_of_steps_taken_alone(tmp_path, executor):
-    together, _ = run(tmp_path / "together", run__executor=executor, output__drifters_every_steps=4)
-    alone, _ = run(tmp_path / "alone", run__executor=executor)
+@pytest.mark.parametrize(("executor", "options"), [("native", {}), ("native", SIDES), ("xla", {})])
+def test_within_the_loop_tracks_have_the_bits_of_steps_taken_alone(tmp_path, executor, options):
+    together, _ = run(tmp_path / "together", run__executor=executor, output__drifters_every_steps=4, **options)
+    alone, _ = run(tmp_path / "alone", run__executor=executor, **options)
     np.testing.assert_array_equal(together.x, alone.x[::4])
     np.testing.assert_array_equal(together.y, alone.y[::4])
 
@@ -243,6 +244,12 @@ def test_the_file_is_one_of_trajectories(tmp_path):
 def test_drifters_that_cannot_be_are_refused(drifters, words):
     with pytest.raises(ConfigError, match=f"output.drifters: .*{words}"):
         swmodel.Simulation(config(still(), drifters))
+
+
+@pytest.mark.parametrize("key", ["drifters_every", "drifters_every_steps"])
+def test_an_interval_without_drifters_is_refused(key):
+    with pytest.raises(ConfigError, match=f"output.{key}: "):
+        swmodel.Simulation(config(drifters=(), **{f"output__{key}": 30}))
 
 
 @pytest.mark.parametrize("at", ["[1.0]", "[1.0, 2.0, 3.0]", "[nan, 1.0]", '"here"'])

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import xarray
 from support.random_case import CLOSURES, configuration, random_fields
 from support.stepping import rates
 
@@ -87,9 +88,13 @@ def test_the_energy_of_backscatter_grows_from_zero_in_a_healthy_run(tmp_path):
     options = {"grid.nx": 12, "grid.ny": 16, "grid.dx": 1e5, "grid.dy": 1e5, "output.every_steps": 1}
     options |= {"physics.biharmonic_smagorinsky": 0.06, "physics.backscatter": 0.2}
     options |= {"run.steps": 4, "run.executor": "reference"}
-    model = swmodel.Simulation("double_gyre", options)
+    model = swmodel.Simulation("double_gyre", options | {"output.means": ["subgrid_energy"]})
     model.run(tmp_path / "run")
     assert model.state.subgrid_energy.max() > 0
+    with xarray.open_dataset(tmp_path / "run/output.nc") as data:
+        np.testing.assert_array_equal(data.subgrid_energy[-1], model.field("subgrid_energy"))
+        np.testing.assert_array_equal(data.subgrid_energy_mean[1:], data.subgrid_energy[1:])
+        assert data.subgrid_energy.units == "m3 s-2"
     assert "subgrid_energy" not in model.diagnostics()
 
 
@@ -137,6 +142,12 @@ def test_backscatter_conserves_the_sum_of_resolved_and_subgrid_energy(slip, sphe
     ]
     assert np.abs(parts[3]).sum() > 1e-3 * np.abs(parts[0]).sum()
     assert abs(np.sum(parts)) < 1e-13 * np.abs(parts).sum()
+
+
+def test_without_backscatter_there_is_no_energy_to_write():
+    for key in ("fields", "means"):
+        with pytest.raises(ConfigError, match=f"^output.{key}: this run has no subgrid_energy"):
+            swmodel.Simulation("double_gyre", {f"output.{key}": ["subgrid_energy"]})
 
 
 @pytest.mark.parametrize(("name", "missing"), [("zanna_bolton", "a viscosity"), ("backscatter", "takes; set one")])

@@ -168,11 +168,11 @@ def test_the_content_of_a_tracer_is_the_sum_of_concentration_times_volume():
     """On water alone; on any layout the same bits, of either sign."""
     config = config_of(True, False, physics__tracers=(Tracer(name="tracer"),))
     state, grid = whole_state(config), config.grid
-    plain = grid.dx * grid.dy * state.tracer_content[mask() > 0].sum()
+    plain = grid.dx * grid.dy * (state.h * state.tracer)[mask() > 0].sum()
     alone = numbers(config, (1, 1))
     assert alone["tracer"] == pytest.approx(plain, rel=1e-13)
     assert numbers(config, (3, 2)) == alone
-    assert numbers(config, (3, 2), state._replace(tracer_content=-state.tracer_content))["tracer"] == -alone["tracer"]
+    assert numbers(config, (3, 2), state._replace(tracer=-state.tracer))["tracer"] == -alone["tracer"]
 
 
 def flow_fields(u, v):

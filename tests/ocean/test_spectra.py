@@ -44,7 +44,7 @@ def test_sums_over_wavenumbers_are_means_over_the_domain(walls, dtype):
     found, h = simulation.spectra(), simulation.state.h.astype(float)
     u, v = (field.astype(float) for field in simulation.state[1:3])
     depth = CASE["depth"].astype(dtype).astype(float)
-    eta, c, mean_depth = h - depth, simulation.state.tracer_content / h, depth.mean()
+    eta, c, mean_depth = h - depth, simulation.state.tracer, depth.mean()
     kinetic = np.mean((h + np.roll(h, -1, 1)) * u**2 + (h + np.roll(h, -1, 0)) * v**2) / (4 * mean_depth)
     zeta = (np.roll(v, -1, 1) - v) / config.grid.dx - (np.roll(u, -1, 0) - u) / config.grid.dy
     inside = zeta[: NY if walls[0] else NY - 1, : NX if walls[1] else NX - 1]
@@ -57,7 +57,7 @@ def test_sums_over_wavenumbers_are_means_over_the_domain(walls, dtype):
 
     assert found.keys() == {name + along for name in (*SQUARES, "tracer_variance") for along in ALONG}
     for name, value in expected.items():
-        # The sizes of cells, and C/h here, are in the precision of the run.
+        # The sizes of cells are in the precision of the run.
         rounding = 1e-6 if dtype == "float32" and name in ("enstrophy", "tracer_variance") else 1e-12
         assert total(found, name, config) == pytest.approx([value] * 3, rel=rounding), name
     energy = simulation.diagnostics()["energy"] / (config.physics.density * NY * NX * 2e7 * mean_depth)

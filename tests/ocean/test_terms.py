@@ -116,12 +116,15 @@ def test_a_tracer_is_conserved_and_a_constant_stays_one(stepper):
     fields = random_fields(NY, NX, land=0.2)
     options = ON["tracer"] | {"time__stepper": stepper, "time__robert_asselin": 0.05}
     config = configuration(NY, NX, fields, **options)
-    before, now = (after("reference", config, steps)[3] for steps in (0, 60))
-    assert now.sum() == pytest.approx(before.sum(), rel=1e-13)
+    before, now = (after("reference", config, steps) for steps in (0, 60))
+    stored = (lambda h, c: h * c) if stepper == "gfb" else (lambda h, content: content)
+    assert stored(now[0], now[3]).sum() == pytest.approx(stored(before[0], before[3]).sum(), rel=1e-13)
     del fields["tracer"]
     options["physics__tracers"] = ({"name": "tracer", "initial": 3.7},)
-    h, _, _, content = after("reference", configuration(NY, NX, fields, **options), 60)[:4]
-    np.testing.assert_allclose(content[fields["mask"] > 0], 3.7 * h[fields["mask"] > 0], rtol=1e-13)
+    h, _, _, tracer = (
+        field[fields["mask"] > 0] for field in after("reference", configuration(NY, NX, fields, **options), 60)[:4]
+    )
+    np.testing.assert_allclose(stored(h, tracer), 3.7 * h, rtol=1e-13)
 
 
 def test_upwind_transport_makes_no_new_extremes_and_carries_the_tracer_downstream():

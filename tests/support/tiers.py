@@ -20,7 +20,10 @@ NIGHT = {
     "assimilation/test_observations.py": ("the_file_satisfies",),
     "assimilation/test_observations_operator.py": ("the_shares", "the_transpose"),
     "bench/test_bench_numbers.py": ("report_and_compare",),
-    "bench/test_known_answers.py": ("[williamson_5", "[galewsky_jet", "[chile_2010", "[exact_derivatives", "[bickley"),
+    "bench/test_known_answers.py": (
+        *("[williamson_5", "[galewsky_jet", "[chile_2010", "[exact_derivatives", "[bickley"),
+        *("[run_up_around", "[run_up_at_monai", "[tide_over_flats"),
+    ),
     "bench/test_bench_samples.py": ("a_right_answer", "a_wrong_answer_of", "an_ensemble_is_measured"),
     "cases/test_double_gyre.py": ("weak_gyres", "wind_work"),
     "cases/test_global_m2.py": ("the_tide_drives", "what_the_moon_gives"),

@@ -37,7 +37,7 @@ LIBRARY = Path(__file__).parent / "_step.so"
 REMEDY = "tools/build-native, or pip install . with a C++ compiler"
 
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-CONVENTION = 10
+CONVENTION = 11
 
 
 def request_of(setup: Setup) -> Request:

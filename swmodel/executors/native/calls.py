@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...ocean.drying import FILM
 from ...ocean.state import Carry
 from ...parallel.transport.halo import between, last, within
 from ...parallel.transport.programs import MOST
@@ -213,10 +214,28 @@ class Calls:
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            halos = edges.exchanged(halo, self.transport, self.extent)
-            memory, *edges = call(memory, planes(number), *halos, *arrays, **options, **_numbers(**{"pass": number}))
+            if number == 0 or not made.parted:
+                halos = edges.exchanged(halo, self.transport, self.extent)
+            if number == 0 and made.parted:
+                parts = self.parts(memory, planes(0), halos, extent, flags)
+            given = (*arrays[:-1], parts[number] if made.parted else flags)
+            memory, *edges = call(memory, planes(number), *halos, *given, **options, **_numbers(**{"pass": number}))
             edges = Edges(*edges)
         return memory, edges
+
+    def parts(self, memory, planes, halos: Edges, extent, flags):
+        """The flags [3, ...] of the passes of `generate.parts_of`; `flags` are those of land."""
+        made, (rows, columns) = self.made, self.shape
+        numbers = {
+            "item": self.dtype.itemsize, "rows": rows, "columns": columns, "halo": self.width,
+            "margin": self.kernel.margin, "field": made.fields.index("h"), "strip": made.programs[0].reads.index("h"),
+        }  # fmt: skip
+        numbers |= {"warm_rest": made.schedules[0].warm, "warm_gentle": made.schedules[1].warm}
+        films = 1.001 * FILM[1] * self.static.numbers["drying_thickness"].reshape(1)
+        given = (memory, planes, *halos, extent, self.static.depth, self.static.cells, flags, films)
+        result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
+        call = jax.ffi.ffi_call("swmodel_rough", result, vmap_method="sequential")
+        return call(*given, **(self.place | _numbers(**numbers)))[np.array([0, 1, 0])]
 
     def values(self, step, many: int):
         """The numbers that are the same for all cells, in each of the next steps [many, n].

@@ -24,6 +24,7 @@ class Emitter:
 
     Args:
         water, carried, idle: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
+        parted: whether other passes write the groups that this one leaves out.
 
     Attributes:
         numbers: the variable of each place; `history` has the age of its oldest use, in vectors.
@@ -33,9 +34,9 @@ class Emitter:
         masks: (row, vector, column) of the masks that a turn depends on.
     """
 
-    def __init__(self, title: str, program: Program, schedule: Schedule, names: Names, water, carried, idle):
+    def __init__(self, title: str, program: Program, schedule: Schedule, names: Names, water, carried, idle, parted):
         self.title, self.program, self.schedule, self.names = title, program, schedule, names
-        self.water, self.carried, self.idle = water, carried, idle
+        self.water, self.carried, self.idle, self.parted = water, carried, idle, parted
         self.numbers = {at: f"x{n}" for n, at in enumerate(schedule.places)}
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
@@ -86,6 +87,7 @@ class Emitter:
 template <class T>
 struct {self.title} {{
   static constexpr int FIELDS = {len(fields)};
+  static constexpr bool PARTED = {str(self.parted).lower()};
   static constexpr int AHEAD = {s.ahead}, WARM = {s.warm}, EAST = {s.east}, LATE = {s.late};
   static constexpr int DEPTHS[] = {{{listed([*self.rings, 0])}}};
   static constexpr int RINGS[] = {{{listed([*map(len, self.rings.values()), 0])}}};

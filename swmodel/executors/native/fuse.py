@@ -12,6 +12,8 @@ from .trace import MASKS
 
 #: Largest shift of a value at once, in columns: the length of the shortest vectors.
 FARTHEST = 2
+#: Operations on numbers that are exact.
+FOLDED = (*CONDITIONS, "maximum", "minimum")
 
 
 def hoisted(graph: Graph, programs: list[Program]) -> tuple[list[Program], dict[str, Ref]]:
@@ -114,21 +116,29 @@ def on_water(graph: Graph, programs: list[Program]) -> dict[Node, Ref]:
     found: dict[Node, Ref] = {}
 
     def fold(node, args):
-        found[node] = folded(graph, node, args)
+        found[node] = leaf(graph, MASKS[node.value]) if node.op == "mask" else folded(graph, node, args)
         return found[node]
 
     rebuild(graph, programs, fold)
     return found
 
 
+def in_gentle_sea(graph: Graph, programs: list[Program]) -> list[Program]:
+    """The programs where all that `operators.gently` marks is zero; they have the same bits there."""
+    return rebuild(graph, programs, lambda n, args: leaf(graph, 0.0) if n.op == "gentle" else folded(graph, n, args))
+
+
+def leaf(graph: Graph, number: float) -> Ref:
+    """A number."""
+    return Ref(graph.leaf("number", number))
+
+
 def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
-    """A node with these operands, with the values of masks on water."""
-    if node.op == "mask":
-        return Ref(graph.leaf("number", MASKS[node.value]))
+    """A node with these operands, of which some may be numbers now; only exact operations are removed."""
     one, zero = ([r.node.op == "number" and r.node.value == value for r in args] for value in (1.0, 0.0))
     op = node.op
-    if op in CONDITIONS and all(r.node.op == "number" for r in args):
-        return Ref(graph.leaf("number", float(OPERATIONS[op].value(np, None, *(r.node.value for r in args)))))
+    if op in FOLDED and all(r.node.op == "number" for r in args):
+        return leaf(graph, float(OPERATIONS[op].value(np, None, *(r.node.value for r in args))))
     if op == "select" and args[0].node.op == "number":
         return args[1 if args[0].node.value else 2]
     if op == "select" and args[1] == args[2]:
@@ -139,6 +149,10 @@ def folded(graph: Graph, node: Node, args: list[Ref]) -> Ref:
         product, other = args[1 if one[0] else 0], args[2]
         pair = (other, product) if op == "fnma" else (product, other)
         return graph.operation("add" if op == "fma" else "sub", *pair)
+    if op == "mul" and any(zero):
+        return leaf(graph, 0.0)
+    if op in ("fma", "fnma") and any(zero[:2]):
+        return args[2]
     if op == "fma" and zero[2]:
         return graph.operation("mul", *args[:2])
     if op == "axpy" and zero[0]:

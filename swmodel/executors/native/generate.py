@@ -9,7 +9,7 @@ import numpy as np
 
 from .derive import derived, footprint
 from .emit import Emitter, Names
-from .fuse import fused, hoisted, on_water, placed, thin_nodes
+from .fuse import fused, hoisted, in_gentle_sea, on_water, placed, thin_nodes
 from .graph import Node, Program, Ref, nodes_of
 from .schedule import Schedule
 from .trace import Tracing, numbers_of
@@ -48,6 +48,7 @@ class Generated(NamedTuple):
     water: dict[Node, Ref]  # the form of each node on water
     width: int  # largest distance at which fields are read
     margin: int  # largest distance at which static fields and masks are read
+    parted: bool  # whether the passes are those of `parts_of`
     masks: frozenset[tuple[int, int, int]]  # (row, vector, column) of the masks that a turn of the loop depends on
 
 
@@ -70,14 +71,17 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=Tr
     programs = derived(tracing, method, np.zeros((), np.int32), derivative, controls, moving)
     width, margin = reach(programs, ("field",)), reach(programs, ("static", "line", "mask"))
     programs, parts = hoisted(graph, programs)
-    programs = placed(graph, fused(graph, programs))
+    programs = fused(graph, programs)
+    parted = scheme.drying and not derivative
+    programs = placed(graph, parts_of(graph, *programs) if parted else programs)
     read = [node.value for node in nodes_of(programs) if node.op == "field"]
     names = Names(list(dict.fromkeys([*programs[0].reads, *(n for p in programs for n in p.outputs), *read])))
     water = on_water(graph, programs)
     emitters = []
     for number, program in enumerate(programs):
         thin, *on_water_only = thin_nodes([program], water)
-        emitters.append(Emitter(f"Pass{number}", program, Schedule(program, thin), names, water, *on_water_only))
+        plan = Schedule(program, thin)
+        emitters.append(Emitter(f"Pass{number}", program, plan, names, water, *on_water_only, parted))
     source = FILE.format(
         passes="".join(emitter.text() for emitter in emitters),
         calls="\n".join(CALL.format(number=n, type=TYPES[str(np.dtype(dtype))]) for n in range(len(programs))),
@@ -95,8 +99,21 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=Tr
         water,
         width,
         margin,
+        parted,
         frozenset().union(*(emitter.masks for emitter in emitters)),
     )
+
+
+def parts_of(graph, whole: Program) -> list[Program]:
+    """The passes over the rest, over a gentle sea, and again over the rest, which together are the program.
+
+    The first one writes beside the fields, which the second reads and overwrites; the third puts it in its place.
+    """
+    beside = {name: f"spare.{name}" for name in whole.outputs}
+    first = whole._replace(gives=whole.gives[:1])  # neighbours get what the last pass gives
+    rest = first._replace(outputs={beside[name]: ref for name, ref in whole.outputs.items()}, moves={})
+    back = {name: Ref(graph.leaf("field", spare)) for name, spare in beside.items()}
+    return [rest, *in_gentle_sea(graph, [first]), whole._replace(outputs=back)]
 
 
 def cycle(programs: list[Program], fields: list[str]) -> np.ndarray:

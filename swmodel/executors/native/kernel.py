@@ -28,24 +28,25 @@ def register() -> None:
     """Register the foreign calls with JAX."""
     if missing := not_built():
         raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
-    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag"):
+    for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_rough"):
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(built().calls, name)), platform="cpu")
 
 
-def choose_steps_per_sweep(smallest, width: int, method, itemsize: int) -> int:
+def choose_steps_per_sweep(smallest, width: int, method, itemsize: int, drying: bool) -> int:
     """Steps in one sweep: four where the fields of a block exceed the cache and halos are wide enough.
 
     The smallest block of the layout decides, so that all ranks agree. ab2, float32, ms a step with one and with four:
     3600 x 1800 6.63 and 6.18 on one rank of two threads, 7.18 and 6.01 on two ranks; 1800 x 900 1.44 and 1.40. With 720
     x 360 cells, 0.251 and 0.259. Six are no faster than four. Each stage of a Runge-Kutta method is a separate call.
+    With drying each step finds out where the sea is gentle.
     """
     ny, nx = smallest
-    if isinstance(method, RungeKutta) or 3 * (1 + method.counts[1]) * ny * nx * itemsize <= BEYOND_CACHE:
+    if drying or isinstance(method, RungeKutta) or 3 * (1 + method.counts[1]) * ny * nx * itemsize <= BEYOND_CACHE:
         return 1
     return max(1, min(MANY_STEPS, min(ny, nx) // width))
 
 
-DATA = ("numbers", "slip", "lines", "fields", "cells")
+DATA = ("numbers", "slip", "lines", "fields", "cells", "depth")
 
 
 @partial(jax.tree_util.register_dataclass, meta_fields=("kinds",), data_fields=DATA)
@@ -59,6 +60,7 @@ class Static:
     lines: Any
     fields: Any
     cells: Any
+    depth: Any = None  # m, like `fields`; of schemes with drying
 
 
 class Kernel(NamedTuple):
@@ -97,6 +99,7 @@ class Kernel(NamedTuple):
         # The boundary condition is the value of s at any corner that is not interior.
         boundary = xp.max(xp.where(grid.share != 1, grid.slip, 0))
         beyond = self._beyond(made)
+        depth = {"depth": grid.depth}
         return Static(
             kinds,
             numbers,
@@ -104,6 +107,7 @@ class Kernel(NamedTuple):
             stacked(parts, made.lines, (rows, 1), ((0, 0), (0, 0)), dtype, xp),
             stacked(parts, made.statics, size, beyond, dtype, xp),
             xp.pad(xp.broadcast_to(cells, (rows, columns)), beyond, mode="edge"),
+            stacked(depth, ["depth"], size, beyond, dtype, xp)[0] if self.scheme.drying else None,
         )
 
     def places_of(self, kinds, dtype, fields) -> tuple[int, ...] | None:

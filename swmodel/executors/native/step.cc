@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -240,6 +241,136 @@ ffi::Error flag(Given given) {
   return ffi::Error::Success();
 }
 
+// A field of a block at row r and column i, which may lie in the halo. Strips: west, east, south, north of the field.
+template <class T>
+struct Around {
+  const T* plane;  // row 0, column 0
+  const T *west, *east, *south, *north;
+  Index ny, nx, halo, stride, across;
+
+  T at(Index r, Index i) const {
+    if (r < 0) return south[(r + halo) * across + i + halo];
+    if (r >= ny) return north[(r - ny) * across + i + halo];
+    if (i < 0) return west[r * halo + i + halo];
+    return i < nx ? plane[r * stride + i] : east[r * halo + i - nx];
+  }
+};
+
+// Whether `ocean.drying.share_of` is surely zero in a group of cells: the level changes too little, above the sills or not.
+// Rows are `up` and `static_up` apart.
+template <class T>
+bool is_gentle(const T* h, Index up, const T* depth, Index static_up, T thin, T bend) {
+  const auto most = [](T a, T b) { return a > b ? a : b; };
+  unsigned rough = 0;
+  for (Index k = 0; k < GROUP; ++k) {
+    const T here = h[k], level = here - depth[k];
+    const auto change = [&](Index next, Index static_next) {
+      const T step = h[k + next] - depth[k + static_next] - level;
+      return most(step, -step);
+    };
+    const T across = change(1, 1) + change(-1, -1), along = change(up, static_up) + change(-up, -static_up);
+    rough |= !(most(most(across, along) - bend * here, thin - here) < 0);
+  }
+  return !rough;
+}
+
+// Flags for the pass over the rest, and for that over the gentle sea, [2, rows, groups]: a group belongs to the rest if the
+// sea is not gentle within `reach` cells. Each pass leaves out what the other writes, except UNWRITTEN rows that it needs.
+// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; thickness of films, m.
+template <class T>
+ffi::Error rough_in(Given& given) {
+  const T* memory = given.next<T>();
+  const auto* planes = given.next<std::int32_t>();
+  const void* strips[4];
+  for (auto& strip : strips) strip = given.next();
+  const auto* extent = given.next<std::int32_t>();
+  const T* depth = given.next<T>();
+  const auto* cells = given.next<std::uint8_t>();
+  const Index all_rows = given.dimension(0), static_stride = given.dimension(1);
+  const auto* flags = given.next<std::uint8_t>();
+  const T thin = *given.next<T>();
+  const Index halo = given["halo"], margin = given["margin"], lead = given["lead"], ny = extent[0], nx = extent[1];
+  const Index item = given["strip"], across = given["columns"] + 2 * halo, rows = given["rows"];
+  const T* plane = memory + planes[given["field"]] * given["plane"] + lead;
+  const auto strip = [&](int side, Index size) { return static_cast<const T*>(strips[side]) + item * size; };
+  const Around<T> h{plane, strip(0, rows * halo), strip(1, rows * halo), strip(2, across * halo), strip(3, across * halo),
+                    ny, nx, halo, given["stride"], across};
+  const Index groups = (static_stride + GROUP - 1) / GROUP, reach = halo, tall = ny + 2 * halo;
+  const T bend = T(0.0499);
+  // Columns of a group within the block and its halo.
+  const auto begin_of = [&](Index g) { return std::clamp(g * GROUP - lead, -halo, nx + halo); };
+  // Of row r, column i of the block.
+  const auto place = [&](Index r, Index i) { return (r + margin) * static_stride + i + lead; };
+  // Whether `ocean.drying.share_of` may be above zero in a cell that is not beside the end of the halo.
+  const auto is_rough = [&](Index r, Index i) {
+    const auto jump = [&](Index r, Index i, Index up, Index right, std::uint8_t open) {
+      const T H = depth[place(r, i)], next = depth[place(r + up, i + right)], z = -std::min(H, next);
+      if (!(cells[place(r, i)] & open)) return T(0);
+      return std::max(z, h.at(r + up, i + right) - next) - std::max(z, h.at(r, i) - H);
+    };
+    const T here = h.at(r, i), across = jump(r, i, 0, 1, 2) - jump(r, i - 1, 0, 1, 2);
+    const T along = jump(r, i, 1, 0, 4) - jump(r - 1, i, 1, 0, 4);
+    return cells[place(r, i)] & 1 && !(here > thin && std::abs(across) < bend * here && std::abs(along) < bend * here);
+  };
+  std::vector<Index> first(tall * groups, 1), last(tall * groups, 0);  // rough columns of each row of a group
+  const Index blocks = std::clamp<Index>(tall / 8, 1, std::max<Index>(1, given.pool.num_threads()));
+  in_parallel(given.pool, blocks, [&](Index b) {
+    for (Index r = std::max(b * tall / blocks - halo, 1 - halo); r < std::min((b + 1) * tall / blocks - halo, ny + halo - 1); ++r) {
+      for (Index g = 0; g < groups; ++g) {
+        const Index begin = std::max(begin_of(g), 1 - halo), end = std::min(begin_of(g + 1), nx + halo - 1);
+        if (begin >= end) continue;
+        T copy[3][GROUP + 2];
+        const T* around = &copy[1][1];
+        Index up = GROUP + 2;
+        if (r > 0 && r < ny - 1 && begin > 0 && begin + GROUP < nx) {
+          around = &plane[r * h.stride + begin];
+          up = h.stride;
+        } else {
+          for (Index n = 0; n < 3 * up; ++n) copy[n / up][n % up] = h.at(r + n / up - 1, std::min(begin + n % up, nx + halo) - 1);
+        }
+        if (is_gentle(around, up, &depth[place(r, begin)], static_stride, thin, bend)) continue;
+        const Index at = (r + halo) * groups + g;
+        for (Index i = begin; i < end; ++i) {
+          if (!is_rough(r, i)) continue;
+          if (first[at] > last[at]) first[at] = i;
+          last[at] = i;
+        }
+      }
+    }
+  });
+  Marks rest(all_rows * groups, 0);
+  for (Index r = 0; r < tall; ++r) {
+    Marks found(groups, 0);
+    bool some = false;
+    for (Index at = r * groups; at < (r + 1) * groups; ++at) {
+      if (first[at] > last[at]) continue;
+      const Index begin = std::max<Index>(first[at] + lead - reach, 0) / GROUP;
+      std::fill(&found[begin], &found[std::min((last[at] + lead + reach) / GROUP, groups - 1)] + 1, 1);
+      some = true;
+    }
+    const Index f = r + margin - halo;  // the row of the flags
+    for (Index s = std::max<Index>(f - reach, 0); some && s <= std::min(f + reach, all_rows - 1); ++s) {
+      for (Index g = 0; g < groups; ++g) rest[s * groups + g] |= found[g];
+    }
+  }
+  const auto mark = [&](std::uint8_t* found, std::uint8_t ours, Index warm) {
+    for (Index g = 0; g < groups; ++g) {
+      Index last = -1;  // the southernmost row of ours from here on to the north, if it is near enough
+      for (Index f = all_rows; f-- > 0;) {
+        const Index at = f * groups + g;
+        if (rest[at] == ours) last = f;
+        const bool needed = last >= 0 && last - f <= warm;
+        found[at] = flags[at] == DRY || !needed ? std::uint8_t(DRY) : std::uint8_t(flags[at] + (rest[at] == ours ? 0 : UNWRITTEN));
+      }
+    }
+  };
+  mark(given.out<std::uint8_t>(0), 1, given["warm_rest"]);
+  mark(given.out<std::uint8_t>(0) + all_rows * groups, 0, given["warm_gentle"]);
+  return ffi::Error::Success();
+}
+
+ffi::Error rough(Given given) { return given["item"] == 4 ? rough_in<float>(given) : rough_in<double>(given); }
+
 template <ffi::Error (*FUNCTION)(Given)>
 ffi::Error called(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
   return FUNCTION(Given(pool, arrays, results, numbers));
@@ -250,6 +381,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_step, called<step>, arguments());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_put, called<put>, arguments());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_get, called<get>, arguments());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_flag, called<flag>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_rough, called<rough>, arguments());
 
 // See Built in __init__.py.
 extern "C" {

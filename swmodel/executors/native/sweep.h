@@ -99,6 +99,7 @@ class Sweep {
 
   // Copy the rows around, before any thread begins.
   void save() {
+    if (P::PARTED && nothing()) return;
     for (Index r = 0; r < job.halo; ++r) {
       copy_row(j0_ - job.halo + r, south_ + r * job.stride);
       copy_row(j1_ + r, north_ + r * job.stride);
@@ -108,6 +109,10 @@ class Sweep {
   void run() {
     const Index levels = job.levels, w = job.width;
     Index filled = j0_;
+    if (P::PARTED && nothing()) {
+      for (Index j = j0_; j < j1_; ++j) give(j);
+      return;
+    }
     // What is computed of land beside groups that are left out reads from the rings what nobody has put there.
     if (std::memchr(job.flags, DRY, (job.rows + 2 * job.margin) * groups()) != nullptr) {
       std::fill_n(rings_, levels * P::RING_ROWS * job.stride, T(1));
@@ -188,7 +193,7 @@ class Sweep {
   void pass(Index level, Index j, bool writes, Index first, Index last, const T* constants) {
     const At<T, P> at{*this, &places_[level * P::FIELDS], rings_ + level * P::RING_ROWS * job.stride, j, slip_};
     const std::uint8_t* const flags = job.flags + at.inside(0) * groups();
-    const bool land = std::memchr(flags, COAST, groups()) != nullptr;
+    const bool land = std::any_of(flags, flags + groups(), [](std::uint8_t flag) { return (flag & ~UNWRITTEN) == COAST; });
     const auto row = land ? P::template row<V, true> : P::template row<V, false>;
     const Run* const end = find_runs(flags, writes, first, last);
     if (end > runs_.data()) row(at, constants + level * P::CONSTANTS, runs_.data(), end, level == 0);
@@ -198,20 +203,21 @@ class Sweep {
   // early: what its first columns read further west is land (`Schedule.late`). So few dry groups are computed.
   const Run* find_runs(const std::uint8_t* flags, bool writes, Index first, Index last) {
     Run* run = runs_.data();
-    const Index early = first - (P::EAST + (P::LATE + N - 1) / N) * N, lead = job.lead;
+    const Index late = (P::LATE + N - 1) / N * N, early = first - P::EAST * N - late, lead = job.lead;
+    const Index before = P::EAST * N + (P::PARTED ? late : 0);
     for (Index i = early, g = (i + lead) / GROUP; i < last;) {
       const Index begin = g * GROUP - lead;
       const std::uint8_t flag = flags[g];
       while (++g < groups() && flags[g] == flag) {}
       const Index end = g < groups() ? std::min(last, g * GROUP - lead) : last;
-      if (flag == DRY && (run == runs_.data() || end == last || end - begin > P::EAST * N)) {
-        i = end < last ? std::max(end - P::EAST * N, early) : last;
+      if (flag == DRY && (run == runs_.data() || end == last || end - begin > before)) {
+        i = end < last ? std::max(end - before, early) : last;
         continue;
       }
       run->first = i;
       run->last = i = end;
-      run->from = writes ? std::max(first, begin) : end;
-      run++->near_land = flag != WATER;
+      run->from = writes && flag < (P::PARTED ? DRY : UNWRITTEN) ? std::max(first, begin) : end;
+      run++->near_land = (flag & ~UNWRITTEN) != WATER;
     }
     for (Run* r = run; r-- > runs_.data();) {
       const bool beside = r + 1 < run && r[1].first == r->last;
@@ -219,6 +225,12 @@ class Sweep {
       r->jump = beside ? r[1].jump : r + 1 < run ? r[1].first - r->last : 0;
     }
     return run;
+  }
+
+  // Whether all groups are left out.
+  bool nothing() const {
+    const auto* end = job.flags + (job.rows + 2 * job.margin) * groups();
+    return std::all_of(job.flags, end, [](std::uint8_t flag) { return flag == DRY; });
   }
 
   Index groups() const { return (job.static_stride + GROUP - 1) / GROUP; }

@@ -66,9 +66,9 @@ class Tendency:
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.begin = self.time = 0.0
         self.heads, added = [], []
-        tracers = config.physics.tracers
-        of_tracers = {each.name: partial(tracer, options=each) for each in tracers if each.advection == "upwind"}
-        self.over_step = [advection(self, each) for each in tracers if each.advection != "upwind"]
+        tracers = {each.name: each for each in config.physics.tracers}
+        of_tracers = {name: partial(tracer, options=each) for name, each in tracers.items()}
+        self.over_step = [advection(self, tracers[term.name]) for term in ring.scheme.acting if term.over_step]
         for term in (term for term in ring.scheme.acting if not (term.boundary_flux or term.over_step)):
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")

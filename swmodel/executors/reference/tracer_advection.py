@@ -1,4 +1,4 @@
-"""Advection of a tracer of fifth order without new extremes, in terms of the content; docs/numerics.md."""
+"""Advection of a tracer without new extremes, of first or fifth order, in terms of the content; docs/numerics.md."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ def on_face(values, flow, opened, axis):
 
 
 def advection(T, options):
-    """The function (x, middle, F, dt) that writes dc/dt over the step from x, carried by transports of `middle`."""
+    """The function (x, middle, F, dt) that writes dc/dt over the step from x, carried by transports of `middle`.
+
+    Args:
+        options: the table [[tracer]].
+    """
     ring, sizes, row = T.ring, T.sizes, T.ring.state._fields.index(options.name)
     is_open = np.ones((3, *ring.shape), bool)
     is_open.reshape(-1)[ring.closed] = False
@@ -61,27 +65,32 @@ def advection(T, options):
             U, ahead = c(U), at(now, 1, axis)
             step = np.where(is_open, ahead - now, 0)
             upwind = np.where(U > 0, now, ahead)
-            more.append(np.where(is_open, U * (on_face(half, U, is_open, axis) - upwind), 0))
+            if options.advection != "upwind":
+                more.append(np.where(is_open, U * (on_face(half, U, is_open, axis) - upwind), 0))
             mixed = options.diffusivity * slope * thickness(middle[0], out=T.work) * step
             leaves = np.where(is_open, U * (upwind - now), 0) - mixed
             enters = np.where(is_open, U * (upwind - ahead), 0) - mixed
             content = content - dt * leave * (leaves - at(enters, -1, axis))
-        low = content / after
-        gain = loss = 0
-        for (axis, _, _, leave), flux in zip(axes, more, strict=True):
-            inward, outward = np.maximum(at(flux, -1, axis), 0), np.maximum(flux, 0)
-            gain = gain + leave * (inward - np.minimum(flux, 0))
-            loss = loss + leave * (outward - np.minimum(at(flux, -1, axis), 0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            up = np.where(gain * dt > (most - low) * after, (most - low) * after / (gain * dt), 1)
-            down = np.where(loss * dt > (low - least) * after, (low - least) * after / (loss * dt), 1)
-        for (axis, _, _, leave), flux in zip(axes, more, strict=True):
-            to = np.where(
-                flux == 0, 0, np.where(flux > 0, np.minimum(at(up, 1, axis), down), np.minimum(up, at(down, 1, axis)))
-            )
-            content = content - dt * leave * (to * flux - at(to * flux, -1, axis))
+        if more:
+            content = content + limited(axes, more, most * after - content, content - least * after, dt)
         low, high = ((far - now) * (nearly / dt) for far in (least, most))
         rate = np.clip((content / after - now) / dt, np.minimum(low + TINY, 0), np.maximum(high - TINY, 0))
         c(F[row])[...] = np.where(wet, rate, 0)
 
     return write
+
+
+def limited(axes, more, rise, fall, dt):
+    """What the fluxes `more` add to contents over a step, with shares such that none rises or falls by more."""
+    gain = loss = change = 0
+    for (axis, _, _, leave), flux in zip(axes, more, strict=True):
+        inward, outward = np.maximum(at(flux, -1, axis), 0), np.maximum(flux, 0)
+        gain = gain + dt * leave * (inward - np.minimum(flux, 0))
+        loss = loss + dt * leave * (outward - np.minimum(at(flux, -1, axis), 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up, down = np.where(gain > rise, rise / gain, 1), np.where(loss > fall, fall / loss, 1)
+    for (axis, _, _, leave), flux in zip(axes, more, strict=True):
+        to = np.where(flux > 0, np.minimum(at(up, 1, axis), down), np.minimum(up, at(down, 1, axis)))
+        part = np.where(flux == 0, 0, to * flux)
+        change = change - dt * leave * (part - at(part, -1, axis))
+    return change

@@ -31,6 +31,7 @@ LARGEST = 10
 #: Options of [output] without use for an ensemble, and their values then.
 UNUSED = {"means": (), "diagnostics_every_steps": None, "spectra": None, "spectra_every_steps": None}
 UNUSED |= {"maxima": (), "arrival": None, "stations": (), "sections": (), "harmonics": (), "drifters": ()}
+UNUSED |= {"drifters_every": None, "drifters_every_steps": None}
 
 #: Default number of members whose fields are written.
 WRITTEN = 4

@@ -28,6 +28,9 @@ from .outside import ARRAYS, FLOWS, LEVEL, PRESSURE, RAMP, OpenSides, are_given,
 from .term import Term
 from .tide import grown, ramp_of
 
+#: Depth for the speed of waves where the bed is higher, m: land has no open faces, and the root needs a derivative.
+LEAST = 1e-6
+
 
 class Outside(NamedTuple):
     """Given values of the water outside at a time: sea level, m, and transports on u and v faces, m2 s-1."""
@@ -114,7 +117,7 @@ def flows(flow, params, eta, given: Outside):
 
 def radiated(level: Patch, inward: Patch, depth: Patch, g, outside: Patch, transport: Patch) -> tuple[Patch, Patch]:
     """U_ext + n sqrt(g H) (eta_ext - eta_b), m2 s-1, and H + eta_b, m."""
-    speed = (g * depth).map(lambda squares: squares.__array_namespace__().sqrt(squares))
+    speed = (g * np.maximum(depth, LEAST)).map(lambda squares: squares.__array_namespace__().sqrt(squares))
     return transport + inward * (speed * (outside - level)), depth + level
 
 

@@ -35,7 +35,7 @@ class Term:
         prognostic: fields that it adds to the State.
         initial: initial fields that a case or a file gives.
         start: function of {name: values} of h and of the initial fields to {prognostic field: values}.
-        derived: {name: function of the State} of its initial fields, for output.
+        derived: {name: function of the State} of the fields that it adds to output.
         rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time step. Values are arrays of
             coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
         process: the process with that rate, one of PROCESSES.

@@ -1,12 +1,12 @@
 """Passive tracers, carried by the current: dC/dt = - div(c u h) + div(kappa h grad c), with C = c h the content.
 
 The flux is first-order upwind: it conserves the content, and a constant stays constant. Where (|u|/dx + |v|/dy) dt <= 1
-Runge-Kutta methods make no new extremes, other methods small ones. The numerical diffusivity is |u| dx / 2, to which
-kappa is added. With advection = "weno5" the concentration is the prognostic field, and `tracer_advection` computes its
-rate.
+Runge-Kutta methods make no new extremes, multistep methods small ones. The numerical diffusivity is |u| dx / 2, to
+which kappa is added. With the stepper gfb the concentration is the prognostic field, and `tracer_advection` computes
+its rate.
 
-`tracer_term` makes a Term for each tracer of a run. Its name gives all others: the concentration `dye`, the prognostic
-field `dye_content`, the coefficient `dye_diffusivity`.
+`tracer_term` makes a Term for each tracer of a run. Its name gives all others: the concentration `dye`, the content
+`dye_content`, the coefficient `dye_diffusivity`.
 
 Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer, section 5.5.
 """
@@ -37,7 +37,7 @@ class Tracer(Section):
     initial: float = option(0.0, "1", "initial concentration where neither the case nor a file gives its field")
     diffusivity: float = option(0.0, "m2 s-1", "diffusivity along the layer", ge=0)
     advection: Literal["upwind", "weno5"] = option(
-        "upwind", "", "upwind: first order; weno5: fifth order without new extremes, with the stepper gfb"
+        "upwind", "", "upwind: first order; weno5: fifth order, with the stepper gfb"
     )
 
 
@@ -81,14 +81,14 @@ def content_of(name: str, state) -> Any:
     return getattr(state, name) * state.h if name in state._fields else getattr(state, name + CONTENT)
 
 
-def terms_of(tracers: tuple[Tracer, ...]) -> tuple[Term, ...]:
+def terms_of(tracers: tuple[Tracer, ...], forward: bool) -> tuple[Term, ...]:
     """The Terms of the tracers of a configuration."""
-    return tuple(tracer_term(each.name, each.diffusivity > 0, each.advection == "weno5") for each in tracers)
+    return tuple(tracer_term(each.name, each.diffusivity > 0, forward, each.advection == "weno5") for each in tracers)
 
 
 @cache
-def tracer_term(name: str, diffuses: bool = False, high_order: bool = False) -> Term:
-    """The Term of a tracer, always the same object."""
+def tracer_term(name: str, diffuses: bool, forward: bool, high_order: bool) -> Term:
+    """The Term of a tracer, always the same object; `forward`: of the forward-backward stepper."""
     diffusivity = Variable(name + DIFFUSIVITY, "", "m2 s-1", "", f"diffusivity of {name}", dimension=(2, 0, -1, 0))
 
     def tendency(flow, params, now):
@@ -100,7 +100,7 @@ def tracer_term(name: str, diffuses: bool = False, high_order: bool = False) -> 
     def over_step(flow, params, step):
         """dc/dt by `tracer_advection`."""
         kappa = params[diffusivity.name] if diffuses else None
-        return {name: tracer_advection.rate(getattr(flow.state, name), flow, step, name, kappa)}
+        return {name: tracer_advection.rate(getattr(flow.state, name), flow, step, name, kappa, high_order)}
 
     def build(config, rows, columns):
         (value,) = (each.diffusivity for each in config.physics.tracers if each.name == name)
@@ -113,7 +113,7 @@ def tracer_term(name: str, diffuses: bool = False, high_order: bool = False) -> 
 
     stored = {"tendency": tendency, "prognostic": (content(name),)}
     stored["start"] = lambda values: {name + CONTENT: values[name] * values["h"]}
-    if high_order:
+    if forward:
         stored = {"over_step": over_step, "prognostic": (concentration(name),)}
         stored["start"] = lambda values: {name: values[name] + 0 * values["h"]}
     return Term(

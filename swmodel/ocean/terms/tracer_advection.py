@@ -1,13 +1,13 @@
-"""Advection of a tracer of fifth order without new extremes, `advection = "weno5"`, with the stepper `gfb`.
+"""Advection of a tracer without new extremes, of first or fifth order, with the stepper `gfb`.
 
 The prognostic field is the concentration c, on faces c_f. U are the transports of the water, K = kappa h
 length/distance, and s is the sum over the faces of a cell of area A, outward. As A h' = A h - dt s(U),
 
     A h' c' = A h c - dt s(U c_f - K d c)   is   c' = c - dt s(U (c_f - c) - K d c) / (A h')
 
-So a constant stays the same to the bit. c_f is the c upwind at the begin of the step, plus a share of what
-fifth order in its middle adds, linear in c. With Zalesak's shares c' lies between the extremes of c in the nine cells
-around, to the bit. The inflow of a step, with K, must be less than the water of the cell.
+So a constant stays the same to the bit. c_f is the c upwind at the begin of the step; with `advection = "weno5"` plus a
+share of what fifth order in its middle adds, linear in c. With Zalesak's shares c' lies between the extremes of c in
+the nine cells around, to the bit. The inflow of a step, with K, must be less than the water of the cell.
 
 Differences across closed faces and open sides count as zero. So order falls near coasts, and what comes in through an
 open side has the concentration of the cell inside. Derivatives are exact, except where a limit begins to act.
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..operators import divergence, dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
+from ..operators import dx_c, dx_f, dy_c, dy_f, mx_f, my_f, where
 from ..patch import Patch
 from ..weno import eastward, northward
 
@@ -55,16 +55,19 @@ def faces(flow, kappa) -> tuple[Faces, Faces]:
     )
 
 
-def rate(c: Patch, flow, step, name: str, kappa=None) -> Patch:
+def rate(c: Patch, flow, step, name: str, kappa, high_order: bool) -> Patch:
     """dc/dt over a step, s-1; `c` is in its middle. Without a step that of the reconstruction, without limits."""
     grid, axes, begin = flow.grid, faces(flow, kappa), c if step is None else step.begin[name]
-    low, more = entering(axes, begin), [reconstructed(axis, begin, c) for axis in axes]
+    change, more = entering(axes, begin), [reconstructed(axis, begin, c) for axis in axes if high_order]
     if step is None:
-        return low * grid.rarea.centre / flow.h - divergence(*more, grid) / flow.h
+        change = change - (dx_c(more[0]) + dy_c(more[1])) if more else change
+        return change * grid.rarea.centre / flow.h
     up, down = (rise - begin for rise in extremes(begin, grid.wet))
-    volume = grid.area.centre * (step.h / step.dt)
-    x, y = limited(axes, more, volume * up - low, low - volume * down)
-    found = (low - (dx_c(x) + dy_c(y))) * (grid.rarea.centre * (1.0 / step.h))
+    if more:
+        volume = grid.area.centre * (step.h / step.dt)
+        x, y = limited(axes, more, volume * up - change, change - volume * down)
+        change = change - (dx_c(x) + dy_c(y))
+    found = change * (grid.rarea.centre * (1.0 / step.h))
     nearly = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
     most, least = np.maximum(up * nearly - TINY, 0.0), np.minimum(down * nearly + TINY, 0.0)
     found = where(found > most, most, where(found < least, least, found))

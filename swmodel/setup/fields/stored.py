@@ -15,6 +15,7 @@ import numpy as np
 from ...ocean.dates import start_of
 from ...ocean.table import INITIAL
 from ...ocean.terms.outside import file_of
+from ...ocean.terms.tracer import CONTENT
 from .netcdf_input import InputError
 from .netcdf_input.dataset import open_file, values_of
 
@@ -64,7 +65,7 @@ def problems(config: Any, names: tuple[str, ...]) -> Iterator[str]:
     other = {key: tables["grid"].get(key) for key, value in here.items() if tables["grid"].get(key, value) != value}
     for key, value in other.items():
         yield f"input.state: {path} is of another grid: grid.{key} is {value} there and {here[key]} here"
-    if missing := [name for name in names if name not in ranks]:
+    if missing := [name for name in names if name not in ranks and other_form(name) not in ranks]:
         yield f"input.state: {path} has no {', '.join(missing)}: its run had other terms or tracers"
     elif ranks["h"] > 2:
         yield f"input.state: {path} is the state of an ensemble; give that of one run"
@@ -73,10 +74,22 @@ def problems(config: Any, names: tuple[str, ...]) -> Iterator[str]:
             yield f"input.state: has {name}, which is also given otherwise; leave out one of both"
 
 
+def other_form(name: str) -> str:
+    """The name under which runs with other steppers store a tracer: its content in place of its concentration."""
+    return name.removesuffix(CONTENT) if name.endswith(CONTENT) else name + CONTENT
+
+
 def stored_field(config: Any, name: str, rows, columns) -> np.ndarray:
     """Values of a state field in rows and columns within the grid, float64."""
     rows, columns = np.asarray(rows), np.asarray(columns)
     y, x = (slice(int(numbers.min()), int(numbers.max()) + 1) for numbers in (rows, columns))
-    with open_file(config.input.state, "input.state: ") as dataset:
-        window = np.asarray(values_of(dataset.data[name], (y, x)), np.float64)
+    with open_file(config.input.state, "input.state: ") as dataset, np.errstate(all="ignore"):
+
+        def read(name):
+            return np.asarray(values_of(dataset.data[name], (y, x)), np.float64)
+
+        if name in dataset.data:
+            window = read(name)
+        else:
+            window = read(other_form(name)) * read("h") ** (1 if name.endswith(CONTENT) else -1)
     return window[np.ix_(rows - y.start, columns - x.start)]

@@ -94,3 +94,6 @@ def lattice(config, table, what: str) -> np.ndarray:
 def problems(config) -> Iterator[str]:
     """The problems of the drifters of a configuration, one line each."""
     yield from (f"output.drifters: {line}" for line in start(config)[1])
+    for key in ("drifters_every", "drifters_every_steps"):
+        if getattr(config.output, key) and not config.output.drifters:
+            yield f"output.{key}: has no effect without drifters; give output.drifters, or leave it out"

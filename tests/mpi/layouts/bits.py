@@ -56,10 +56,11 @@ VARIANTS = {
         "open_sides__transport_y": 2.0,
         "time__stepper": "ab2",
     },
-    "channel on a sphere, all of the tide, gfb": {
+    "channel on a sphere, all of the tide, tracer, gfb": {
         "sphere": True,
         "time__stepper": "gfb",
         "physics__self_attraction": 0.1,
+        "physics__tracers": ({"name": "tracer", "diffusivity": 100.0},),
         **TIDE,
     },
     "closed basin, weno5, closures, gfb": {

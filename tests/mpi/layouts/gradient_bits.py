@@ -9,5 +9,5 @@ PHASES = (((1, 1), (3, 1)),)
 
 def results(layout, dtype="float64"):
     """The bits."""
-    checks = checked(layout, "native", dtype)
+    checks = checked(layout, "earth", dtype)
     return fingerprint(checks.problem, checks.gradient)

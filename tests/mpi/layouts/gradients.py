@@ -10,10 +10,12 @@ NY, NX = 12, 10
 #: Two sides with a tide outside; on a sphere the tide inside and weather, too. All of it are controls then.
 OPEN = {"open_sides__sides": ("west", "north"), "open_sides__constituents": ("M2",), "open_sides__amplitude": (0.3,)}
 EARTH = OPEN | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE
-SEAS = {"xla": OPEN, "native": EARTH}
-#: By whose steps derivatives are checked in some layouts.
-EXECUTORS = {(1, 1): ("xla", "native"), (3, 1): ("xla",), (2, 2): ("native",)}
-PHASES = (((1, 1), (3, 1)), ((2, 2),))
+EDDIES = {"scheme__vorticity_flux": "weno5", "physics__leith": 1.0, "time__stepper": "gfb"}
+#: The executor of each sea, and its options.
+SEAS = {"open": ("xla", OPEN), "earth": ("native", EARTH), "eddies": ("native", EDDIES)}
+#: In which seas derivatives are checked in some layouts.
+CHECKED = {(1, 1): SEAS, (3, 1): ("open", "eddies"), (1, 2): ("eddies",), (2, 2): ("earth", "eddies")}
+PHASES = (((1, 1), (3, 1)), ((1, 2),), ((2, 2),))
 
 
 def whole(x, transport):
@@ -31,9 +33,10 @@ def configured(layout, **run):
     return configuration(NY, NX, fields, **options, **run)
 
 
-def checked(layout, executor, dtype):
-    """The checks of a problem in the sea of the executor, with all that drives the water as controls."""
-    config = configured(layout, run__executor=executor, run__dtype=dtype, **SEAS[executor])
+def checked(layout, sea, dtype):
+    """The checks of a problem in a sea, with all that drives the water as controls."""
+    executor, options = SEAS[sea]
+    config = configured(layout, run__executor=executor, run__dtype=dtype, **options)
     return Checks(Problem(config, controls_of(config), lambda view, k: view.state, every=3))
 
 
@@ -52,5 +55,5 @@ def numbers(checks):
 
 
 def results(layout):
-    """The numbers by executor."""
-    return {executor: numbers(checked(layout, executor, "float64")) for executor in EXECUTORS[layout]}
+    """The numbers by sea."""
+    return {sea: numbers(checked(layout, sea, "float64")) for sea in CHECKED[layout]}

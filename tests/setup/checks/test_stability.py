@@ -16,7 +16,7 @@ from swmodel.ocean.coordinates import points
 from swmodel.ocean.state import Carry, State
 from swmodel.ocean.timestep import method_of
 from swmodel.setup.checks.extremes import slowed, survey
-from swmodel.setup.checks.stability import Mode, dt_from_state, largest_dt, limit, rates, stable_dt
+from swmodel.setup.checks.stability import UPWIND, Mode, dt_from_state, largest_dt, limit, rates, stable_dt
 from swmodel.setup.setup import setup_of
 
 STEPPERS = {
@@ -260,3 +260,8 @@ def test_the_limit_beside_deep_outside_water_is_no_shorter_than_it_has_to_be():
     model = Simulation(unchecked(high))
     model.take_steps(300)
     assert not np.abs(model.field("eta")).max() < 1.0
+
+
+def test_no_more_than_the_water_of_a_cell_leaves_it_in_a_stable_step():
+    """The rate has two of its faces; so has that of each neighbour, and one of these is its own."""
+    assert 3 * stable_dt(STEPPERS["gfb"], *(Mode(0, z) for z in UPWIND)) < 1

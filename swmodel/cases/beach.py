@@ -1,0 +1,85 @@
+"""A solitary wave runs up a plane beach: the first benchmark problem of the NTHMP, for tsunamis.
+
+Physics: the wave travels west over water of constant depth, climbs the slope without breaking and turns on dry land. It
+withdraws below the still-water line, and leaves to the east. East of the beach's toe the basin is so long that nothing
+returns from its wall within the run.
+
+Reference: Synolakis, C. E. (1987), J. Fluid Mech. 185, 523-545; Synolakis and others (2007), NOAA Tech. Memo.
+OAR PMEL-135.
+
+Cost: 2684 steps on 3400 cells for 110 sqrt(depth/g): seconds.
+
+Command: swmodel run beach
+
+Plot: swmodel plot outputs/beach/stations.nc
+
+Known answer: `solution`, profiles and series of the analytical solution for the default height, from the files of the
+benchmark (NTHMP, public). The `highest` water of all waves that do not break follows a law of Synolakis; these are
+lower than 0.818 slope^(-10/9) depths.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..config.options.case import Case, option
+
+#: The analytical solution in units of depth and of sqrt(depth/g): `profiles` [times, x], of NaN on dry land, and series
+#: [time or level, :] 0.25 (`near`) and 9.95 (`far`) off the still-water line.
+SOLUTION = Path(__file__).with_name("beach.npz")
+NEAR, FAR = 0.25, 9.95
+
+#: Distance of the still-water line from the western side, as a part of the domain.
+LAND = 1 / 17
+
+TAU = 1 / np.sqrt(9.81)
+
+
+class Beach(Case):
+    height: float = option(0.019, "1", "height of the wave as a part of the depth", gt=0)
+    slope: float = option(19.85, "1", "horizontal distance on the beach in which it rises by 1", gt=0)
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {"nx": 850, "ny": 4, "dx": 0.1, "dy": 0.1, "periodic_x": False, "periodic_y": False},
+        "physics": {"depth": 1.0},
+        "drying": {"active": True, "thickness": 1e-4},
+        "time": {"cfl": 0.6},
+        "run": {"days": 110 * TAU / 86400, "dtype": "float64"},
+        "output": {"every": 2.5 * TAU, "fields": ("eta", "h", "u"), "maxima": ("eta",),
+                   "stations": tuple({"name": f"{x} off", "x": 5.0 + x, "y": 0.2} for x in (NEAR, FAR))},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        return config.physics.depth * np.minimum(1.0, offshore(config, at) / self.slope)
+
+    def eta(self, config, at):
+        return wave(config, at)
+
+    def u(self, config, at):
+        return -np.sqrt(config.physics.gravity / config.physics.depth) * wave(config, at) * (offshore(config, at) > 0)
+
+
+def offshore(config, at):
+    """Distance east of the still-water line, in depths."""
+    return (at.x - at.origin[0] + at.dx / 2 - LAND * at.length_x) / config.physics.depth
+
+
+def wave(config, at):
+    """Sea level at the start, m: H sech²(k (x - x1)), k = sqrt(3 H/4), its front, of a twentieth of H, at the toe."""
+    H, slope = config.case.height, config.case.slope
+    k = np.sqrt(0.75 * H)
+    decay = np.exp(-2 * np.abs(k * (offshore(config, at) - slope) - np.arccosh(np.sqrt(20.0))))
+    return config.physics.depth * H * 4 * decay / (1 + decay) ** 2  # sech² without the large numbers of cosh
+
+
+def highest(config):
+    """Height of the highest water on the beach, m: 2.831 sqrt(slope) H^(5/4) depth, for waves that do not break."""
+    return 2.831 * np.sqrt(config.case.slope) * config.case.height**1.25 * config.physics.depth
+
+
+def solution() -> dict[str, np.ndarray]:
+    """The arrays of SOLUTION: x, times, profiles, near, far."""
+    with np.load(SOLUTION) as file:
+        return {name: file[name].astype(float) for name in file.files}

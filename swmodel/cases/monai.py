@@ -1,0 +1,87 @@
+"""The tsunami of Okushiri, 1993, in a narrow valley at Monai: the seventh benchmark problem of the NTHMP.
+
+Physics: a laboratory model at 1:400. A wave enters from the west, first a trough, then a crest. It passes a small
+island, rises against the coast and shoots up a narrow gully, where the real one reached 32 m. The west is open: the
+incident wave comes in, what the coast reflects goes out. The other sides are walls.
+
+Reference: Matsuyama, M. and H. Tanaka (2001), Proc. International Tsunami Symposium 2001, session 7, 7-21; Synolakis
+and others (2007), NOAA Tech. Memo. OAR PMEL-135.
+
+Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores. Half the cells each way: an eighth.
+
+Command: swmodel run monai
+
+Plot: swmodel plot outputs/monai
+
+Known answer: gauges 5, 7 and 9 as measured (`recorded`), and the highest water of six experiments at three places
+(RUN_UP). Bed, incident wave and records are from the files of the benchmark (NTHMP, public).
+"""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ..config.options.case import Case, option
+from ..ocean.depth_table import DepthTable
+
+#: `depth` in 1e-5 m, differences along each row of the table; `inflow`, m, and `gauges` in 1e-5 m, every INTERVAL s.
+DATA = Path(__file__).with_name("monai.npz")
+SPACING, INTERVAL = 0.014, 0.05
+GAUGES = {"5": (4.521, 1.196), "7": (4.521, 1.696), "9": (4.521, 2.196)}
+#: Lowest and highest of the highest water, m, of the experiments at places.
+RUN_UP = {(5.1575, 1.88): (0.08, 0.10), (5.03, 2.2062): (0.0525, 0.0675), (4.9975, 2.32): (0.0525, 0.0575)}
+
+
+class Monai(Case):
+    height: float = option(1.0, "1", "height of the incident wave, as a part of that of the laboratory")
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {"nx": 393, "ny": 244, "dx": SPACING, "dy": SPACING, "periodic_x": False, "periodic_y": False,
+                 "origin": "centre"},
+        "physics": {"depth": 0.13535, "manning": 0.01},
+        "drying": {"active": True, "thickness": 1e-4},
+        "open_sides": {"sides": ("west",)},
+        "forcing": {"every": INTERVAL},
+        "time": {"cfl": 0.4},
+        "run": {"days": 22.5 / 86400},
+        "output": {"every": 0.5, "fields": ("eta", "h", "speed"), "maxima": ("eta",),
+                   "stations": tuple({"name": name, "x": x, "y": y} for name, (x, y) in GAUGES.items())},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        """That of the table, bilinear between its points; negative on land."""
+        return sum(weight * depth for depth, weight in bed().around(at.y / SPACING, at.x / SPACING))
+
+    def outside_level(self, config, at, t):
+        return self.height * np.interp(t, *inflow()) + 0 * at.x
+
+    def outside_transport_x(self, config, at, t):
+        """Of a wave that comes in alone: 2 h (sqrt(g h) - sqrt(g depth)), from the invariant of what goes out."""
+        depth, g = config.physics.depth, config.physics.gravity
+        h = depth + self.outside_level(config, at, t)
+        return 2 * h * (np.sqrt(g * h) - np.sqrt(g * depth))
+
+
+@cache
+def bed() -> DepthTable:
+    """Depths, m, every SPACING in y and x from the corner (0, 0) on."""
+    with np.load(DATA) as file:
+        return DepthTable(np.cumsum(file["depth"], axis=1, dtype=int) * 1e-5)
+
+
+@cache
+def inflow() -> tuple[np.ndarray, np.ndarray]:
+    """Time, s, and sea level of the incident wave at x = 0, m."""
+    with np.load(DATA) as file:
+        level = file["inflow"].astype(float)
+    return INTERVAL * np.arange(level.size), level
+
+
+def recorded() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Time, s, and sea level at each gauge, m."""
+    with np.load(DATA) as file:
+        levels = file["gauges"] * 1e-5
+    return INTERVAL * np.arange(levels.shape[1]), dict(zip(GAUGES, levels, strict=True))

@@ -1,0 +1,73 @@
+"""A slosh in a canal with a parabolic floor, which linear drag brings to rest.
+
+Physics: the surface stays a plane that tilts to and fro, and the shores move up and down both slopes. Drag takes the
+current away, and with it the tilt. The canal is one column of water after another; nothing varies across it.
+
+Reference: Sampson, J., A. Easton and M. Singh (2006), ANZIAM J. 47, C373-C387; with the sizes of the library SWASHES
+(Delestre and others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
+
+Cost: 3000 steps on 800 cells for 6000 s: seconds.
+
+Command: swmodel run sampson
+
+Plot: swmodel plot outputs/sampson --field eta --field eta_error
+
+Known answer: the current is B exp(-rt/2) sin st everywhere, with r = `physics.linear_drag` and
+s² = 2 g depth/a² - r²/4; sea level is `level`.
+"""
+
+import numpy as np
+
+from ..config.options.case import Case, option
+from .thacker_planar import where_wet
+
+
+class Sampson(Case):
+    radius: float = option(3000.0, "m", "a: from the middle of the canal to the shore at rest", gt=0)
+    speed: float = option(5.0, "m s-1", "B: the current of the slosh, which the drag makes smaller")
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {"nx": 200, "ny": 4, "dx": 50.0, "dy": 50.0, "periodic_x": False, "periodic_y": False,
+                 "origin": "middle"},
+        "physics": {"depth": 10.0, "linear_drag": 1e-3},
+        "drying": {"active": True, "thickness": 1e-3},
+        "time": {"cfl": 0.6},
+        "run": {"days": 6000 / 86400, "dtype": "float64"},
+        "output": {"every": 300.0},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        return config.physics.depth * (1 - (at.x / self.radius) ** 2)
+
+    def eta(self, config, at):
+        return level(config, at, 0.0)
+
+    def theory(self, config, at, t):
+        return where_wet(self.depth(config, at), level(config, at, t), current(config, t))
+
+
+def frequency(config):
+    """s of the damped slosh, s-1."""
+    physics = config.physics
+    return np.sqrt(2 * physics.gravity * physics.depth / config.case.radius**2 - physics.linear_drag**2 / 4)
+
+
+def current(config, time):
+    """The current of all water, m s-1: B exp(-rt/2) sin st."""
+    return config.case.speed * np.exp(-config.physics.linear_drag * time / 2) * np.sin(frequency(config) * time)
+
+
+def level(config, at, time):
+    """Sea level where there is water, m.
+
+    a² B² exp(-rt)/(8 g² depth) (-s r sin 2st + (r²/4 - s²) cos 2st) - B² exp(-rt)/(4 g)
+    - exp(-rt/2)/g (B s cos st + r B/2 sin st) x
+
+    """
+    s, r, g, B = frequency(config), config.physics.linear_drag, config.physics.gravity, config.case.speed
+    bent = (r**2 / 4 - s**2) * np.cos(2 * s * time) - s * r * np.sin(2 * s * time)
+    still = (config.case.radius * B) ** 2 / (8 * g**2 * config.physics.depth) * bent - B**2 / (4 * g)
+    tilt = (B * s * np.cos(s * time) + r * B / 2 * np.sin(s * time)) / g
+    return np.exp(-r * time) * still - np.exp(-r * time / 2) * tilt * at.x

@@ -1,0 +1,69 @@
+"""Water that heaves in a bowl: its surface is a paraboloid that rises in the middle while the shore draws in.
+
+Physics: water at rest stands highest in the middle of a paraboloid. It runs out, overshoots the shore of rest and runs
+back. With rotation it turns the more slowly the wider it is. The shore moves in all directions at once, so that it cuts
+through the cells at all angles.
+
+Reference: Thacker, W. C. (1981), J. Fluid Mech. 107, 499-508; with the sizes of the library SWASHES (Delestre and
+others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
+
+Cost: 612 steps on 10 000 cells for three periods: seconds.
+
+Command: swmodel run thacker_curved
+
+Plot: swmodel plot outputs/thacker_curved --field h --field h_error
+
+Known answer: with A = (a⁴ - r0⁴)/(a⁴ + r0⁴), q = 1 - A cos wt and w² = f0² + 8 g depth/a², sea level is
+depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods the water is what it was.
+"""
+
+import numpy as np
+
+from ..config.options.case import Case, option
+from .thacker_planar import bowl, where_wet
+
+#: Of the default bowl, s.
+PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
+
+
+class ThackerCurved(Case):
+    radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
+    start: float = option(0.8, "m", "r0: radius of the shore at the start, where the water is narrowest", gt=0)
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {"nx": 100, "ny": 100, "dx": 0.04, "dy": 0.04, "periodic_x": False, "periodic_y": False,
+                 "origin": "middle"},
+        "physics": {"depth": 0.1},
+        "drying": {"active": True, "thickness": 1e-5},
+        "time": {"cfl": 0.5},
+        "run": {"days": 3 * PERIOD / 86400, "dtype": "float64"},
+        "output": {"every": PERIOD / 12},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        return bowl(config, at)
+
+    def eta(self, config, at):
+        return self.theory(config, at, 0.0)["eta"]
+
+    def u(self, config, at):
+        return self.theory(config, at, 0.0)["u"]
+
+    def v(self, config, at):
+        return self.theory(config, at, 0.0)["v"]
+
+    def theory(self, config, at, t):
+        w, a, r0, f = frequency(config), self.radius, self.start, config.physics.f0
+        A = (a**4 - r0**4) / (a**4 + r0**4)
+        root, q = np.sqrt(1 - A**2), 1 - A * np.cos(w * t)
+        level = config.physics.depth * (root / q - 1 - (at.x**2 + at.y**2) / a**2 * ((root / q) ** 2 - 1))
+        out, turn = w * A * np.sin(w * t) / (2 * q), f * (root + A * np.cos(w * t) - 1) / (2 * q)
+        return where_wet(bowl(config, at), level, out * at.x - turn * at.y, out * at.y + turn * at.x)
+
+
+def frequency(config):
+    """w of the oscillation, s-1."""
+    physics = config.physics
+    return np.sqrt(physics.f0**2 + 8 * physics.gravity * physics.depth / config.case.radius**2)

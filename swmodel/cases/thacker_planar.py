@@ -1,0 +1,83 @@
+"""Water that swings round in a bowl: its surface stays a plane, its shore travels round the bowl.
+
+Physics: in a paraboloid gravity pulls every column of water towards the axis with a force that grows as the distance.
+The water moves as one body in a circle, or with rotation in a circle with another period. A part of the bowl is dry at
+any time, and becomes wet when the water comes round.
+
+Reference: Thacker, W. C. (1981), J. Fluid Mech. 107, 499-508; with the sizes of the library SWASHES (Delestre and
+others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
+
+Cost: 1620 steps on 10 000 cells for three rounds: seconds.
+
+Command: swmodel run thacker_planar
+
+Plot: swmodel plot outputs/thacker_planar --field h --field h_error
+
+Known answer: with s = `swing` and the angle wt, sea level is the plane s depth/a² (2 x cos wt + 2 y sin wt - s). The
+current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three rounds the water is where it began.
+"""
+
+import numpy as np
+
+from ..config.options.case import Case, option
+
+#: Of the default bowl, s.
+PERIOD = 2 * np.pi / np.sqrt(2 * 9.81 * 0.1)
+
+
+class ThackerPlanar(Case):
+    radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
+    swing: float = option(0.5, "m", "distance of the water's centre from the axis of the bowl", gt=0)
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {"nx": 100, "ny": 100, "dx": 0.04, "dy": 0.04, "periodic_x": False, "periodic_y": False,
+                 "origin": "middle"},
+        "physics": {"depth": 0.1},
+        "drying": {"active": True, "thickness": 1e-5},
+        "time": {"cfl": 0.5},
+        "run": {"days": 3 * PERIOD / 86400, "dtype": "float64"},
+        "output": {"every": PERIOD / 12},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        return bowl(config, at)
+
+    def eta(self, config, at):
+        return self.theory(config, at, 0.0)["eta"]
+
+    def u(self, config, at):
+        return self.theory(config, at, 0.0)["u"]
+
+    def v(self, config, at):
+        return self.theory(config, at, 0.0)["v"]
+
+    def theory(self, config, at, t):
+        w, s = frequency(config), self.swing
+        cosine, sine = np.cos(w * t), np.sin(w * t)
+        level = s * config.physics.depth / self.radius**2 * (2 * at.x * cosine + 2 * at.y * sine - s)
+        return where_wet(bowl(config, at), level, -s * w * sine, s * w * cosine)
+
+
+def bowl(config, at):
+    """The resting depth, m: a paraboloid with `physics.depth` in its middle and the shore at `case.radius`."""
+    return config.physics.depth * (1 - (at.x**2 + at.y**2) / config.case.radius**2)
+
+
+def frequency(config):
+    """w of the water's path round the axis, s-1, counted anticlockwise."""
+    physics, half = config.physics, config.physics.f0 / 2
+    return np.sqrt(half**2 + 2 * physics.gravity * physics.depth / config.case.radius**2) - half
+
+
+def where_wet(depth, level, u, v=0.0):
+    """An answer as fields: eta no lower than the bed, thickness h, and no current where it is dry.
+
+    Args:
+        depth, level: resting depth and sea level, m; there is water where level > -depth.
+        u, v: currents of the water, m s-1.
+    """
+    eta = np.maximum(level, -depth)
+    h = eta + depth
+    return {"eta": eta, "h": h, "u": np.where(h > 0, u, 0.0), "v": np.where(h > 0, v, 0.0)}
