@@ -21,7 +21,7 @@ from . import style
 from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_data, seconds
 from .files import default_output, save
 from .panels import STEPS, write_caption
-from .record import degrees
+from .record import degrees, length_unit
 from .titles import case_of, time_axis
 
 #: Values and label of a curve.
@@ -152,7 +152,9 @@ def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]
     pairs = zip(*(data[before + axis][shown] for axis in (("lon", "lat") if earth else "xy")), strict=True)
     if earth:
         return [f"{degrees(lon, 'EW')} {degrees(lat, 'NS')}" for lon, lat in pairs]
-    return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
+    pairs = [*pairs]
+    size, unit = length_unit(float(np.abs(pairs).max()))
+    return [f"x = {x / size:.6g} {unit}, y = {y / size:.6g} {unit}" for x, y in pairs]
 
 
 def draw_hodographs(data: netCDF4.Dataset, shown: Sequence[int], titles: Sequence[str], caption: str) -> Figure:
