@@ -57,7 +57,8 @@ def first_guess(setup: Setup, names, block) -> dict:
 def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme, transport) -> tuple[State, dict]:
     """The initial state, and the static fields that depend on the controls, by name.
 
-        h = depth + eta on water; u and v on open faces, zero on closed ones; fields of terms as these start them
+        h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of
+        terms as these start them
 
     Controls by name are fields [ny, nx] of this block, numbers for uniform fields, or the vectors of a term's
     parameters. State, grid and params give all other values. The static fields are those of Grid and Params with the
@@ -77,6 +78,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - block(grid.depth))
         h = block(active.get("depth", grid.depth)) + wet * eta
+        h = jnp.where((wet > 0) & (h < 0), 0, h) if scheme.drying else h
     u, v = controls.get("u", state.u), controls.get("v", state.v)
     started = {"h": h, "u": block(grid.open_u) * u, "v": block(grid.open_v) * v}
     for term in (term for term in scheme.acting if term.start):

@@ -35,7 +35,7 @@ from .weno import eastward, northward
 #: Largest share of its water that leaves a cell in a step.
 KEPT = 0.999
 #: Change of the slope of the level over a cell, relative to the thickness, where s begins, and where it is 1.
-BENDS = (0.05, 0.3)
+BENDS = (0.01, 0.06)
 #: Thickness in units of h_dry below which s is 1, and above which it is 0 on a smooth level.
 FILM = (5.0, 20.0)
 #: Least thickness that divides, and water that stays in its cell, in units of h_dry.
@@ -126,8 +126,13 @@ class WettingFlow(Flow):
 
     def driving(self, rate: Patch, forward: Any) -> Flow:
         """As `Flow.driving`; where s is 1 the new thickness drives."""
-        new = self.begin["h"] + rate * self.dt
-        return self.with_thickness(mixed(forward.h + rate * forward.dt, new, self.share))
+        if forward is None:
+            return self
+        return self.with_thickness(mixed(forward.h + rate * forward.dt, self.new(rate), self.share))
+
+    def new(self, rate: Patch) -> Patch:
+        """Thickness at the end of the step, m, from dh/dt, m s-1."""
+        return self.begin["h"] if self.dt is None else self.begin["h"] + rate * self.dt
 
     def accelerations(self, gentle: dict, level: Flow, rate: Patch, heads: list, gravity: Any) -> dict[str, Patch]:
         """du/dt and dv/dt, m s-2, by advection, Coriolis force and pressure.
@@ -138,7 +143,7 @@ class WettingFlow(Flow):
             rate: dh/dt, m s-1.
             heads: what terms add to the pressure, m2 s-2.
         """
-        breaking = momentum(self, self.begin["h"] + rate * self.dt)
+        breaking = momentum(self, self.new(rate))
         P = sum(heads, start=gravity * (level.h - self.grid.depth))
         return {
             "u": mixed(gentle["u"], breaking["u"], self.share_u) - slope_x(P, self.grid),
@@ -146,7 +151,7 @@ class WettingFlow(Flow):
         }
 
     def damped(self, rates: dict[str, Patch], damping: dict[str, Patch]) -> dict[str, Patch]:
-        """The accelerations with drag on open faces; closed ones take the velocity that arrives.
+        """The accelerations with drag on open faces; closed ones take the velocity that arrives in a step.
 
         Args:
             rates: accelerations R, m s-2.
@@ -155,10 +160,13 @@ class WettingFlow(Flow):
         found = {}
         for name, axis in (("u", self.x), ("v", self.y)):
             R, now = rates[name], self.begin[name]
-            if name in damping:
-                k = damping[name]
-                R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0))
-            found[name] = mixed(R, (axis.arriving(now) - now) * (1 / self.dt), axis.closed)
+            k = damping.get(name, 0.0)
+            if self.dt is None:
+                found[name] = axis.open * (R - k * now)
+                continue
+            R = (R - k * now) / (1 + np.maximum(k * self.dt - 0.5, 0.0)) if name in damping else R
+            arrival = (axis.arriving(now) - now) * (1 / self.dt)
+            found[name] = where(axis.closed < 1, mixed(R, arrival, axis.closed), arrival)  # exact on both ends
         return found
 
 

@@ -24,7 +24,10 @@ class Flow:
         u, v: velocity on faces, m s-1, zero where they are closed.
         U, V: transports through the faces, m3 s-1.
         has_open_sides: whether the domain has open sides.
+        share: with `drying` the share of each cell that breaks or is thin.
     """
+
+    share: Any = 0.0
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
         self.state, self.grid, self.has_open_sides = state, grid, False
@@ -44,8 +47,8 @@ class Flow:
             x, y: transport per length of the face, m2 s-1, and thickness at the face, m.
         """
         grid, self.has_open_sides = self.grid, True
-        self.u = where(grid.side_u > 0, x[0] / x[1], self.u)
-        self.v = where(grid.side_v > 0, y[0] / y[1], self.v)
+        self.u = where(grid.side_u > 0, x[0] / where(grid.side_u > 0, x[1], 1.0), self.u)
+        self.v = where(grid.side_v > 0, y[0] / where(grid.side_v > 0, y[1], 1.0), self.v)
         self.U = where(grid.side_u > 0, grid.dy.u * x[0], self.U)
         self.V = where(grid.side_v > 0, grid.dx.v * y[0], self.V)
 

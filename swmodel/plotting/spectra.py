@@ -156,6 +156,8 @@ def with_rates(data: netCDF4.Dataset, record: int) -> tuple:
 
     config = from_toml(data.configuration, getattr(data, "case_file", None))
     setup = setup_of(config.model_copy(update={"run": config.run.model_copy(update={"dtype": "float64"})}))
+    if setup.scheme.drying:
+        raise PlotError(f"{data.filepath()} is of a run with drying, which has no budget")
     scheme, whole = setup.scheme, block(0, (1, 1), *setup.shape)
     width, margin = scheme.width + 1, setup.margin + 1  # rates are needed one cell around, too
     held = set(field_names(data))

@@ -1,8 +1,19 @@
 """Every executor gives the reference's answer: random states, islands, every scheme, stepper and boundary."""
 
+import itertools
+
 import numpy as np
 import pytest
-from support.random_case import CLOSURES, COEFFICIENTS, TIDE, configuration, random_fields
+from support.random_case import (
+    CLOSURES,
+    COEFFICIENTS,
+    DRYING,
+    DRYING_SPHERE,
+    TIDE,
+    configuration,
+    flats,
+    random_fields,
+)
 from support.stepping import ALL_TERMS, STEPPERS, step_by_step
 
 from swmodel.executors.reference import Reference
@@ -178,3 +189,38 @@ def test_every_term_agrees_on_a_sphere(executor, option):
     fields = random_fields(7, 11, coefficients=FIELDS.get(option, ()))
     config = configuration(7, 11, fields, sphere=True, **ON_SPHERE[option])
     assert largest_difference(config, executor) < 1e-12
+
+
+DRAGS = ("quadratic_drag", "manning")
+#: Seas that flood and fall dry.
+FLATS = {
+    "rings": {"grid__periodic_y": True},
+    "basin, drags as fields, weno5, no slip": {
+        "grid__periodic_x": False,
+        "scheme__vorticity_flux": "weno5",
+        "physics__slip": "no",
+    },
+    "west, north; weather, drags": {
+        **{"grid__periodic_x": False, "open_sides__sides": ("west", "north"), "open_sides__level": 0.3},
+        **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_y": -0.1, "physics__manning": 0.03},
+    },
+    "sphere; self-attraction, tide, drags": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
+    "sphere, basin; sponge": {"grid__periodic_x": False, "sponge__rate": 1e-2, "sponge__width": 100.0},
+}
+
+
+@pytest.mark.parametrize("option", FLATS)
+@pytest.mark.parametrize(
+    ("executor", "dtype", "bound"),
+    [("native", "float64", 1e-12), ("xla", "float64", 1e-12), ("native", "float32", 1e-5)],
+)
+def test_cells_that_flood_and_fall_dry_agree(executor, dtype, bound, option):
+    fields = flats(7, 11, sides=2 * ("west" in option), coefficients=DRAGS if "fields" in option else ())
+    options = (DRYING_SPHERE if "sphere" in option else DRYING) | {"run__dtype": dtype, "forcing__every": 7.0}
+    config = configuration(7, 11, fields, **options | FLATS[option])
+    assert largest_difference(config, executor, steps=6) < bound
+    reference, thin = Reference(setup_of(config)), config.drying.thickness
+    wet = [reference.advance(reference.start(), steps, config.time.dt).state.h > thin for steps in range(7)]
+    pairs = list(itertools.pairwise(wet))
+    assert any((before & ~after).any() for before, after in pairs)
+    assert any((after & ~before).any() for before, after in pairs)

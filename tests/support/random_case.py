@@ -46,6 +46,28 @@ def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):
     } | {name: (COEFFICIENTS | CLOSURES)[name] * rng.random((ny, nx)) for name in coefficients}
 
 
+#: Small cells and short steps, in which cells of `flats` flood and fall dry at once, and water breaks.
+DRYING = {
+    **{"drying__active": True, "drying__thickness": 0.05, "time__stepper": "gfb", "time__dt": 4.0},
+    **{"grid__dx": 50.0, "grid__dy": 60.0, "physics__f0": 1e-2, "physics__viscosity": 1.0},
+}
+#: The same on a sphere.
+DRYING_SPHERE = {
+    **{name: value for name, value in DRYING.items() if name not in ("grid__dx", "grid__dy", "physics__f0")},
+    **{"sphere": True, "grid__radius": 600.0, "grid__rotation": 1e-2},
+}
+
+
+def flats(ny, nx, seed=2, sides=0, coefficients=()):
+    """As `random_fields`: a rough bed, half of it under water, with puddles; deep in so many rows along the sides."""
+    rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides)
+    depth = np.where(inner > 0, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 3 + rng.random((ny, nx)))
+    eta = 1.5 * (rng.random((ny, nx)) < 0.5) + 0.1 * rng.standard_normal((ny, nx))
+    puddle = np.where(rng.random((ny, nx)) < 0.5, 0.055 - depth, eta)
+    fields = random_fields(ny, nx, seed, coefficients=coefficients) | {"depth": depth, "eta": np.maximum(eta, puddle)}
+    return fields | {"linear_drag": 100 * fields["linear_drag"]}
+
+
 def weather(ny, nx, records=3, seed=5):
     """Wind stress, wind and air pressure that change from record to record, [records, ny, nx]."""
     rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...ocean.drying import FILM
+from ...ocean.drying import BENDS, FILM
 from ...ocean.state import Carry
 from ...parallel.transport.halo import between, last, within
 from ...parallel.transport.programs import MOST
@@ -231,8 +231,9 @@ class Calls:
             "margin": self.kernel.margin, "field": made.fields.index("h"), "strip": made.programs[0].reads.index("h"),
         }  # fmt: skip
         numbers |= {"warm_rest": made.schedules[0].warm, "warm_gentle": made.schedules[1].warm}
-        films = 1.001 * FILM[1] * self.static.numbers["drying_thickness"].reshape(1)
-        given = (memory, planes, *halos, extent, self.static.depth, self.static.cells, flags, films)
+        films = 1.001 * FILM[1] * self.static.numbers["drying_thickness"].reshape(())
+        limits = jnp.stack([films, jnp.asarray(0.999 * BENDS[0], films.dtype)])
+        given = (memory, planes, *halos, extent, self.static.depth, self.static.cells, flags, limits)
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
         call = jax.ffi.ffi_call("swmodel_rough", result, vmap_method="sequential")
         return call(*given, **(self.place | _numbers(**numbers)))[np.array([0, 1, 0])]

@@ -47,7 +47,8 @@ class Native(Compiled):
         register()
         scheme, method, smallest = setup.scheme, setup.method, transport.smallest
         if steps_per_sweep is None:
-            steps_per_sweep = choose_steps_per_sweep(smallest, scheme.width, method, setup.dtype.itemsize, scheme.drying)
+            size = setup.dtype.itemsize
+            steps_per_sweep = choose_steps_per_sweep(smallest, scheme.width, method, size, scheme.drying)
         reach = scheme.width * steps_per_sweep
         if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")

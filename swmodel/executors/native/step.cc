@@ -276,7 +276,7 @@ bool is_gentle(const T* h, Index up, const T* depth, Index static_up, T thin, T 
 
 // Flags for the pass over the rest, and for that over the gentle sea, [2, rows, groups]: a group belongs to the rest if the
 // sea is not gentle within `reach` cells. Each pass leaves out what the other writes, except UNWRITTEN rows that it needs.
-// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; thickness of films, m.
+// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; limits of the thickness, m, and of the bend.
 template <class T>
 ffi::Error rough_in(Given& given) {
   const T* memory = given.next<T>();
@@ -288,7 +288,8 @@ ffi::Error rough_in(Given& given) {
   const auto* cells = given.next<std::uint8_t>();
   const Index all_rows = given.dimension(0), static_stride = given.dimension(1);
   const auto* flags = given.next<std::uint8_t>();
-  const T thin = *given.next<T>();
+  const T* limits = given.next<T>();
+  const T thin = limits[0], bend = limits[1];
   const Index halo = given["halo"], margin = given["margin"], lead = given["lead"], ny = extent[0], nx = extent[1];
   const Index item = given["strip"], across = given["columns"] + 2 * halo, rows = given["rows"];
   const T* plane = memory + planes[given["field"]] * given["plane"] + lead;
@@ -296,7 +297,6 @@ ffi::Error rough_in(Given& given) {
   const Around<T> h{plane, strip(0, rows * halo), strip(1, rows * halo), strip(2, across * halo), strip(3, across * halo),
                     ny, nx, halo, given["stride"], across};
   const Index groups = (static_stride + GROUP - 1) / GROUP, reach = halo, tall = ny + 2 * halo;
-  const T bend = T(0.0499);
   // Columns of a group within the block and its halo.
   const auto begin_of = [&](Index g) { return std::clamp(g * GROUP - lead, -halo, nx + halo); };
   // Of row r, column i of the block.

@@ -306,5 +306,8 @@ def truth(op: str, x, y) -> Symbol:
 
 #: The functions of fields: `field.__array_namespace__()`.
 Functions = SimpleNamespace(
-    abs=abs, where=where, gently=partial(called, "gentle"), **{name: partial(called, name) for name in (*FUNCTIONS, "maximum", "minimum")}
+    abs=abs,
+    where=where,
+    gently=partial(called, "gentle"),
+    **{name: partial(called, name) for name in (*FUNCTIONS, "maximum", "minimum")},
 )

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ...ocean.state import Carry, State
-from ...setup.fields import evaluate
+from ...setup.fields import evaluate, thickness
 from .ring import Ring
 from .steppers import STATES_KEPT, STEPPERS, TENDENCIES_KEPT
 from .tendency import Tendency
@@ -25,10 +25,10 @@ class Reference:
         config, ring = self.config, self.ring
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
-            start = {"h": depth + eta, "u": u, "v": v}
+            start = {"h": (h := thickness(config, depth, eta)), "u": u, "v": v}
             for each in config.physics.tracers:
                 c = self._inside(each.name)
-                start |= {each.name: c + 0 * depth, f"{each.name}_content": (depth + eta) * c}
+                start |= {each.name: c + 0 * depth, f"{each.name}_content": h * c}
             start |= {name: np.zeros(()) for name in ring.state._fields if name not in start}
             state = ring.state(*np.broadcast_arrays(*(start[name] for name in ring.state._fields)))
         state = ring.extract(ring.embed(state, ring.rest))

@@ -89,6 +89,7 @@ def gfb(tendency, x, memory, steps, dt, options):
     for step in steps:
         first, second = (-1.06221, 0.281105) if step > 1 else (0.0, 0.0)
         middle[...] = x + first * (last - x) + second * (before - x)
+        tendency.of_step = x, dt
         tendency(middle, F, step * dt, dt / 2)
         h, change = x[0], dt * F[0]
         if step == 0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import UsageError
 from . import closures, forces, friction, weno
+from .drying import Drying
 from .neighbours import FACE_THICKNESS, c, difference, e, n, ne, s, w, wrap
 from .sizes import Sizes
 from .tracer import tracer
@@ -50,6 +51,8 @@ class Tendency:
 
     Attributes:
         begin, time: begin of the step, and time of this tendency, s.
+        of_step: x at the begin of a step of `gfb`, and its length, s.
+        drying: the parts of a run with drying, else None.
         face_thickness: functions of padded h to the thickness on u and on v faces.
         U, V, P, q: transports, Bernoulli function, potential vorticity, padded.
         slip: factor of the stress at each boundary corner: 0 free slip, 2 no slip, 0 beside outside water.
@@ -66,20 +69,24 @@ class Tendency:
         self.face_thickness = FACE_THICKNESS[config.scheme.face_thickness]
         self.begin = self.time = 0.0
         self.heads, added = [], []
+        self.drying = Drying(self) if ring.scheme.drying else None
         tracers = {each.name: each for each in config.physics.tracers}
         of_tracers = {name: partial(tracer, options=each) for name, each in tracers.items()}
         self.over_step = [advection(self, tracers[term.name]) for term in ring.scheme.acting if term.over_step]
-        for term in (term for term in ring.scheme.acting if not (term.boundary_flux or term.over_step)):
+        for term in ring.scheme.acting:
+            if term.boundary_flux or term.over_step or (self.drying and term.damping):
+                continue
             if (function := (TERMS | of_tracers).get(term.name)) is None:
                 raise UsageError(f"run.executor: the reference does not have the term {term.name}; choose xla")
             (self.heads if term.bernoulli_potential else added).append(function(self))
+        drying, sides = self.drying, [self.open_sides] if ring.open_sides.faces else []
         self.terms = [
-            self.transports,
-            *([self.open_sides] if ring.open_sides.faces else []),
+            *([drying.enter, *sides, drying.limit] if drying else [self.transports, *sides]),
             self.continuity,
             self.pressure,
             self.potential_vorticity,
             lambda x, F: FLUXES[config.scheme.vorticity_flux](self, F),
+            *([drying.keep] if drying else []),
             *added,
         ]
 
@@ -123,16 +130,17 @@ class Tendency:
         Fh += difference(s(V), c(V), sizes.out_y, out=self.work)
 
     def pressure(self, x, F):
-        """P = g (h - H) + K + heads, du/dt = - d_x P, dv/dt = - d_y P."""
+        """P = g (h - H) + K + heads, with drying K alone; du/dt = - d_x P, dv/dt = - d_y P."""
         h, u, v = x[:3]
         P, sizes = c(self.P), self.sizes
         if self.ring.config.scheme.vorticity_flux in weno.LARGEST:
             P[...] = weno.kinetic_energy(u, v)
         else:
             self.kinetic_energy(u, v, P)
-        P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
-        for head in self.heads:
-            P += head(x)
+        if not self.drying:
+            P += difference(c(h), self.ring.depth, self.physics.gravity, out=self.work)
+            for head in self.heads:
+                P += head(x)
         wrap(self.P)
         difference(P, e(self.P), sizes.per_x, out=c(F[1]))
         difference(P, n(self.P), sizes.per_y, out=c(F[2]))
@@ -155,6 +163,8 @@ class Tendency:
 
     def press(self, x, h, F):
         """Take the slope of the pressure of another thickness h, padded, in place of that of x: g h and the heads."""
+        if self.drying:
+            return self.drying.press(x, h, F)
         change, sizes = c(self.P), self.sizes
         change[...] = self.physics.gravity * (c(h) - c(x[0]))
         for head in self.heads:

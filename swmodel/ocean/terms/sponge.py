@@ -58,13 +58,15 @@ def parabolas(config, at) -> np.ndarray:
 def tendency(flow, params, now):
     """dh/dt = - s (h - H), du/dt = - s u, dv/dt = - s v; removed water takes dissolved substances with it.
 
+    Thin water keeps its thickness.
+
     With open sides the water outside replaces rest: dh/dt = - s (h - H - level), du/dt = - s (u - x/h_u).
     """
     level, u, v = flow.h - flow.grid.depth, flow.u, flow.v
     if flow.has_open_sides:
         given = given_outside(flow, params, now)
         level, u, v = level - given.level, u - given.x / flow.h_u, v - given.y / flow.h_v
-    outflow = params["sponge_c"] * level
+    outflow = params["sponge_c"] * ((1 - flow.share) * level)
     carried = {name: -(outflow * (getattr(flow.state, name) / flow.h)) for name in flow.contents}
     return {"h": -outflow, "u": -(params["sponge_u"] * u), "v": -(params["sponge_v"] * v)} | carried
 
