@@ -92,9 +92,9 @@ class WettingFlow(Flow):
         self.begin, self.dt = (forward.begin, forward.whole) if forward else (state._asdict(), None)
         self.thin, h = params["drying_thickness"], self.begin["h"]
         self.trace = TRACE * self.thin
-        self.open_u, self.open_v = grid.open_u, grid.open_v
         self.x = faces(h, grid.depth, grid.open_u, self.thin, eastward)
         self.y = faces(h, grid.depth, grid.open_v, self.thin, northward)
+        self.open_u, self.open_v = grid.open_u, grid.open_v
         self.share = share_of(h, self.x.jump, self.y.jump, self.thin)
         self.share_u, self.share_v = (np.maximum(self.share, along(self.share, 1)) for along in (eastward, northward))
         level = mixed(state.h, h, self.share)

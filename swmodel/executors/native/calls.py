@@ -232,9 +232,14 @@ class Calls:
         }  # fmt: skip
         numbers["is_gentle"] = function(self.request, "swmodel_is_gentle")
         numbers |= {"warm_rest": made.schedules[0].warm, "warm_gentle": made.schedules[1].warm}
-        films = 1.001 * FILM[1] * self.static.numbers["drying_thickness"].reshape(())
-        limits = jnp.stack([films, jnp.asarray(0.999 * BENDS[0], films.dtype)])
+        thickness = self.static.numbers["drying_thickness"].reshape(())
+        limits = jnp.stack([1.001 * FILM[1] * thickness, jnp.asarray(0.999 * BENDS[0], self.dtype), thickness])
+        names = self.kernel.scheme.state._fields
+        histories = [self.numbers_of([f"{when}{name}" for when in ("", "memory0.", "memory1.")]) for name in names]
+        # Fields that terms of the user change may change anywhere; a tape has a plane for each step.
+        numbers["leave_out"] = self.kernel.moving and not self.kernel.scheme.own
         given = (memory, planes, *halos, extent, self.static.depth, self.static.cells, flags, limits)
+        given = (*given, jnp.asarray(histories, jnp.int32))
         result = jax.ShapeDtypeStruct((2, *flags.shape), np.uint8)
         call = jax.ffi.ffi_call("swmodel_rough", result, vmap_method="sequential")
         return call(*given, **(self.place | _numbers(**numbers)))[np.array([0, 1, 0])]

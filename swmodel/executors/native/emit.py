@@ -25,6 +25,7 @@ class Emitter:
     Args:
         water, carried, idle: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
         parted: whether other passes write the groups that this one leaves out.
+        on_water: whether it has a turn of its own for groups without land.
 
     Attributes:
         numbers: the variable of each place; `history` has the age of its oldest use, in vectors.
@@ -34,9 +35,10 @@ class Emitter:
         masks: (row, vector, column) of the masks that a turn depends on.
     """
 
-    def __init__(self, title: str, program: Program, schedule: Schedule, names: Names, water, carried, idle, parted):
+    def __init__(self, title: str, program: Program, schedule: Schedule, names: Names, water, carried, idle, parted, on_water=True):
         self.title, self.program, self.schedule, self.names = title, program, schedule, names
-        self.water, self.carried, self.idle, self.parted = water, carried, idle, parted
+        self.water, self.carried, self.idle = water, carried, idle
+        self.parted, self.on_water = parted, on_water
         self.numbers = {at: f"x{n}" for n, at in enumerate(schedule.places)}
         self.history = dict.fromkeys(schedule.places, 0)
         self.used: dict[str, str] = {}
@@ -75,7 +77,7 @@ class Emitter:
             stored = ["if (i >= from) {", "  const bool inner = at.inner(i, i + N);", *indented(stores), "}"]
             return [*fetch, outputs, *body.lines, *stored, *last, *self.shifts(idle)]
 
-        turns = turn(near, ()), turn(away, self.idle)
+        turns = turn(near, ()), turn(away, self.idle) if self.on_water else []
 
         def listed(numbers):
             return ", ".join(map(str, numbers))

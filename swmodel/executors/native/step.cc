@@ -259,7 +259,9 @@ struct Around {
 
 // Flags for the pass over the rest, and for that over the gentle sea, [2, rows, groups]: a group belongs to the rest if the
 // sea is not gentle within `reach` cells. Each pass leaves out what the other writes, except UNWRITTEN rows that it needs.
-// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; limits of the thickness, m, and of the bend.
+// With `leave_out` both leave out groups that a step does not change, as all faces around are closed.
+// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; limits of the thickness, m, and
+// of the bend, and the thickness that closes faces, m; numbers of the fields h, u, v, ... now and in the memory [n, 3].
 template <class T>
 ffi::Error rough_in(Given& given) {
   const T* memory = given.next<T>();
@@ -272,7 +274,9 @@ ffi::Error rough_in(Given& given) {
   const Index all_rows = given.dimension(0), static_stride = given.dimension(1);
   const auto* flags = given.next<std::uint8_t>();
   const T* limits = given.next<T>();
-  const T thin = limits[0], bend = limits[1];
+  const T thin = limits[0], bend = limits[1], dry = limits[2];
+  const auto* histories = given.next<std::int32_t>();
+  const Index fields = given.dimension(0);
   const auto is_gentle = reinterpret_cast<Gentle>(given["is_gentle"]);
   const Index halo = given["halo"], margin = given["margin"], lead = given["lead"], ny = extent[0], nx = extent[1];
   const Index item = given["strip"], across = given["columns"] + 2 * halo, rows = given["rows"];
@@ -297,6 +301,7 @@ ffi::Error rough_in(Given& given) {
     return cells[place(r, i)] & 1 && !(here > thin && std::abs(across) < bend * here && std::abs(along) < bend * here);
   };
   std::vector<Index> first(tall * groups, 1), last(tall * groups, 0);  // rough columns of each row of a group
+  Marks closed(tall * groups, 0);  // 1 where all its water is too thin to flow
   const Index blocks = std::clamp<Index>(tall / 8, 1, std::max<Index>(1, given.pool.num_threads()));
   in_parallel(given.pool, blocks, [&](Index b) {
     for (Index r = std::max(b * tall / blocks - halo, 1 - halo); r < std::min((b + 1) * tall / blocks - halo, ny + halo - 1); ++r) {
@@ -314,7 +319,9 @@ ffi::Error rough_in(Given& given) {
         }
         if (is_gentle(around, up, &depth[place(r, begin)], static_stride, thin, bend)) continue;
         const Index at = (r + halo) * groups + g;
+        closed[at] = 1;
         for (Index i = begin; i < end; ++i) {
+          closed[at] &= h.at(r, i) <= dry || !(cells[place(r, i)] & 1);
           if (!is_rough(r, i)) continue;
           if (first[at] > last[at]) first[at] = i;
           last[at] = i;
@@ -337,19 +344,48 @@ ffi::Error rough_in(Given& given) {
       for (Index g = 0; g < groups; ++g) rest[s * groups + g] |= found[g];
     }
   }
-  const auto mark = [&](std::uint8_t* found, std::uint8_t ours, Index warm) {
+  // Whether a row of a group stays as it is, and was so before.
+  const auto rests = [&](Index r, Index g) {
+    for (Index s = r; s <= r + 2 * halo; ++s) {
+      for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups - 1); ++k) {
+        if (!closed[s * groups + k] && begin_of(k) < begin_of(k + 1)) return false;
+      }
+    }
+    const Index i = std::max<Index>(begin_of(g), 0), n = std::min(begin_of(g + 1), nx) - i;
+    for (Index f = 0; f < fields; ++f) {
+      const T* rows[3];
+      for (int age = 0; age < 3; ++age) {
+        rows[age] = memory + planes[histories[3 * f + age]] * given["plane"] + r * given["stride"] + lead + i;
+      }
+      for (Index k = 0; k < n; ++k) {
+        const T now = rows[0][k];
+        if (!(now == rows[1][k] && now == rows[2][k]) || ((f == 1 || f == 2) && now != 0)) return false;
+      }
+    }
+    return true;
+  };
+  if (given["leave_out"]) {
+    in_parallel(given.pool, blocks, [&](Index b) {
+      for (Index at = b * ny / blocks * groups; at < (b + 1) * ny / blocks * groups; ++at) {
+        auto& group = rest[at + margin * groups];
+        if (group && begin_of(at % groups) < nx && begin_of(at % groups + 1) > 0 && rests(at / groups, at % groups)) group = 2;
+      }
+    });
+  }
+  const auto mark = [&](std::uint8_t* found, std::uint8_t ours, Index warm, std::uint8_t least) {
     for (Index g = 0; g < groups; ++g) {
       Index last = -1;  // the southernmost row of ours from here on to the north, if it is near enough
       for (Index f = all_rows; f-- > 0;) {
         const Index at = f * groups + g;
         if (rest[at] == ours) last = f;
         const bool needed = last >= 0 && last - f <= warm;
-        found[at] = flags[at] == DRY || !needed ? std::uint8_t(DRY) : std::uint8_t(flags[at] + (rest[at] == ours ? 0 : UNWRITTEN));
+        const std::uint8_t flag = std::max(flags[at], least);
+        found[at] = flag == DRY || !needed ? std::uint8_t(DRY) : std::uint8_t(flag + (rest[at] == ours ? 0 : UNWRITTEN));
       }
     }
   };
-  mark(given.out<std::uint8_t>(0), 1, given["warm_rest"]);
-  mark(given.out<std::uint8_t>(0) + all_rows * groups, 0, given["warm_gentle"]);
+  mark(given.out<std::uint8_t>(0), 1, given["warm_rest"], COAST);
+  mark(given.out<std::uint8_t>(0) + all_rows * groups, 0, given["warm_gentle"], WATER);
   return ffi::Error::Success();
 }
 

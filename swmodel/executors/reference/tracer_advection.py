@@ -70,6 +70,8 @@ def advection(T, options):
             if options.advection != "upwind":
                 more.append(np.where(is_open, U * (on_face(half, U, is_open, axis) - upwind), 0))
             mixed = options.diffusivity * slope * thickness(middle[0], out=T.work) * step
+            if T.drying:
+                mixed = mixed * T.drying.passing[0 if axis else 1]
             leaves = np.where(is_open, U * (upwind - now), 0) - mixed
             enters = np.where(is_open, U * (upwind - ahead), 0) - mixed
             content = content - dt * leave * (leaves - at(enters, -1, axis))

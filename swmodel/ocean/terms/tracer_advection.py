@@ -48,7 +48,8 @@ def faces(flow, kappa) -> tuple[Faces, Faces]:
         U, V = flow.open_u * U, flow.open_v * V
     mixing = (None, None)
     if kappa is not None:
-        mixing = kappa * (grid.dy.u * grid.rdx.u * flow.h_u), kappa * (grid.dx.v * grid.rdy.v * flow.h_v)
+        h_u, h_v = (flow.h_u, flow.h_v) if flow.trace is None else (flow.x.open * flow.h_u, flow.y.open * flow.h_v)
+        mixing = kappa * (grid.dy.u * grid.rdx.u * h_u), kappa * (grid.dx.v * grid.rdy.v * h_v)
     return (
         Faces(U, mixing[0], flow.open_u, eastward, mx_f, dx_f),
         Faces(V, mixing[1], flow.open_v, northward, my_f, dy_f),
