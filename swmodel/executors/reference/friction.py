@@ -135,7 +135,10 @@ def laplacian(T, velocity, nu, out):
 
 
 def sponge(T):
-    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h."""
+    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h.
+
+    With drying thin and breaking water keeps its thickness.
+    """
     contents = [k for k, name in enumerate(T.ring.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (rate(T.ring, location) for location in ("centre", "u", "v"))
 
@@ -149,6 +152,8 @@ def sponge(T):
             outflow -= h_rate * c(level.reshape(T.ring.shape))
             u = u - c(flows[0]) / T.face_thickness[0](x[0], out=c(T.padded))
             v = v - c(flows[1]) / T.face_thickness[1](x[0], out=c(T.padded))
+        if T.drying:
+            outflow *= 1 - T.drying.share
         Fh -= outflow
         for content, F_k in zip(c(x[contents]), (c(F[k]) for k in contents), strict=True):
             F_k -= outflow * content / c(x[0])
