@@ -117,6 +117,13 @@ class WettingFlow(Flow):
         self.U = self.U - where(self.U > 0, held, eastward(held, 1)) * self.U
         self.V = self.V - where(self.V > 0, held, northward(held, 1)) * self.V
 
+    def limited(self, dt: float, shape: tuple[int, int]) -> int:
+        """The number of faces of a block at which `limit_outflow` would reduce this state's transports in a step."""
+        less = self.with_thickness(self.h)
+        less.dt = dt
+        less.limit_outflow()
+        return sum(int((now != then).on(shape).sum()) for now, then in ((self.U, less.U), (self.V, less.V)))
+
     def driving(self, rate: Patch, forward: Any) -> Flow:
         """As `Flow.driving`; where s is 1 the new thickness drives."""
         if forward is None:
