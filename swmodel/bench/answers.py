@@ -43,7 +43,8 @@ def configuration(row: Row, **options) -> Config:
     run |= {"transport": "auto" if row.transport == "mpi" else row.transport, "steps": 1}
     values = {"grid.nx": row.nx, "grid.ny": row.ny} | {f"run.{name}": value for name, value in run.items()}
     values |= {name.replace("__", "."): value for name, value in options.items()}
-    values |= {"case.speed": 4.0} if row.fields else {"case.speed": 0.0} if row.dry else {}
+    still = {"case.speed": 0.0, "physics.f0": 0.0, "physics.beta": 0.0}
+    values |= {"case.speed": 4.0} if row.fields else still if row.dry else {}
     texts = [f"{name}={value}" for name, value in values.items()]
     formulas = FIELDS if row.fields else coast(row.dry, "drying.active=true" in row.settings) if row.dry else {}
     fields = {name: partial(at_points, formula) for name, formula in formulas.items()} or None
