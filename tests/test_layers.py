@@ -128,7 +128,7 @@ def test_each_library_has_its_doors(library):
 def test_the_reference_shares_no_code_with_the_dynamics():
     shared = {"setup.fields.evaluate", "errors.UsageError", "ocean.coordinates.points"}
     shared |= {"ocean.state.Carry", "ocean.state.State"}
-    shared |= {"setup.fields.field_of", "setup.fields.thickness", "setup.fields.varies", "setup.fields.varying.record"}
+    shared |= {"setup.fields.field_of", "setup.fields.varies", "setup.fields.varying.record"}
     shared |= {"ocean.constituents.constituents", "ocean.terms.tide.EQUILIBRIUM"}
     reference = {name for name in modules() if "executors.reference" in enclosing(name)}
     used = {within(full) for name in reference for full in modules()[name] if full.startswith("swmodel.")}

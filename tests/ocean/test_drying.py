@@ -71,6 +71,27 @@ def test_a_falling_column_keeps_its_mass_and_no_thickness_is_negative(executor, 
     assert abs(np.asarray(carry.state.u)).max() < 20
 
 
+@pytest.mark.parametrize("advection", ["upwind", "weno5"])
+@BOTH_DTYPES
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_tracers_stay_bounded_and_conserved_where_cells_flood(executor, dtype, advection):
+    rng = np.random.default_rng(3)
+    depth, y, x = 1.5 * rng.standard_normal((NY, NX)) - 1, *np.mgrid[:NY, :NX]
+    eta = np.where((abs(y - 4) < 3) & (abs(x - 5) < 3), 8.0, -9.0)
+    tracers = tuple({"name": name, "advection": advection} for name in ("dye", "even"))
+    options = BASIN | FREE | {"time__dt": 0.5, "physics__tracers": tracers, "run__dtype": dtype}
+    fields = {"depth": depth, "eta": eta, "dye": np.where(x < 5, 1.0, 0.25), "even": 0.7 + 0 * depth}
+    model, carry = build(executor, configuration(NY, NX, fields, **options))
+    start = jax.tree.map(np.array, carry.state)
+    carry = model.advance(carry, 60)
+    content = [math.fsum((np.array(s.h, float) * np.array(s.dye, float)).ravel()) for s in (start, carry.state)]
+    assert (np.asarray(start.h) == 0).sum() > (np.asarray(carry.state.h) == 0).sum() + 20
+    np.testing.assert_allclose(*content, rtol=100 * np.finfo(dtype).eps)
+    assert np.min(carry.state.dye) >= 0.25
+    assert np.max(carry.state.dye) <= 1
+    np.testing.assert_array_equal(carry.state.even, start.even)
+
+
 @pytest.mark.parametrize("executor", ["reference", "native", "xla"])
 def test_a_gentle_sea_is_that_without_drying(executor):
     """To round-off: its water is deep, and its level bends little."""
