@@ -37,16 +37,31 @@ FIELDS = {
 def configuration(row: Row, **options) -> Config:
     """The published jet of a row, without the environment; `options`: overrides, as grid__nx.
 
-    With `fields` the jet is slow, as a fast one has thin water beside it.
+    With `fields` the jet is slow, as a fast one has thin water beside it. With a beach there is a current of its own.
     """
     run = {name: getattr(row, name) for name in ("dtype", "executor", "nproc", "devices")}
     run |= {"transport": "auto" if row.transport == "mpi" else row.transport, "steps": 1}
     values = {"grid.nx": row.nx, "grid.ny": row.ny} | {f"run.{name}": value for name, value in run.items()}
     values |= {name.replace("__", "."): value for name, value in options.items()}
-    values |= {"case.speed": 4.0} if row.fields else {}
+    still = {"case.speed": 0.0, "physics.f0": 0.0, "physics.beta": 0.0}
+    values |= {"case.speed": 4.0} if row.fields else still if row.dry else {}
     texts = [f"{name}={value}" for name, value in values.items()]
-    fields = {name: partial(at_points, formula) for name, formula in FIELDS.items()} if row.fields else None
+    formulas = FIELDS if row.fields else coast(row.dry, "drying.active=true" in row.settings) if row.dry else {}
+    fields = {name: partial(at_points, formula) for name, formula in formulas.items()} or None
     return load("published_jet", [*texts, *row.settings], environ={}, fields=fields)
+
+
+def coast(dry: float, drying: bool) -> dict:
+    """Formulas of a sea 100 m deep with a beach over a tenth of the domain; north of it a part of the cells is land.
+
+    A current of at most 4 m s-1 falls with the depth. Without drying the mask ends the sea at a depth of 1 m.
+    """
+
+    def depth(x, y):
+        return 100 * np.minimum(1.0, 10 * (1 - dry - y)) + 0 * x
+
+    found = {"depth": depth, "u": lambda x, y: np.maximum(0.0, 0.04 * depth(x, y))}
+    return found if drying else found | {"mask": lambda x, y: 1.0 * (depth(x, y) > 1)}
 
 
 def at_points(formula, at):

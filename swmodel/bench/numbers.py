@@ -13,7 +13,7 @@ from .sweeps import published
 #: Steps of the published benchmark, for which times are reported.
 STEPS = 500
 #: Common attributes of rows of the same problem, and of rows that differ only in grid, processes and cores.
-PROBLEM = ("nx", "ny", "dtype", "settings", "fields")
+PROBLEM = ("nx", "ny", "dtype", "settings", "fields", "dry")
 FAMILY = ("executor", "transport", "platform", "measure", "writing", "steps_per_sweep", *PROBLEM[2:])
 NO_TRAFFIC = {"messages": math.nan, "bytes": math.nan}
 

@@ -163,10 +163,11 @@ def add_sample(entry: dict, rounds: int, answers: Path, launcher: str):
 
 def answer_of(row: Row, answers: Path) -> Path:
     """The file of the reference's answer for the row's grid, precision and physics, made at first use."""
-    name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *(["fields"] if row.fields else []), *row.settings])
+    marks = (["fields"] if row.fields else []) + ([f"{row.dry:g}"] if row.dry else [])
+    name = "-".join([f"{row.nx}x{row.ny}", row.dtype, *marks, *row.settings])
     path = answers.absolute() / f"{name}.npy"
     if not path.exists():
-        problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields}
+        problem = {"dtype": row.dtype, "settings": row.settings, "fields": row.fields, "dry": row.dry}
         worker.run(Row("model", "reference", 1, row.nx, row.ny, **problem), {"do": "answer", "answer": str(path)})
     return path
 

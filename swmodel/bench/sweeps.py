@@ -91,6 +91,7 @@ class Row:
     steps_per_sweep: int | None = None  # steps per sweep of the native step; None: the default
     settings: tuple[str, ...] = ()  # overrides of the configuration, such as "physics.linear_drag=1e-6"
     fields: bool = False  # whether bathymetry, land and wind vary in both directions (`answers.FIELDS`)
+    dry: float | None = None  # part of the cells that is land behind a beach (`answers.coast`)
     transport: str = "mpi"  # (serial for one process) or sharded
     members: int | None = None  # members of an ensemble
     advance: str | None = None  # advance of its members: runs (one run after the other), map or vmap
@@ -108,10 +109,11 @@ class Row:
     def physics(self) -> list[str]:
         """The differences from the jet, in words."""
         words = ["bathymetry", "land", "wind"] if self.fields else []
+        words += [] if self.dry is None else [f"{self.dry:.0%} dry"]
         for text in self.settings:
             key, _, value = text.partition("=")
-            name = key.rpartition(".")[2].replace("_", " ")
-            words.append(f"{name} {value}" if value.isidentifier() else name)
+            name = key.removesuffix(".active").rpartition(".")[2].replace("_", " ")
+            words.append(f"{name} {value}" if value.isidentifier() and value != "true" else name)
         return words
 
     @property

@@ -36,7 +36,7 @@ def thacker_bowls() -> Iterator[Answer]:
     ratio = 1 / 0.8**2
     for name, period, extent, tolerance in (
         ("thacker_planar", thacker_planar.PERIOD, 4 * 0.5 * 0.1, 0.02),  # at the shore of rest
-        ("thacker_curved", thacker_curved.PERIOD, 0.1 * (ratio - 1 / ratio), 0.06),  # in the middle
+        ("thacker_curved", thacker_curved.PERIOD, 0.1 * (ratio - 1 / ratio), 0.07),  # in the middle
     ):
         errors = []
         for factor in (1, 2):
@@ -74,7 +74,7 @@ def broken(name: str, seconds: float) -> Iterator[Answer | Simulation]:
         moved = np.abs(now - config.case.theory(config, whole(config), 0.0)["h"]).sum() / 2
         errors.append(np.abs(simulation.field("h") - now).sum() / moved)
     yield simulation
-    yield Answer("error of the thickness, of the water that passed the dam", errors[1], 0.0, 0.03)
+    yield Answer("error of the thickness, of the water that passed the dam", errors[1], 0.0, 0.035)
     yield Answer("order of the error", order(*errors) / 2, 0.8, 0.25)
 
 

@@ -135,7 +135,10 @@ def laplacian(T, velocity, nu, out):
 
 
 def sponge(T):
-    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h."""
+    """dh/dt = - s (h - H), du/dt = - s u with s at its own points; with open sides h - H - eta_ext and u - U_ext/h.
+
+    With drying thin and breaking water keeps its thickness.
+    """
     contents = [k for k, name in enumerate(T.ring.state._fields) if name.endswith("_content")]
     h_rate, u_rate, v_rate = (rate(T.ring, location) for location in ("centre", "u", "v"))
 
