@@ -24,8 +24,8 @@ class Emitter:
 
     Args:
         water, carried, idle: from `fuse`: each node's form on water, its carrier, and nodes not needed there.
-        parted: whether other passes write the groups that this one leaves out.
-        on_water: whether it has a turn of its own for groups without land.
+        ways: whether other passes write the groups that this one leaves out; whether groups without land have a turn of
+            their own.
 
     Attributes:
         numbers: the variable of each place; `history` has the age of its oldest use, in vectors.
@@ -35,21 +35,21 @@ class Emitter:
         masks: (row, vector, column) of the masks that a turn depends on.
     """
 
-    def __init__(self, title: str, program: Program, schedule: Schedule, names: Names, water, carried, idle, parted, on_water=True):
-        self.title, self.program, self.schedule, self.names = title, program, schedule, names
+    def __init__(self, title: str, program: Program, plan: Schedule, names: Names, water, carried, idle, ways):
+        self.title, self.program, self.schedule, self.names = title, program, plan, names
         self.water, self.carried, self.idle = water, carried, idle
-        self.parted, self.on_water = parted, on_water
-        self.numbers = {at: f"x{n}" for n, at in enumerate(schedule.places)}
-        self.history = dict.fromkeys(schedule.places, 0)
+        self.parted, self.on_water = ways
+        self.numbers = {at: f"x{n}" for n, at in enumerate(plan.places)}
+        self.history = dict.fromkeys(plan.places, 0)
         self.used: dict[str, str] = {}
         self.constants: list[Coefficient] = []
         self.mask_rows: dict[str, str] = {}
         self.pointers: dict[str, str] = {}
         self.masks: set[tuple[int, int, int]] = set()
         self.rings: dict[int, list] = {}
-        for node, (_, depth) in schedule.rings.items():
+        for node, (_, depth) in plan.rings.items():
             self.rings.setdefault(depth, []).append(node)
-        used = schedule.fields_read | set(program.outputs) | set(program.written)
+        used = plan.fields_read | set(program.outputs) | set(program.written)
         #: The fields that are read or written; those with reads of neighbours come first.
         self.fields_used = list(dict.fromkeys([*program.reads, *(name for name in names.fields if name in used)]))
 

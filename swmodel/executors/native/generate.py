@@ -91,7 +91,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=Tr
         thin, *on_water_only = thin_nodes([program], water)
         plan = Schedule(program, thin)
         ways = parted, not parted or number == 1  # the rest is computed as near land
-        emitters.append(Emitter(f"Pass{number}", program, plan, names, water, *on_water_only, *ways))
+        emitters.append(Emitter(f"Pass{number}", program, plan, names, water, *on_water_only, ways))
     name = TYPES[str(np.dtype(dtype))]
     source = FILE.format(
         gentle=GENTLE.format(type=name) if parted else "",
