@@ -321,8 +321,10 @@ ffi::Error rough_in(Given& given) {
         const Index at = (r + halo) * groups + g;
         closed[at] = 1;
         for (Index i = begin; i < end; ++i) {
-          closed[at] &= h.at(r, i) <= dry || !(cells[place(r, i)] & 1);
-          if (!is_rough(r, i)) continue;
+          const T here = around[i - begin];
+          const bool land = !(cells[place(r, i)] & 1);
+          closed[at] &= here <= dry || land;
+          if (land || (here > thin && !is_rough(r, i))) continue;
           if (first[at] > last[at]) first[at] = i;
           last[at] = i;
         }
@@ -344,6 +346,7 @@ ffi::Error rough_in(Given& given) {
       for (Index g = 0; g < groups; ++g) rest[s * groups + g] |= found[g];
     }
   }
+  const Index size = given["plane"];
   // Whether a row of a group stays as it is, and was so before.
   const auto rests = [&](Index r, Index g) {
     for (Index s = r; s <= r + 2 * halo; ++s) {
@@ -355,7 +358,7 @@ ffi::Error rough_in(Given& given) {
     for (Index f = 0; f < fields; ++f) {
       const T* rows[3];
       for (int age = 0; age < 3; ++age) {
-        rows[age] = memory + planes[histories[3 * f + age]] * given["plane"] + r * given["stride"] + lead + i;
+        rows[age] = memory + planes[histories[3 * f + age]] * size + r * h.stride + lead + i;
       }
       for (Index k = 0; k < n; ++k) {
         const T now = rows[0][k];

@@ -144,7 +144,7 @@ class Health:
         dry = np.isfinite(now.neg_min_h[bad]) & (now.neg_min_h[bad] >= 0)
         if dry.all() and dt <= self.largest_dt(now)[0]:
             raise NumericalError(
-                f"the water fell dry {when}{which}: {place}, without wetting and drying; choose a larger least "
+                f"the water fell dry {when}{which}: {place}; set drying.active = true, or choose a larger least "
                 f"depth (physics.depth, input.depth; swmodel grid --min-depth){own}{left}"
             )
         if self.last is None:
