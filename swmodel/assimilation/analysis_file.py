@@ -59,8 +59,8 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
                 along = ("record",) * np.ndim(value)
                 if along and "record" not in dataset.dimensions:
                     dataset.createDimension("record", np.size(value))
-                    seconds = times(problem.domain.setup)
-                    define_variable(dataset, "record", along, {"standard_name": "time"} | times_of(config.time), seconds)
+                    seconds, meaning = times(problem.domain.setup), {"standard_name": "time"} | times_of(config.time)
+                    define_variable(dataset, "record", along, meaning, seconds)
                 define_variable(dataset, entry.name, along, about, np.asarray(value, np.float64))
 
     maps = [(entry, values) for entry, values in everything if entry.location]

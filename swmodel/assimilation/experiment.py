@@ -108,8 +108,11 @@ def prepare(
         truth |= controls_of(states.truth, problem)
     if not options.observations:
         observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
-    setup = problem.domain.setup
-    background = Background(setup, problem.transport, setup.grid(problem.block), errors_of(config), options.balanced)
+    setup, errors = problem.domain.setup, errors_of(config)
+    if config.drying.active and "eta" in errors:  # no water is added to ground that is dry
+        wet = np.asarray(base["eta"]) + depth_of(problem) > 0
+        errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
+    background = Background(setup, problem.transport, setup.grid(problem.block), errors, options.balanced)
     return Experiment(problem, base, background, observations, observer.operator, truth, config if testing else None)
 
 

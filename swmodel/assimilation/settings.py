@@ -34,7 +34,7 @@ def errors_of(config) -> dict:
 
 
 def root_of_covariance(config, sigma: float) -> np.ndarray:
-    """The symmetric root of sigma² exp(-(t - s)²/(2 T²)) at the records of the incident wave, T their correlation time."""
+    """The symmetric root of sigma² exp(-(t - s)²/(2 T²)) at the times of the incident wave, T that of correlation."""
     from ..gradients import incident  # imported here, as it needs JAX
 
     times = incident.times(setup_of(config))

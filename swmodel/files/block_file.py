@@ -14,7 +14,7 @@ from .gather import gathered_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays of shape () or [n]) and a text, whole or not at all; all processes call it together.
+    """Write fields, numbers (arrays () or [n]) and a text, whole or not at all; all processes call it together.
 
     `shape`: shape of the whole fields. FilesError, on all processes: the file could not be written.
     """

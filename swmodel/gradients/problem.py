@@ -177,14 +177,15 @@ class Problem:
         return self._parameters.outside(found[1][0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: the sum over all blocks, in double precision; numbers and parameters count once."""
+        """<x, y>: the sum over all blocks, in double precision; numbers records and parameters count once."""
         forms, get = self._parameters.forms, self.transport.get
         vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
         once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)
         x = {name: field for name, field in x.items() if name not in forms}
         share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
-        fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]) == 2)), "sum"))
-        return once + fields + sum(float(share[name]) for name in x if np.ndim(x[name]) < 2)
+        alike = sum(float(share[name]) for name in x if np.ndim(x[name]) < 2)
+        blocks = np.asarray(sum(share[name] for name in x if np.ndim(x[name]) == 2))
+        return once + alike + float(self.transport.reduce(blocks, "sum"))
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""
