@@ -153,7 +153,7 @@ class Checks:
         return state(*(self.noise(f"{name} {field}") for field in state._fields))
 
     def direction(self, name) -> dict:
-        """A random direction in the space of the controls, small relative to each control."""
+        """A random direction in the space of the controls, small relative to each control; dry cells remain dry."""
 
         def one(control, value):
             count = self.problem.config.grid.nx * self.problem.config.grid.ny if value.ndim else 1
@@ -162,7 +162,11 @@ class Checks:
             noise = self.noise(f"{name} {control}") if value.ndim else white_number(0, f"{name} {control}", 0)
             return jnp.asarray(size, value.dtype) * jnp.asarray(noise, value.dtype)
 
-        return {control: one(control, value) for control, value in self.x.items()}
+        d = {control: one(control, value) for control, value in self.x.items()}
+        if self.problem.domain.scheme.drying:  # at h = 0 only one side has a derivative
+            dry = self.x["depth"] + self.x["eta"] <= 0
+            d["eta"] = jnp.where(dry, -d["depth"], d["eta"])
+        return d
 
     def taylor(self) -> dict:
         """The first check, the last one, and whether the first can judge: by a smooth scheme and enough digits.
