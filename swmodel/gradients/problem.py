@@ -184,7 +184,7 @@ class Problem:
         x = {name: field for name, field in x.items() if name not in forms}
         share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
         alike = sum(float(share[name]) for name in x if np.ndim(x[name]) < 2)
-        blocks = np.asarray(sum(share[name] for name in x if np.ndim(x[name]) == 2))
+        blocks = np.asarray(sum(share[name] for name in x if np.ndim(x[name]) > 1))
         return once + alike + float(self.transport.reduce(blocks, "sum"))
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:

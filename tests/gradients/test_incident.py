@@ -23,11 +23,10 @@ def energy(view, k):
 @pytest.mark.parametrize("executor", ["xla", "native"])
 def test_tangent_adjoint_and_quotient_agree(executor):
     config = swmodel.load("monai", SIZE | SHALLOW | {"run.executor": executor}, environ={})
-    problem = Problem(config, [incident.NAME, "eta"], energy, every=4)
+    problem = Problem(config, [incident.NAME], energy, every=4)
     x = problem.first_guess()
     rng = np.random.default_rng(1)
-    d = {name: jnp.asarray(1e-5 * rng.standard_normal(value.shape)) for name, value in x.items()}
-    d["eta"] = jnp.where(x["eta"] == 0, d["eta"], 0.0)  # where there is water
+    d = {name: jnp.asarray(1e-4 * rng.standard_normal(value.shape)) for name, value in x.items()}
 
     def value(series):
         return problem.transport.sum(series[1:].sum())
@@ -36,12 +35,10 @@ def test_tangent_adjoint_and_quotient_agree(executor):
     slope = problem.dot(gradient, d)
     _, tangent = problem.tangent(x, d)
     np.testing.assert_allclose(float(tangent[1:].sum()), slope, rtol=1e-11)
-    s = 1e-2
+    s = 1e-3
     moved = [float(problem.value({name: x[name] + side * d[name] for name in x}, value)) for side in (s, -s)]
     np.testing.assert_allclose((moved[0] - moved[1]) / (2 * s), slope, rtol=1e-5)
-    late = incident.times(setup_of(problem.config)) > 1.99
-    assert np.all(np.asarray(gradient[incident.NAME])[1:-3] != 0)
-    assert late.sum() >= 1
+    assert np.all(np.asarray(gradient[incident.NAME])[1:-2] != 0)
 
 
 def test_the_first_guess_is_the_wave_of_the_configuration_and_runs_as_it():
