@@ -3,9 +3,10 @@
 Physics: a vortex of Holland (1980) moves northward over a closed basin whose shelf rises to the coast in the north. Its
 wind piles water up on the shelf, right of its track (on the northern hemisphere), and sea level rises under its low
 pressure. Sea level starts in balance with the pressure. Wind and pressure are formulas in time, evaluated each
-`forcing.every`. With `case.track` the storm comes from a file: HURDAT2, a best track of ATCF or a table
-(docs/weather.md). The grid is in degrees then, depth and land come from `input.depth`, and the default of `time.start`
-is the first time of the track. The model refuses a run that reaches beyond the track.
+`forcing.every`. With `case.beach` and `drying.active` the coast floods. With `case.track` the storm comes from a file:
+HURDAT2, a best track of ATCF or a table (docs/weather.md). The grid is in degrees then, depth and land come from
+`input.depth`, and the default of `time.start` is the first time of the track. The model refuses a run that reaches
+beyond the track.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; Pugh, D. and Woodworth, P. (2014), Sea-Level Science,
 Cambridge, chapter 7.
@@ -53,6 +54,10 @@ class Hurricane(Case):
     landfall: float = option(86400.0, "s", "time at which its centre reaches the coast; of one that stands, none")
     coast: float = option(10.0, "m", "depth at the coast", gt=0)
     shelf: float = option(120e3, "m", "width of the shelf", gt=0)
+    beach: float = option(
+        0.0, "m", "height of land that rises from the coast and floods, in the north; 0: a wall", ge=0
+    )
+    plain: float = option(64e3, "m", "width of that land", gt=0)
 
     defaults = {
         "grid": {"nx": 120, "ny": 80, "dx": 8e3, "dy": 8e3, "periodic_x": False, "periodic_y": False,
@@ -77,9 +82,20 @@ class Hurricane(Case):
         return read_track(*source_of(self)).dates[0].isoformat() if self.track or self.storm else ""
 
     def depth(self, config, at):
-        """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope."""
-        part, deep = to_coast(at) / self.shelf, config.physics.depth
-        return np.interp(part, [0.0, 1.0, 1.5], [self.coast, max(self.coast, EDGE * deep), deep])
+        """From the coast to EDGE of the deep water along the shelf, and down to that over half as wide a slope.
+
+        With a beach the sea begins without depth, and the land behind it has negative depths.
+        """
+        if self.beach and not config.drying.active:
+            raise ConfigError(["case.beach: land floods with drying.active=true only"])
+        away, deep = to_coast(at) - self._land(), config.physics.depth
+        coast = 0.0 if self.beach else self.coast
+        sea = np.interp(away / self.shelf, [0.0, 1.0, 1.5], [coast, max(coast, EDGE * deep), deep])
+        return np.where(away < 0, self.beach * away / self.plain, sea)
+
+    def _land(self):
+        """Distance from the coast to the northern side, m."""
+        return self.plain if self.beach else 0.0
 
     def eta(self, config, at):
         """In balance with the pressure at the start: zero where it is that around the storm, or of water outside."""
@@ -114,7 +130,8 @@ class Hurricane(Case):
         if on_sphere(config.grid):
             raise ConfigError(["case.track: on a sphere the case hurricane needs a file with a track"])
         north = points(config.grid, "centre", [config.grid.ny - 1], [0])
-        y = north.y.item() + 0.5 * north.dy - self.speed * (self.landfall - t) if self.speed else 0.0
+        coast = north.y.item() + 0.5 * north.dy - self._land()
+        y = coast - self.speed * (self.landfall - t) if self.speed else 0.0
         outer = best_track.OUTER
         return holland.Storm(0.0, y, self.wind, outer - self.deficit, outer, self.radius, 0.0, self.speed)
 

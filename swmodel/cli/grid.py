@@ -16,8 +16,10 @@ from .options import PATH, command_line, numbers
 @click.option(
     "--relief", metavar="FILE[:NAME]", help="File of heights or depths.  [that of the package, half a degree]"
 )
-@click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
-              help="Least depth, m; shallower water is made as deep.")  # fmt: skip
+@click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True),
+              help="Least depth, m; shallower water is made as deep.  [10, with --land-up-to 0]")  # fmt: skip
+@click.option("--land-up-to", metavar="M", type=click.FloatRange(min=0),
+              help="Keep land by the sea up to this height, m, which may flood.")  # fmt: skip
 @click.option(
     "--smooth", metavar="TIMES", type=click.IntRange(min=0), default=0, help="How many times depths are smoothed."
 )
@@ -31,14 +33,16 @@ def grid(target, relief, force, **wish):
     \b
     swmodel grid salish.nc --region -126,-122,48,50 --resolution 0.05 --relief topography.nc
     swmodel grid atlantic.nc --region -100,20,-70,70 --resolution 1 --keep -80,25
+    swmodel grid delta.nc --region -94,-87,28,31.5 --resolution 0.1 --land-up-to 20 --relief topography.nc
     swmodel grid earth.nc --region -180,180,-90,90 --resolution 1 --pole -42,76
     swmodel run sea -s grid.file=earth.nc
 
     The command writes a file for `grid.file`, and its picture. A cell is water if at least half of it is sea; its depth
     is the mean of that half. The grid keeps straits and isthmuses that are narrower than a cell. It closes small seas
-    that are cut off, and bays of one cell; the command lists them. With --pole, the region is in longitudes and
-    latitudes about that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at
-    a pole that lies on land.
+    that are cut off, and bays of one cell; the command lists them. With --land-up-to, low land that is connected with
+    the sea has a negative depth, for runs with drying.active. With --pole, the region is in longitudes and latitudes
+    about that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at a pole that
+    lies on land.
     """
     from ..files.relief import Wish, make_grid
     from ..plotting import plot_grid

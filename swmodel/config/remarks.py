@@ -13,12 +13,16 @@ from ..setup.checks import outside
 from ..setup.checks.stability import dividing
 from ..setup.fields import VECTORS, field_of, has_source, varies
 from ..setup.fields.kinds import Formula
+from ..setup.positions.gauges import gauges
+from ..setup.setup import setup_of
 from .loading.merge import Sources, add_layer
 from .loading.sources import Layer
 from .messages import metres
 from .options.grid import CIRCLE, CORIOLIS, EXTENTS, ROUND_OFF, Extent, Grid
 from .options.model import Config
 
+#: Most gauges that a remark names.
+NAMED = 5
 #: Most records whose times are checked.
 RECORDS = 10_000
 
@@ -26,8 +30,18 @@ RECORDS = 10_000
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
-    found += [*outside.remarks(config), *apart(config), *ramped(config)]
+    found += [*outside.remarks(config), *apart(config), *ramped(config), *on_land(config)]
     return [*found, *record_times(config)] if records else found
+
+
+def on_land(config: Config) -> Iterator[str]:
+    """Gauges on land that floods."""
+    found = gauges(setup_of(config)) if config.drying.active else None
+    high = {name: -depth for name, depth in zip(found.names, found.depth, strict=True) if depth < 0} if found else {}
+    if high:
+        some = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*high.items()][:NAMED])
+        more = f" and {len(high) - NAMED} more" if len(high) > NAMED else ""
+        yield f"stations above the resting sea level, which have no eta while dry: {some}{more}"
 
 
 def domain(sources: Sources) -> Iterator[str]:

@@ -100,10 +100,12 @@ def as_state(model, state) -> State:
         if there != (shape, dtype):
             raise UsageError(f"Simulation.state: {name} is {there[1]} {there[0]}; needs {dtype} {shape}")
         values = np.asarray(field)
-        bad = ~np.isfinite(values) | ((values <= 0) & (transport.join(wet) > 0) if name == "h" else False)
+        low = values < 0 if model.scheme.drying else values <= 0
+        bad = ~np.isfinite(values) | (low & (transport.join(wet) > 0) if name == "h" else False)
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            bound = "finite, and above 0 m on water" if name == "h" else "finite"
+            least = "at least" if model.scheme.drying else "above"
+            bound = f"finite, and {least} 0 m on water" if name == "h" else "finite"
             place = f"row {row + model.block.y.start}, column {column + model.block.x.start}"
             raise UsageError(f"Simulation.state: {name} must be {bound}, but is {values[row, column]} at {place}")
     return transport.put(jax.tree.map(np.asarray, state))

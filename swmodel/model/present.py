@@ -37,9 +37,9 @@ class Present:
         self._flows: list[Flow] | None = None
 
     def blocks(self) -> list[tuple]:
-        """The blocks of this process, with the current through the faces of open sides."""
+        """The blocks of this process, with the current through open sides, and none through closed faces."""
         found = self._closed()
-        if not self._model.scheme.with_sides:
+        if not self._model.scheme.with_current:
             return found
         return [(*seen(flow), shape) for flow, (*_, shape) in zip(self.flows(), found, strict=True)]
 
@@ -74,7 +74,8 @@ class Present:
         names, blocks = known(names, scheme, scheme.forcing), self.blocks()
         driving, moving = ([name for name in names if (name in FORCING) == drives] for drives in (True, False))
         invert = inverse(model.config.grid, blocks, model.transport)
-        found = derive(moving, blocks, model.config.physics, model.scheme.face_thickness, invert)
+        config, film = model.config, model.config.drying.film
+        found = derive(moving, blocks, config.physics, scheme.face_thickness, invert, film)
         if driving:
             for fields, params, (*_, shape) in zip(found, self._given(), blocks, strict=True):
                 fields |= forces(driving, params, scheme, model.step, shape)
@@ -83,6 +84,10 @@ class Present:
     def diagnostics(self) -> dict[str, float]:
         config, transport = self._model.config, self._model.transport
         found = diagnose(self.blocks(), config, transport)
+        if self._model.scheme.drying:
+            pairs = zip(self.flows(), transport.blocks, strict=True)
+            faces = sum(flow.limited(config.time.dt, block.shape) for flow, block in pairs)
+            found["limited_faces"] = float(transport.reduce(np.array([faces]), "sum")[0])
         return found | (inflow(self.flows(), config.open_sides.sides, transport) if config.open_sides.sides else {})
 
     def balanced(self) -> dict[str, np.ndarray]:

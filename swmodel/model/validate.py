@@ -38,6 +38,9 @@ STATES = 4
 #: Most values of records in time that are read before a run, in about two seconds.
 EXAMINED = 10**8
 
+#: Why a run has no floods.
+NO_DRYING = "without drying.active no ground floods or falls dry"
+
 #: Most steps of a carry, whose step is an int32.
 MOST_STEPS = 2**31 - 1
 
@@ -156,9 +159,11 @@ def check_output(setup: Setup) -> Iterator[str]:
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
+    if output.inundation and not setup.scheme.drying:
+        yield f"output.inundation: {NO_DRYING}"
     for key in ("fields", "means"):
         for name in (each for each in getattr(output, key) if each not in (*there, *FORCING)):
-            yield f"output.{key}: this run has no {name}: its term is off"
+            yield f"output.{key}: this run has no {name}: {NO_DRYING if name == 'wet' else 'its term is off'}"
     for key in ("fields", "means", "maxima"):
         for name, count in repeated(getattr(output, key)):
             yield f'output.{key}: "{name}" is listed {count} times'

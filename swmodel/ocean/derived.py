@@ -6,6 +6,7 @@ A run can write, average and draw each of them. The parameters of a function nam
     grid             Grid of Patches
     physics          the section [physics] of the configuration
     face_thickness   function of h to the thickness on u and on v faces
+    film             thickness above which a cell counts as wet, m; None without drying
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .operators import curl, divergence, dx_c, dx_f, dy_c, dy_f, folded, mx_c, mx_f, my_c, my_f
+from .operators import curl, divergence, dx_c, dx_f, dy_c, dy_f, folded, mx_c, mx_f, my_c, my_f, where
 from .patch import Patch
 from .variable import Variable, table
 
@@ -29,6 +30,7 @@ PER_THICKNESS: dict[str, Any] = {"dimension": (0, -1, -1, 0)}
 SPEED: dict[str, Any] = {"least": 0.0, "dimension": (1, 0, -1, 0)}
 ENERGY: dict[str, Any] = {"least": 0.0, "dimension": (2, 0, -2, 0)}
 STRAIN: dict[str, Any] = {"dimension": (0, 0, -2, 0), "signed": True}
+FLAG: dict[str, Any] = {"least": 0.0, "dimension": (0, 0, 0, 0), "flags": "dry wet"}
 TRANSPORT: dict[str, Any] = {"dimension": (1, 1, -1, 0), "signed": True}
 POTENTIAL: dict[str, Any] = {"dimension": (2, 0, -1, 0), "signed": True, "laplacian": True}
 
@@ -63,6 +65,11 @@ def sea_level(h, grid, physics):
     """eta, m; with reduced gravity eta g'/g: in the resting deep layer, sea level balances the interface."""
     eta = h - grid.depth
     return (physics.gravity / physics.full_gravity) * eta if physics.reduced_gravity else eta
+
+
+def wet(h, grid, film):
+    """1 at centres where the water is thicker than `film`, else 0."""
+    return where(h > film, grid.wet, 0.0)
 
 
 def vorticity(u, v, grid):
@@ -149,6 +156,7 @@ DERIVED = table(
     Variable("u", "u", "m s-1", "sea_water_x_velocity", "velocity in x", **VELOCITY, derived=lambda u: u),
     Variable("v", "v", "m s-1", "sea_water_y_velocity", "velocity in y", **VELOCITY, derived=lambda v: v),
     Variable("sea_level", "centre", "m", SEA_LEVEL, "sea level", **ELEVATION, derived=sea_level),
+    Variable("wet", "centre", "1", "sea_binary_mask", "presence of water", **FLAG, derived=wet),
     Variable("zeta", "corner", "s-1", "ocean_relative_vorticity", "relative vorticity", **VORTICITY, derived=vorticity),
     Variable("q", "corner", "m-1 s-1", PV, "potential vorticity", **PER_THICKNESS, derived=layer_vorticity),
     Variable("speed", "centre", "m s-1", "sea_water_speed", "speed of the current", **SPEED, derived=speed),

@@ -15,6 +15,7 @@ import numpy as np
 from ..parallel.environment import share_of_cores
 from ..parallel.fixed_point import FixedPoint
 from .derived import bernoulli_kinetic_energy, corner_thickness, relative_vorticity
+from .operators import where
 from .patch import Patch, east, north, south, west
 from .state import State
 from .table import INFLOW
@@ -40,27 +41,35 @@ QUANTITIES = {
     "cfl": Quantity("1", "CFL number of the current and of gravity waves"),
 }
 
+#: Further quantities where land floods and falls dry.
+OF_DRYING = {
+    "flooded_area": Quantity("m2", "area of flooded land"),
+    "limited_faces": Quantity("1", "faces with limited outflow"),
+}
+
 
 def quantities(scheme, sides) -> dict[str, Quantity]:
     """The diagnostics of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
-    found = QUANTITIES | {name: Quantity("m3", f"content of {name}") for name in tracers_in(scheme.state._fields)}
+    found = QUANTITIES | (OF_DRYING if scheme.drying else {})
+    found |= {name: Quantity("m3", f"content of {name}") for name in tracers_in(scheme.state._fields)}
     return found | {INFLOW + side: Quantity("m3 s-1", f"inflow through the {side} side") for side in sides}
 
 
 def diagnose(blocks, config, transport) -> dict[str, float]:
-    """The `quantities` of the whole domain, without inflows, the same on all processes, which call it together.
+    """The `quantities` of the whole domain but those of faces, the same on all processes, which call it together.
 
     NaN if the state is not finite; potential enstrophy also if some thickness is not positive.
+    With drying its thickness is at least that of films, and land without water has no energy.
 
     Args:
         blocks: (state, grid, shape) of each block of this process, with Patches of NumPy arrays, including a halo.
 
     Reference: docs/numerics.md, "Diagnostics".
     """
-    g, density = config.physics.gravity, config.physics.density
+    g, density, film = config.physics.gravity, config.physics.density, config.drying.film_in(config.run.dtype)
     strips = [strip for fields in blocks for strip in cut_strips(*fields)]
     most = bounds_of(strips, transport)
-    sums, fastest = sums_and_speed(strips, largest(most, g), g, transport)
+    sums, fastest = sums_and_speed(strips, largest(most, g, film), g, film, transport)
     return {
         "mass": density * sums.pop("mass"),
         "energy": density * sums.pop("energy"),
@@ -141,11 +150,11 @@ def per_length(grid, shape, wet) -> float:
     return float((every * np.any(wet, axis=1, keepdims=True)).max())
 
 
-def largest(most: dict[str, float], g: float) -> dict[str, float]:
+def largest(most: dict[str, float], g: float, film: float | None) -> dict[str, float]:
     """Upper bounds of a cell's `contributions`, by name, from `bounds_of`."""
     h, u, v, area = (most[name] for name in ("h", "u", "v", "area"))
     absolute = most["f"] + 4 * (v * most["dy"] + u * most["dx"]) * most["per_area"]
-    least = most["min_h"] if most["min_h"] > 0 else math.nan
+    least = film or (most["min_h"] if most["min_h"] > 0 else math.nan)
     thickness = h + most["depth"]
     # Products overflow to infinity; powers would raise OverflowError.
     bounds = {
@@ -153,16 +162,17 @@ def largest(most: dict[str, float], g: float) -> dict[str, float]:
         "energy": 0.5 * area * (h * (u * u + v * v) + g * thickness * thickness),
         "potential_enstrophy": 0.5 * area * absolute * absolute / least,
     }
+    bounds |= {} if film is None else {"flooded_area": area}
     return bounds | {name.removesuffix(CONTENT): area * most[name] for name in most if name.endswith(CONTENT)}
 
 
-def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tuple[dict[str, float], float]:
+def sums_and_speed(strips, largest: dict[str, float], g: float, film, transport) -> tuple[dict[str, float], float]:
     """Sums of the `contributions` of all cells, by name, and the largest speed, m s-1; `largest` bounds them."""
     scales = {name: FixedPoint(bound) for name, bound in largest.items()}
 
     def of_strip(state, grid, shape):
         state = in_double_precision(state, grid)
-        found = contributions(state, grid, g)
+        found = contributions(state, grid, g, film)
         pieces = [scale.pieces(np.broadcast_to(found[name].on(shape), shape)) for name, scale in scales.items()]
         return pieces, (grid.wet * bernoulli_kinetic_energy(state.u, state.v, grid)).on(shape).max()
 
@@ -173,23 +183,31 @@ def sums_and_speed(strips, largest: dict[str, float], g: float, transport) -> tu
     return {n: scale.value(row) for (n, scale), row in zip(scales.items(), pieces, strict=True)}, math.sqrt(2 * most)
 
 
-def contributions(state: State, grid, g) -> dict[str, Patch]:
+def contributions(state: State, grid, g, film: float | None = None) -> dict[str, Patch]:
     """The contributions of each cell to the sums over the domain, by name.
 
     They are its volume, m3, its content of each dissolved substance, and a quarter of its corners' area
     (f + zeta)²/(2 h_q), m s-2. The energy over density, m5 s-2, is that of the cell and its east and north faces. Sums
     with one factor replace means, which saves a pass over the fields for each.
+
+    With drying (`film`, m) the potential energy of water on land is that above the same land without water.
     """
     h, u, v = state[:3]
     eta, water = h - grid.depth, grid.area.centre * grid.wet
+    squared, thick, flooded = eta * eta, h, {}
+    if film is not None:
+        land = np.minimum(grid.depth, 0.0)
+        squared, thick = squared - land * land, np.maximum(h, film)
+        flooded = {"flooded_area": where((h > film) & (land < 0), water, 0.0)}
     kinetic = (0.25 * grid.area.u) * ((h + east(h)) * (u * u)) + (0.25 * grid.area.v) * ((h + north(h)) * (v * v))
     absolute = grid.f + relative_vorticity(u, v, grid)
-    density = grid.area.corner * (absolute * absolute / corner_thickness(h, grid))
+    density = grid.area.corner * (absolute * absolute / corner_thickness(thick, grid))
     density = density + west(density)
     density = density + south(density)
     return {
         "mass": water * h,
-        "energy": kinetic + (0.5 * g * water) * (eta * eta),
+        "energy": kinetic + (0.5 * g * water) * squared,
         "potential_enstrophy": (0.125 * grid.wet) * density,
         **{name: water * content_of(name, state) for name in tracers_in(state._fields)},
+        **flooded,
     }

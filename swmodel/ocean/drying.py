@@ -91,6 +91,7 @@ class WettingFlow(Flow):
         self.state, self.grid, self.has_open_sides, self.contents = state, grid, False, []
         self.begin, self.dt = (forward.begin, forward.whole) if forward else (state._asdict(), None)
         self.thin, h = params["drying_thickness"], self.begin["h"]
+        self.trace = TRACE * self.thin
         self.open_u, self.open_v = grid.open_u, grid.open_v
         self.x = faces(h, grid.depth, grid.open_u, self.thin, eastward)
         self.y = faces(h, grid.depth, grid.open_v, self.thin, northward)
@@ -110,12 +111,19 @@ class WettingFlow(Flow):
             return
         leaving = np.maximum(self.U, 0.0) - np.minimum(west(self.U), 0.0)
         leaving = leaving + (np.maximum(self.V, 0.0) - np.minimum(south(self.V), 0.0))
-        h, trace = self.begin["h"], TRACE * self.thin
+        h, trace = self.begin["h"], self.trace
         most, outflow = KEPT * h, leaving * (self.grid.rarea.centre * self.dt)
         beyond = np.maximum(outflow - most, 0.0) / np.maximum(np.maximum(outflow, most), trace)
         held = gently(where(self.share > 0, where(h > trace, beyond, 1.0), 0.0))
         self.U = self.U - where(self.U > 0, held, eastward(held, 1)) * self.U
         self.V = self.V - where(self.V > 0, held, northward(held, 1)) * self.V
+
+    def limited(self, dt: float, shape: tuple[int, int]) -> int:
+        """The number of faces of a block at which `limit_outflow` would reduce this state's transports in a step."""
+        less = self.with_thickness(self.h)
+        less.dt = dt
+        less.limit_outflow()
+        return sum(int((now != then).on(shape).sum()) for now, then in ((self.U, less.U), (self.V, less.V)))
 
     def driving(self, rate: Patch, forward: Any) -> Flow:
         """As `Flow.driving`; where s is 1 the new thickness drives."""

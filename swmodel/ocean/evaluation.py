@@ -26,15 +26,17 @@ from .terms.tracer import concentration_of
 FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
 
 
-def derive(names, blocks, physics, face_thickness: str, invert) -> list[dict]:
+def derive(names, blocks, physics, face_thickness: str, invert, film: float | None = None) -> list[dict]:
     """The quantities, tracers or prognostic fields `names` on each block, arrays of its shape.
 
     Args:
         blocks: (State of Patches with a halo, Grid of Patches, shape) of each block, NumPy or JAX.
         face_thickness: a name in FACE_THICKNESS.
         invert: function of a location and the sources on each block that solves Poisson's equation.
+        film: thickness above which a cell counts as wet, m; None without drying.
     """
-    found, shared = [{} for _ in blocks], {"physics": physics, "face_thickness": FACE_THICKNESS[face_thickness]}
+    found = [{} for _ in blocks]
+    shared = {"physics": physics, "face_thickness": FACE_THICKNESS[face_thickness], "film": film}
     for name in names:
         row, values = DERIVED.get(name), []
         for state, grid, shape in blocks:
@@ -48,7 +50,8 @@ def derive(names, blocks, physics, face_thickness: str, invert) -> list[dict]:
 
 def derived(scheme) -> list[str]:
     """The names of the derived fields of a run with this Scheme."""
-    return [*DERIVED, *(name for term in scheme.acting for name in term.derived)]
+    names = [name for name in DERIVED if scheme.drying or name != "wet"]
+    return [*names, *(name for term in scheme.acting for name in term.derived)]
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:

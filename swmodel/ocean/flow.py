@@ -25,9 +25,11 @@ class Flow:
         U, V: transports through the faces, m3 s-1.
         has_open_sides: whether the domain has open sides.
         share: with `drying` the share of each cell that breaks or is thin.
+        trace: with `drying` the thickness below which water stays where it is, m.
     """
 
     share: Any = 0.0
+    trace: Any = None
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
         self.state, self.grid, self.has_open_sides = state, grid, False

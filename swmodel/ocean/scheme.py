@@ -59,6 +59,11 @@ class Scheme:
         return tuple(term for term in self.acting if term.boundary_flux)
 
     @property
+    def with_current(self) -> bool:
+        """Whether the current differs from u and v of the state: at open sides, or on faces that are closed."""
+        return bool(self.with_sides) or self.drying
+
+    @property
     def smooth(self) -> bool:
         """Whether the tendency has continuous derivatives; upwinding and limiters have kinks."""
         return self.vorticity_flux not in weno.FLUXES and not self.drying and all(term.smooth for term in self.acting)

@@ -12,7 +12,7 @@ DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "downward": True
 EQUATIONS = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
-    Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0)),
+    Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flags="land sea"),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
     Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", control="records", small=1e-3),
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
@@ -63,6 +63,8 @@ FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not
 
 #: Endings of names: a field's largest value over a run, its time, and the first time of a sea level.
 MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL = "_max", "_max_time", "_arrival"
+#: The name of the first time that water covers ground which was dry at the start.
+INUNDATION = f"wet{ARRIVAL}"
 
 #: The beginning of the names of the series of inflow through a side.
 INFLOW = "inflow_"
@@ -111,4 +113,7 @@ def maxima_of(options) -> dict[str, Variable]:
     if options.arrival is not None:
         words = f"first time that sea level is {options.arrival:g} m above or below its rest"
         found |= table(Variable(f"eta{ARRIVAL}", "centre", "s", "", words, least=0.0))
+    if options.inundation:
+        words = "first time that water covers ground that was dry at the start"
+        found |= table(Variable(INUNDATION, "centre", "s", "", words, least=0.0))
     return found

@@ -28,6 +28,7 @@ class Variable(NamedTuple):
         varies: whether it may have records in time (`ocean.records`).
         derived: the function that computes it from the state, whose parameters name its inputs (`ocean.derived`).
         laplacian: whether `derived` is its Laplacian, not the quantity itself.
+        flags: the meanings of its values 0 and 1, for CF; "": it is no flag.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Variable(NamedTuple):
     varies: bool = False
     derived: Callable[..., Any] | None = None
     laplacian: bool = False
+    flags: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from . import style
 from .dataset import PlotError, data_file, find_record, open_data, seconds
 from .derived import changes, chosen, shown
 from .files import default_output, written
+from .ground import legend
 from .overlays import NOTHING, Over, draw_layers
 from .panels import draw, write_caption
 from .style import OF_RUN, Scale
@@ -75,7 +76,7 @@ def film(data: netCDF4.Dataset, name: str, member, scale: Scale, over: Over) -> 
     if scale.range == "record":
         look = replace(look, extend="both")
     layers = over.layers(data, member, records)
-    words = [words for words, _ in layers]
+    words = [*legend([first]), *(words for words, _ in layers)]
     figure, (draw_map,) = draw([first], [look], [title(0), *words])
     update = draw_layers(layers, figure, 0)
 

@@ -78,7 +78,7 @@ def draw_maps(figure, rows: list[Map], data: netCDF4.Dataset) -> None:
     axes = figure.subplots(1, len(rows), sharex=True, sharey=True)
     (scale, unit), (across, up) = rows[0].unit, rows[0].names
     for panel, row in zip(axes, rows, strict=True):
-        image = draw_image(panel, row, look)
+        image, _ = draw_image(panel, row, look)
         panel.set_box_aspect(min(TALLEST, max(FLATTEST, row.aspect)))
         panel.set_title(row.name, fontsize=8.5)
         panel.set_xlabel(f"{across} ({unit})")

@@ -16,12 +16,13 @@ from ..config.loading.older import renewed
 from ..errors import FilesError, file_errors, suggest
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ENSEMBLE, OUTPUT
+from ..ocean.diagnostics import OF_DRYING
 from ..ocean.table import INFLOW
 
 log = logging.getLogger(__name__)
 
-#: Series of extremes over the domain; all others, except inflows, are sums.
-EXTREMES = ("max_speed", "min_h", "cfl")
+#: Series of extremes over the domain, and those of floods; all others, except inflows, are sums that hardly change.
+EXTREMES = ("max_speed", "min_h", "cfl", *OF_DRYING)
 
 
 class PlotError(ValueError):

@@ -19,8 +19,9 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
+from .ground import film_of, ground_of
 from .known import ERROR, answer, answers
-from .record import Map, eastward, map_of, open_sides, read_map
+from .record import Map, eastward, map_of, open_sides, read_map, surround
 
 #: Fields of the default picture: the first two of these that exist and are not zero everywhere.
 PREFERRED = ("zeta", "eta", "speed", "u", "v", "q", "h")
@@ -48,6 +49,7 @@ def derivable(data: netCDF4.Dataset) -> list[str]:
         return []
     excluded = set(field_names(data))
     excluded |= set() if "reduced_gravity" in configuration(data)["physics"] else {"sea_level"}
+    excluded |= set() if film_of(data) else {"wet"}
     excluded |= set(POTENTIALS) if open_sides(data) or not np.all(values_of(data, "mask")) else set()
     held = held_in(data)
     return [name for name, row in DERIVED.items() if name not in excluded and held.issuperset(row.sources)]
@@ -94,8 +96,10 @@ def chosen(data: netCDF4.Dataset, fields: str | Sequence[str] | None) -> list[st
 
 
 def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = None) -> Map:
-    """One record of a field; relative vorticity over the Coriolis parameter, unless that is near zero."""
-    field = read(data, name, record, member)
+    """One record of a field with the dry ground; relative vorticity over f, unless that is near zero."""
+    require(data, name)
+    ground, dry = ground_of(data, name, place_of(data, name)[0], record, member)
+    field = replace(read(data, name, record, member, dry), ground=ground)
     if field.slim and is_run(data) and name in answers(data, place_of(data, name)[0], record):
         field = replace(field, known=known(data, name, record).values)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
@@ -107,13 +111,13 @@ def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = No
     return replace(field, values=field.values / f, long_name=rf"{field.long_name} $\zeta/f$", units="1")
 
 
-def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None) -> Map:
-    """One record of a field, computed if the file lacks it; see `record.read_map`."""
+def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, dry=None) -> Map:
+    """One record of a field, computed if the file lacks it, without values at `dry` points; see `record.read_map`."""
     require(data, name)
     if name in field_names(data):
-        return read_map(data, name, record, member)
+        return read_map(data, name, record, member, dry=dry)
     if name.endswith(ERROR):
-        field = read(data, base := name.removesuffix(ERROR), record, member)
+        field = read(data, base := name.removesuffix(ERROR), record, member, dry)
         error = field.values - known(data, base, record).values
         return replace(field, name=name, long_name=f"error of {field.long_name}", values=error)
     from ..ocean.elliptic import inverse
@@ -125,8 +129,10 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     physics, grid = known_options(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    (made,) = derive([name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert)
-    return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member)
+    (made,) = derive(
+        [name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert, film_of(data)
+    )
+    return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member, dry)
 
 
 def place_of(data: netCDF4.Dataset, name: str) -> tuple[str, tuple]:
@@ -165,13 +171,14 @@ def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) 
     return eastward(data, *(mapped(data, mean, VARIABLES["speed"], member) for mean in means))
 
 
-def mapped(data: netCDF4.Dataset, patch, entry, member: int | None) -> Map:
-    """The Map of a Patch that covers the grid, with the name and units of a `variable.Variable`; masked on land."""
+def mapped(data: netCDF4.Dataset, patch, entry, member: int | None, dry=None) -> Map:
+    """The Map of a Patch over the grid with name and units of a `variable.Variable`; masked on land and where `dry`."""
     from ..ocean.masks import water_around
 
     shape = data["mask"].shape
-    dry = water_around(water_of(data)[0])[entry.location].on(shape) == 0
-    values = np.ma.masked_where(dry, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
+    land = water_around(water_of(data)[0])[entry.location].on(shape) == 0
+    land = land if dry is None else land | dry
+    values = np.ma.masked_where(land, np.ma.masked_invalid(np.broadcast_to(patch.on(shape), shape)))
     place = LOCATIONS[entry.location]
     return map_of(data, entry.name, entry.long_name + number_of(data, member), entry.units, values, *place)
 
@@ -215,11 +222,3 @@ def water_of(data: netCDF4.Dataset) -> list:
     rows[[number for side, number in (("south", 0), ("north", -1)) if side in sides]] = 1
     parts = mask * (1 - np.maximum(rows, columns)), mask * columns, mask * rows
     return [Patch(surround(data, part, 2), (-1, -1)) for part in parts]
-
-
-def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
-    """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
-    across = [configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
-    for ring, widths in zip(across, (((1, beyond), (0, 0)), ((0, 0), (1, beyond))), strict=True):
-        values = np.pad(values, widths, mode="wrap" if ring else "constant")
-    return values

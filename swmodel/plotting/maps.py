@@ -25,6 +25,7 @@ from .dataset import (
 )
 from .derived import changes, chosen, shown
 from .files import default_output, save
+from .ground import legend, of_depth
 from .overlays import NOTHING, Over, draw_layers
 from .panels import draw
 from .record import Map, along_axes, read_map, true_places
@@ -126,7 +127,7 @@ def panels_of(
     whole = range(seconds(data).size) if scale.range == "run" else []
     layers = over.layers(data, member, whole or [record])
     looks = style.looks(data, maps, [record], member, scale)
-    figure, _ = draw(maps, looks, [*caption, *(words for words, _ in layers)])
+    figure, _ = draw(maps, looks, [*caption, *legend(maps), *(words for words, _ in layers)])
     draw_layers(layers, figure, record)
     return figure
 
@@ -200,7 +201,10 @@ def plot_grid(file) -> Path:
     """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        depth, (rows, columns) = read_map(data, "depth"), np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0))
+        depth, (rows, columns) = (
+            of_depth(data),
+            np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0)),
+        )
         places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
         marks = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = panels_of(data, [depth], [f"{file.name}{marks}"])

@@ -10,10 +10,12 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..ocean.table import ARRIVAL, MAXIMUM
+from ..ocean.table import ARRIVAL, INUNDATION, MAXIMUM
 from . import style
 from .dataset import PlotError, configuration, data_file, field_names, find_record, open_data, seconds
+from .derived import shown
 from .files import default_output, save
+from .ground import legend
 from .known import config_of
 from .overlays import NOTHING, Over, draw_layers
 from .panels import draw
@@ -22,6 +24,10 @@ from .series import DRAWN
 from .style import OF_RECORD, Scale
 from .titles import time_unit, titles
 
+#: Least number of units of time up to the last inundation.
+FEWEST = 2
+#: The name of the largest thickness.
+FLOOD = f"h{MAXIMUM}"
 #: Points of a storm's way.
 WAY = 200
 #: Least distance of the values on lines, and twice that from the edges, in widths of a map.
@@ -49,10 +55,13 @@ def plot_maxima(
 def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
     """The figure of `plot_maxima`; unless ends are given, the colours of a largest value end with it."""
     names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
-    arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL)]
-    if not names + arrivals:
+    arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL) and name != INUNDATION]
+    floods = [name for name in field_names(data) if name == INUNDATION]
+    if not names + arrivals + floods:
         raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
-    maps, caption = [read_map(data, name, record) for name in names or arrivals], [titles(data)(record)]
+    maps = [on_land(shown(data, name, record)) for name in (names or arrivals) + floods]
+    caption = [titles(data)(record), *legend(maps)]
+    caption += ["black line: the coast at the start"] if legend(maps) else []
     tops = [float(each.values.max()) if names and each.values.count() else 0.0 for each in maps]
     scales = [replace(scale, high=top) if scale.ends == (None, None) and top > 0 else scale for top in tops]
     looks = [style.looks(data, [each], [record], None, one)[0] for each, one in zip(maps, scales, strict=True)]
@@ -72,6 +81,17 @@ def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: 
         mark_track(axes, data, maps[0], record)
     draw_layers(layers, figure, record)
     return figure
+
+
+def on_land(field: Map) -> Map:
+    """The largest thickness as the depth of floods, on ground that was dry at the start; their times in a good unit."""
+    if field.ground is None or field.name not in (FLOOD, INUNDATION) or not field.values.count():
+        return field
+    if field.name == INUNDATION:
+        size, unit = time_unit(float(field.values.max()) / FEWEST)
+        return replace(field, values=field.values / size, units=unit, long_name="time of inundation")
+    dry_at_start = ~np.ma.getmaskarray(field.ground.values)
+    return replace(field, values=np.ma.masked_where(~dry_at_start, field.values), long_name="largest depth of flooding")
 
 
 def label_lines(axes, lines) -> None:
@@ -124,4 +144,8 @@ def mark_track(axes, data: netCDF4.Dataset, panel: Map, record: int) -> None:
     x, y = (each / scale for each in along_axes(panel, *way))
     look = {"color": style.TRACK, "path_effects": style.EDGE, "scalex": False, "scaley": False}
     axes.plot(x[:-1], y[:-1], linewidth=1.2, linestyle=(0, (4, 2)), **look)
-    axes.plot(x[-1:], y[-1:], marker="o", markersize=6, fillstyle="none", markeredgewidth=1.5, clip_on=False, **look)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    if left <= x[-1] <= right and low <= y[-1] <= high:
+        axes.plot(
+            x[-1:], y[-1:], marker="o", markersize=6, fillstyle="none", markeredgewidth=1.5, clip_on=False, **look
+        )

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from . import style
+from .ground import covers, top_of
 from .record import STAGGER, Map, degrees, length_unit
 
 #: The ratio of height to width of a panel lies between these; other domains are stretched.
@@ -24,6 +26,9 @@ CAPTION = {"x": 0.01, "ha": "left", "color": style.QUIET, "fontsize": 8, "linesp
 LETTERS = 14
 #: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE degrees or more.
 STEPS, OF_DEGREES, WIDE = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
+
+#: Beginnings of the names of sea levels, below which lines show the ground.
+LEVELS = ("eta", "sea_level")
 
 #: A function that shows another map in a panel, with its look.
 Show = Callable[[Map, style.Look], None]
@@ -92,7 +97,7 @@ def name_panel(axes, label: str, width: float) -> None:
 
 def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
     """Draw a map with its names, a few ticks and a colour bar, in a panel of so many inches."""
-    image = draw_image(axes, panel, look)
+    image, show_image = draw_image(axes, panel, look)
     bar = axes.figure.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30)
     bar.outline.set_linewidth(0.4)
     bar.locator = MaxNLocator(8, steps=STEPS)
@@ -105,32 +110,51 @@ def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
     axes.set(xlabel=across, ylabel=up)
 
     def show(panel: Map, look: style.Look) -> None:
-        image.set(data=cells(panel, look), clim=look.limits, cmap=look.colormap)
+        show_image(panel, look)
         name_panel(axes, look.label, width)
 
     show(panel, look)
     return show
 
 
-def draw_image(axes, panel: Map, look: style.Look):
-    """The cells of one map in their colours, with coasts; what lies beyond the grid stays white."""
+def draw_image(axes, panel: Map, look: style.Look) -> tuple[AxesImage, Show]:
+    """The cells of one map in their colours, with coasts; what lies beyond the grid stays white.
+
+    Returns the image, and a function that shows another map in it.
+    """
     west, east, south, north = panel.domain
     scale, _ = panel.unit
     (dx, dy), (half_x, half_y) = panel.spacing, STAGGER[panel.location]
     edges = west - half_x * dx / 2, east + half_x * dx / 2, south - half_y * dy / 2, north + half_y * dy / 2
+    if panel.ground:
+        axes.set_facecolor(style.SEA)
+        base = axes.imshow(panel.ground.values, origin="lower", extent=np.array(panel.domain) / scale, aspect="auto")
+        base.set(clim=(0.0, top_of(panel.ground)), cmap=style.GROUND, zorder=0.5 if covers(panel.name) else -0.5)
     image = axes.imshow(cells(panel, look), origin="lower", extent=np.array(edges) / scale, aspect="auto")
     image.set(clim=look.limits, cmap=look.colormap)
-    if panel.degrees:
-        draw_coasts(axes, panel)
+    coast = LineCollection([], colors=style.INK, linewidths=0.8 if panel.ground else 0.5)
+    if panel.ground or panel.degrees:
+        axes.add_collection(coast, autolim=False)
     if panel.outside is not None:
-        white = np.ma.masked_where(~panel.outside, np.ones(panel.outside.shape))
-        axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", cmap="gray", vmin=0, vmax=1)
+        outside = panel.outside | panel.ground.outside if panel.ground else panel.outside
+        white = np.ma.masked_where(~outside, np.ones(outside.shape))
+        beyond = axes.imshow(white, origin="lower", extent=image.get_extent(), aspect="auto", zorder=1)
+        beyond.set(cmap="gray", clim=(0, 1))
     axes.set(xlim=(west / scale, east / scale), ylim=(south / scale, north / scale))
-    return image
+
+    def show(panel: Map, look: style.Look) -> None:
+        colours = look.colormap.with_extremes(bad=(0, 0, 0, 0)) if panel.ground else look.colormap
+        image.set(data=cells(panel, look), clim=look.limits, cmap=colours)
+        coast.set_segments(coasts(panel.ground or panel))
+        if panel.ground:
+            base.set_data(panel.ground.values)
+
+    show(panel, look)
+    return image, show
 
 
-def draw_coasts(axes, panel: Map) -> None:
-    """Lines around cells without a value, along their sides."""
+def coasts(panel: Map) -> list[np.ndarray]:
+    """Lines between cells with and without a value, along their sides, on the axes of a picture."""
     kind = np.ma.getmaskarray(panel.values).astype(float)
     kind = np.pad(kind if panel.outside is None else np.where(panel.outside, np.nan, kind), 1, mode="edge")
     (dx, dy), lines = panel.spacing, []
@@ -138,8 +162,8 @@ def draw_coasts(axes, panel: Map) -> None:
         here, beyond = kind[: kind.shape[0] - rows, : kind.shape[1] - columns], kind[rows:, columns:]
         j, i = np.nonzero(here + beyond == 1)
         x, y = panel.x[0] + (i - 0.5) * dx, panel.y[0] + (j - 0.5) * dy
-        lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2)]
-    axes.add_collection(LineCollection(lines, colors=style.INK, linewidths=0.5), autolim=False)
+        lines += [*np.stack([x - dx * rows, y - dy * columns, x, y], axis=-1).reshape(-1, 2, 2) / panel.unit[0]]
+    return lines
 
 
 def cells(panel: Map, look: style.Look) -> np.ma.MaskedArray:
@@ -155,18 +179,22 @@ def add_line(axes, panel: Map, look: style.Look, width: float) -> Show:
     along = int(panel.values.shape[1] < panel.values.shape[0])
     positions = (panel.x, panel.y)[along]
     scale, unit = (1.0, "degrees") if panel.degrees else length_unit(float(np.ptp(positions)))
+
+    def middle(values):
+        return values[:, values.shape[1] // 2] if along else values[values.shape[0] // 2]
+
     (line,) = axes.plot(positions / scale, 0 * positions, color=style.LINE, linewidth=1.2, label="model")
     if panel.known is not None:
         (known,) = axes.plot(positions / scale, 0 * positions, color=style.KNOWN, **style.DASHED, label="known answer")
         axes.legend(frameon=False, fontsize=7.5)
+    if panel.ground and panel.name.startswith(LEVELS):
+        bed = middle(np.ma.getdata(panel.ground.values) * 10.0**-look.exponent)
+        axes.fill_between(positions / scale, bed, np.minimum(bed.min(), look.limits[0]) - 1, color=style.BED, zorder=0)
     axes.margins(x=0)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=STEPS))
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel(f"{panel.names[along]} ({unit})")
-
-    def middle(values):
-        return values[:, values.shape[1] // 2] if along else values[values.shape[0] // 2]
 
     def show(panel: Map, look: style.Look) -> None:
         low, high = look.limits

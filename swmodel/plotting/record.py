@@ -30,6 +30,7 @@ class Map:
         degrees: whether positions are longitudes and latitudes.
         outside: points [y, x] that lie beyond the grid; None: there are none.
         known: the known answer at the points of `values`; None: there is none, or it is not wanted.
+        ground: heights of the ground at centres, m, masked where there is water; None: no ground floods.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Map:
     degrees: bool = False
     outside: np.ndarray | None = None
     known: np.ma.MaskedArray | None = None
+    ground: Map | None = None
 
     @property
     def domain(self) -> tuple[float, float, float, float]:
@@ -101,12 +103,15 @@ def along_axes(field: Map, x, y) -> tuple:
     return (west + (x - west) % 360.0 if field.degrees else x), y
 
 
-def read_map(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0) -> Map:
+def read_map(
+    data: netCDF4.Dataset, name: str, record: int = -1, member: int | None = None, along: int = 0, dry=None
+) -> Map:
     """One record of a field, or a field without time; of several members that with the number, else the first.
 
-    `along`: the place on a first axis that is neither time nor members.
+    `along`: the place on a first axis that is neither time nor members. `dry`: points [y, x] without a value.
     """
     variable, values = find_field(data, name), stored(data, name, record, member, along)
+    values = values if dry is None else np.ma.masked_where(dry, values)
     mean = "mean " if "time: mean" in getattr(variable, "cell_methods", "") else ""
     of_member = number_of(data, member) if "member" in variable.dimensions else ""
     long_name, units = long_name_and_units(variable)
@@ -161,3 +166,11 @@ def true_places(data: netCDF4.Dataset, x, y) -> tuple:
 def open_sides(data: netCDF4.Dataset) -> Sequence[str]:
     """The open sides of the run of a file."""
     return configuration(data).get("open_sides", {}).get("sides", ())
+
+
+def surround(data: netCDF4.Dataset, values: np.ndarray, beyond: int) -> np.ndarray:
+    """The values with one more cell in the south and west, `beyond` in the north and east: across a ring, or zero."""
+    across = [configuration(data)["grid"][f"periodic_{letter}"] for letter in "yx"]
+    for ring, widths in zip(across, (((1, beyond), (0, 0)), ((0, 0), (1, beyond))), strict=True):
+        values = np.pad(values, widths, mode="wrap" if ring else "constant")
+    return values

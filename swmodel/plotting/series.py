@@ -21,7 +21,7 @@ from . import style
 from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_data, seconds
 from .files import default_output, save
 from .panels import STEPS, write_caption
-from .record import degrees
+from .record import degrees, length_unit
 from .titles import case_of, time_axis
 
 #: Values and label of a curve.
@@ -141,8 +141,9 @@ def place_titles(data: netCDF4.Dataset, dimension: str, shown: list[int]) -> lis
     if dimension == "section":
         ends = [positions(data, f"{end}_", shown) for end in ("start", "end")]
         return [f"{name}: {start} to {end}" for name, start, end in zip(names, *ends, strict=True)]
-    deep = [f"{depth:.0f}" if depth >= 10 else f"{depth:.2g}" for depth in data["depth"][shown]]
-    return [f"{n}: {place}, {d} m deep" for n, place, d in zip(names, positions(data, "", shown), deep, strict=True)]
+    sizes = [f"{size:.0f}" if size >= 10 else f"{size:.2g}" for size in np.abs(data["depth"][shown])]
+    deep = [f"{s} m {'deep' if d >= 0 else 'high'}" for s, d in zip(sizes, data["depth"][shown], strict=True)]
+    return [f"{n}: {place}, {d}" for n, place, d in zip(names, positions(data, "", shown), deep, strict=True)]
 
 
 def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]:
@@ -151,7 +152,9 @@ def positions(data: netCDF4.Dataset, before: str, shown: list[int]) -> list[str]
     pairs = zip(*(data[before + axis][shown] for axis in (("lon", "lat") if earth else "xy")), strict=True)
     if earth:
         return [f"{degrees(lon, 'EW')} {degrees(lat, 'NS')}" for lon, lat in pairs]
-    return [f"x = {x / 1e3:.6g} km, y = {y / 1e3:.6g} km" for x, y in pairs]
+    pairs = [*pairs]
+    size, unit = length_unit(float(np.abs(pairs).max()))
+    return [f"x = {x / size:.6g} {unit}, y = {y / size:.6g} {unit}" for x, y in pairs]
 
 
 def draw_hodographs(data: netCDF4.Dataset, shown: Sequence[int], titles: Sequence[str], caption: str) -> Figure:

@@ -12,6 +12,7 @@ from itertools import product
 import cmocean
 import netCDF4
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
@@ -30,7 +31,7 @@ RANGES = ("record", "run", "shared")
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
 #: symmetric about zero; limits of fields that cannot be negative start from zero.
 OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
-OWN |= {"mask": "gray"}
+OWN |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline", "wet": "dense"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 
 #: Letters of the words above a figure, points.
@@ -43,6 +44,11 @@ CLIPPED = 0.1
 FAR = 0.25
 
 LAND = "0.78"
+#: Colours of dry ground by height: sand to brown, green below the resting sea level, LAND where it never floods.
+GROUND = LinearSegmentedColormap.from_list("ground", ["#f3ead6", "#d9c6a5", "#b59a78"])
+GROUND = GROUND.with_extremes(under="#cdd3b2", over=LAND, bad=(0, 0, 0, 0))
+#: The colour of ground below lines, and that of water where a field has no value.
+BED, SEA = "#d9c6a5", "#dfe9f0"
 INK = "0.15"
 QUIET = "0.45"
 #: The colour of single curves.

@@ -58,7 +58,7 @@ def test_the_shipped_relief_is_that_of_the_package_and_the_grid_has_it():
     np.testing.assert_allclose(depth[known > 0], known[known > 0], rtol=1e-9)
     wish = Wish(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=global_m2.POLE)
     with ExitStack() as stack:
-        depths, share = averages(open_relief(None, stack), grid_of(wish))
+        depths, share, _ = averages(open_relief(None, stack), grid_of(wish))
     assert not (known > 0)[share < 0.5].any()
     np.testing.assert_array_equal(known[known > 0], np.rint(np.maximum(depths, 10.0))[known > 0])
 

@@ -47,6 +47,26 @@ def test_under_a_storm_without_wind_that_stands_still_nothing_moves():
     assert centre / (deficit / 100.0) == pytest.approx(9.95e-3, rel=1e-3)
 
 
+def test_a_beach_rises_from_the_sea_and_its_lowest_land_floods():
+    """The bed falls from the land to deep water; where the highest water is below it, it stays dry."""
+    land = {"case.beach": 3.0, "drying.active": True, "run.executor": "native", "case.landfall": 43200.0}
+    model = simulate("hurricane", SMALL | land | {"output.maxima": ("eta",)}, 0.7)
+    depth = np.broadcast_to(model.setup.grid(model.block, 0).depth, model.block.shape)
+    assert (np.diff(depth, axis=0) < 0.1).all()
+    assert depth[-1].max() == depth.min() == pytest.approx(-3.0 * (1 - 4 / 64))
+    assert not model.field("wet")[depth < -0.1].any()
+    model.advance(round(44000.0 / model.dt))
+    wet, eta = model.field("wet") == 1, model.field("eta")
+    assert (wet & (depth < -0.5)).any()
+    assert (eta[wet] > -depth[wet]).all()
+    assert not wet[depth < -1.01 * eta[wet].max()].any()
+
+
+def test_a_beach_without_drying_is_refused():
+    with pytest.raises(ConfigError, match=r"case\.beach"):
+        check_config(load("hurricane", SMALL | {"case.beach": 3.0}, environ={}))
+
+
 def test_the_surge_of_a_slow_storm_is_the_set_up_of_its_wind_and_pressure():
     """Without rotation, at 3 m/s; the theory is that of the line and the time with the highest water."""
     slow = {"case.speed": 3.0, "case.landfall": 75600.0, "physics.f0": 0.0}

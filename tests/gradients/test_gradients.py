@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.random_case import TIDE, configuration, random_fields
+from support.random_case import DRYING, TIDE, configuration, flats, random_fields
 
 from swmodel.config import ConfigError
 from swmodel.errors import UsageError
@@ -55,6 +55,7 @@ RUNS = {
         "run__executor": "xla",
         "physics__tracers": ({"name": "tracer", "diffusivity": 100.0, "advection": "weno5"},),
     },
+    "drying": DRYING | {"fields": flats(NY, NX, seed=5), "time__dt": 2.0, "run__executor": "xla"},
     "sphere, tide": TIDE | {"sphere": True, "time__stepper": "ab3", "physics__biharmonic_viscosity": 1e9},
 }
 

@@ -1,8 +1,9 @@
 """Derivatives by the native step are those of JAX's step: every kind of term and stepper, coasts, both precisions."""
 
+import jax
 import numpy as np
 import pytest
-from support.random_case import CLOSURES, COEFFICIENTS, configuration, random_fields
+from support.random_case import CLOSURES, COEFFICIENTS, DRYING, configuration, flats, random_fields
 
 from swmodel.executors.native import calls
 from swmodel.gradients import Problem
@@ -42,6 +43,33 @@ def test_derivatives_by_the_native_step_are_those_of_jax(dtype, options, coeffic
         for name, expected in truth.items():
             assert np.abs(ours[name] - expected).max() <= bound * np.abs(expected).max(), name
             assert np.any(expected), name
+
+
+def test_derivatives_of_cells_that_flood_and_fall_dry_are_those_of_jax_and_of_short_differences():
+    """And the tangent; to six digits those of differences, so short that no cell changes what it does."""
+    found, fields = {}, flats(NY, NX, coefficients=("manning",))
+    for executor in ("xla", "native"):
+        options = {"run__steps": 4, "run__executor": executor, "grid__periodic_x": False, "time__dt": 2.0}
+        config = configuration(NY, NX, fields, **DRYING | options)
+        problem = Problem(config, ("eta", "u", "depth", "manning"), lambda view, k: view.state)
+        checks = Checks(problem)
+        tangent = problem.tangent(checks.x, checks.d)[1]
+        found[executor] = checks.gradient, problem.hessian_vector(checks.x, checks.d, *checks.loss), tangent._asdict()
+        assert executor == "xla" or all(problem._sweeps.trajectory.native._available.values())
+    for ours, truth in zip(found["native"], found["xla"], strict=True):
+        for name, expected in truth.items():
+            assert np.abs(ours[name] - expected).max() <= 1e-10 * np.abs(expected).max(), name
+            assert np.any(expected), name
+    results = checks.taylor()
+    assert not results["smooth"]
+    assert results["quotient_error"] < 1e-5
+    ahead, behind = (jax.tree.map(lambda x, d, s=s: x + s * d, checks.x, checks.d) for s in (1e-3, -1e-3))
+    difference = problem.value(ahead, *checks.loss) - problem.value(behind, *checks.loss)
+    assert difference / 2e-3 == pytest.approx(checks.slope, rel=1e-6)  # steps of 1e-6 of each control
+    assert checks.dot_product_error() < 1e-10
+    wet = problem.series(checks.x).h > config.drying.thickness
+    assert (wet[:-1] & ~wet[1:]).any()
+    assert (wet[1:] & ~wet[:-1]).any()
 
 
 def test_recording_past_the_cache_does_not_change_a_bit(monkeypatch):

@@ -11,7 +11,7 @@ import swmodel
 from swmodel.errors import NumericalError, SetupError, UsageError
 from swmodel.model import simulation as module
 from swmodel.model.health import unusable
-from swmodel.ocean.derived import DERIVED
+from swmodel.ocean.evaluation import derived
 from swmodel.ocean.state import State
 from swmodel.parallel.transport import connect
 
@@ -74,7 +74,7 @@ def test_a_carry_of_another_kind_is_refused(model):
 
 def test_unknown_fields_are_named_with_those_that_there_are(model):
     for ask in (model.field, model.fields, model.means, lambda name: model.fields(["eta", name])):
-        with pytest.raises(UsageError, match=f"^no field nope; there are {', '.join(DERIVED)}$"):
+        with pytest.raises(UsageError, match=f"^no field nope; there are {', '.join(derived(model.scheme))}$"):
             ask("nope")
     assert list(model.fields("eta")) == ["eta"]
 

@@ -65,6 +65,7 @@ VARIANTS = {
     "open sides, no slip, two tracers, ab2",
     "channel on a sphere, all of the tide, tracer, gfb",
     "closed basin, weno5, closures, gfb",
+    "flats that flood and fall dry",
 }
 
 

@@ -18,8 +18,9 @@ from support.stepping import EVERY_SCHEME, same_bits, step_by_step
 
 import swmodel
 from swmodel.config import Config
-from swmodel.ocean.derived import DERIVED, POTENTIALS
+from swmodel.ocean.derived import POTENTIALS
 from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.ocean.evaluation import derived
 from swmodel.ocean.table import COEFFICIENTS, VARIABLES, row_of
 from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
 from swmodel.setup.checks.extremes import survey
@@ -150,7 +151,7 @@ def test_diagnostics_and_derived_fields_in_other_units_have_the_same_bits():
     options = BETA_PLANE | MORE | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
     for each in ((0, 0, 0, 0), units):
         simulation = swmodel.Simulation(config_in(each, options | {"run__executor": "reference"}))
-        fields = simulation.fields([name for name in DERIVED if name not in POTENTIALS])
+        fields = simulation.fields([name for name in derived(simulation.scheme) if name not in POTENTIALS])
         found.append((simulation.diagnostics(), fields))
     old, new = found
     for name, powers in NUMBERS.items():

@@ -16,7 +16,7 @@ from swmodel.plotting.dataset import open_data
 NY, NX = 7, 9
 
 #: There is land: all fields but the potentials.
-STORED = tuple(name for name in DERIVED if name not in POTENTIALS)
+STORED = tuple(name for name in DERIVED if name not in (*POTENTIALS, "wet"))
 
 #: Fields that pictures compute here.
 COMPUTED = ("zeta", "q", "speed", "eta", "kinetic_energy", "okubo_weiss")

@@ -59,12 +59,13 @@ DRYING_SPHERE = {
 
 
 def flats(ny, nx, seed=2, sides=0, coefficients=()):
-    """As `random_fields`: a rough bed, half of it under water, with puddles; deep in so many rows along the sides."""
-    rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides)
-    depth = np.where(inner > 0, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 3 + rng.random((ny, nx)))
+    """As `random_fields`: a rough bed, half of it under water, with puddles; so many rows along the sides are deep."""
+    rng, inner = np.random.default_rng(seed + 100), np.pad(np.ones((ny - 2 * sides, nx - 2 * sides)), sides) > 0
+    depth = np.where(inner, 0.5 + 0.7 * rng.standard_normal((ny, nx)), 5 + rng.random((ny, nx)))
     eta = 1.5 * (rng.random((ny, nx)) < 0.5) + 0.1 * rng.standard_normal((ny, nx))
     puddle = np.where(rng.random((ny, nx)) < 0.5, 0.055 - depth, eta)
-    fields = random_fields(ny, nx, seed, coefficients=coefficients) | {"depth": depth, "eta": np.maximum(eta, puddle)}
+    eta = np.where(inner, np.maximum(eta, puddle), 0.1 * eta)
+    fields = random_fields(ny, nx, seed, coefficients=coefficients) | {"depth": depth, "eta": eta}
     return fields | {"linear_drag": 100 * fields["linear_drag"]}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import numpy as np
 from pydantic import ValidationInfo, field_validator
 
 from ...ocean.dates import CALENDARS, known, written
@@ -24,6 +25,10 @@ class Scheme(Section):
     face_thickness: Literal["centred"] = option("centred", "", "thickness of the layer on the faces of its cells")
 
 
+#: Thickness in units of `drying.thickness` above which faces are wholly open. Films that drain end between 1 and this.
+WET = 2.0
+
+
 class Drying(Section):
     """Coasts that flood and fall dry; then depths may be negative, the heights of land."""
 
@@ -35,6 +40,15 @@ class Drying(Section):
         "at most 1 cm",
         gt=0,
     )
+
+    @property
+    def film(self) -> float | None:
+        """The thickness above which a cell counts as wet, m: thinner water hardly moves. None without drying."""
+        return WET * self.thickness if self.active and self.thickness else None
+
+    def film_in(self, dtype: str) -> float | None:
+        """`film` in a precision, to compare it with thickness of that precision in another."""
+        return None if self.film is None else float(np.dtype(dtype).type(self.film))
 
 
 class Time(Section):

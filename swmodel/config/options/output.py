@@ -12,7 +12,7 @@ from ...ocean.option import Duration, Section, option
 from ...ocean.table import FORCING, WRITABLE
 
 #: Fields for `output.maxima`.
-MaximumName = Literal["eta", "speed"]
+MaximumName = Literal["eta", "speed", "h"]
 
 if TYPE_CHECKING:
     FieldName: TypeAlias = str
@@ -101,6 +101,9 @@ class Output(Section):
     )
     arrival: float | None = option(
         None, "m", "size of eta that counts as arrival; its first time at each point is written; none: no arrival", gt=0
+    )
+    inundation: bool = option(
+        False, "", "whether the first time that water covers ground that was dry at the start is written"
     )
     harmonics: tuple[Annotated[str, BeforeValidator(in_capitals)], ...] = option(
         (), "", 'tidal constituents for the harmonic analysis of the run, as ["M2", "K1"]'

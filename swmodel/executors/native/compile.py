@@ -90,14 +90,14 @@ def instructions() -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def function(request: Request) -> int:
-    """The address of a step's function; compiles the step at first use."""
+def function(request: Request, name: str = "swmodel_call") -> int:
+    """The address of a function of a step; compiles the step at first use."""
     try:
         library = ctypes.CDLL(str(library_of(request)))
     except OSError as error:
         raise SetupError(f"its compiled step cannot be loaded: {error}") from None
     _loaded.append(library)
-    return ctypes.cast(library.swmodel_call, ctypes.c_void_p).value
+    return ctypes.cast(library[name], ctypes.c_void_p).value
 
 
 #: References to the libraries in use, which keep them loaded.

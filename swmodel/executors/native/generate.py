@@ -24,7 +24,16 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
   return 0;
 }}
 
+{gentle}
 }}  // namespace swmodel
+"""
+#: What a step with drying asks before its passes, in the instructions of the processor.
+GENTLE = """
+extern "C" __attribute__((visibility("default")))
+bool swmodel_is_gentle(const void* h, Index up, const void* depth, Index static_up, double thin, double bend) {{
+  return is_gentle(static_cast<const {type}*>(h), up, static_cast<const {type}*>(depth), static_up, {type}(thin),
+                   {type}(bend));
+}}
 """
 
 CALL = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
@@ -82,9 +91,11 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=Tr
         thin, *on_water_only = thin_nodes([program], water)
         plan = Schedule(program, thin)
         emitters.append(Emitter(f"Pass{number}", program, plan, names, water, *on_water_only, parted))
+    name = TYPES[str(np.dtype(dtype))]
     source = FILE.format(
+        gentle=GENTLE.format(type=name) if parted else "",
         passes="".join(emitter.text() for emitter in emitters),
-        calls="\n".join(CALL.format(number=n, type=TYPES[str(np.dtype(dtype))]) for n in range(len(programs))),
+        calls="\n".join(CALL.format(number=n, type=name) for n in range(len(programs))),
     )
     return Generated(
         source,

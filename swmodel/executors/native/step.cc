@@ -76,6 +76,7 @@ class Given {
 };
 
 using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
+using Gentle = bool (*)(const void*, Index, const void*, Index, double, double);
 
 // Memory of this thread to work in: at least so many bytes, from the beginning of a cache line on.
 void* workspace(std::size_t bytes) {
@@ -256,24 +257,6 @@ struct Around {
   }
 };
 
-// Whether `ocean.drying.share_of` is surely zero in a group of cells: the level changes too little, above the sills or not.
-// Rows are `up` and `static_up` apart.
-template <class T>
-bool is_gentle(const T* h, Index up, const T* depth, Index static_up, T thin, T bend) {
-  const auto most = [](T a, T b) { return a > b ? a : b; };
-  unsigned rough = 0;
-  for (Index k = 0; k < GROUP; ++k) {
-    const T here = h[k], level = here - depth[k];
-    const auto change = [&](Index next, Index static_next) {
-      const T step = h[k + next] - depth[k + static_next] - level;
-      return most(step, -step);
-    };
-    const T across = change(1, 1) + change(-1, -1), along = change(up, static_up) + change(-up, -static_up);
-    rough |= !(most(most(across, along) - bend * here, thin - here) < 0);
-  }
-  return !rough;
-}
-
 // Flags for the pass over the rest, and for that over the gentle sea, [2, rows, groups]: a group belongs to the rest if the
 // sea is not gentle within `reach` cells. Each pass leaves out what the other writes, except UNWRITTEN rows that it needs.
 // Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; limits of the thickness, m, and of the bend.
@@ -290,6 +273,7 @@ ffi::Error rough_in(Given& given) {
   const auto* flags = given.next<std::uint8_t>();
   const T* limits = given.next<T>();
   const T thin = limits[0], bend = limits[1];
+  const auto is_gentle = reinterpret_cast<Gentle>(given["is_gentle"]);
   const Index halo = given["halo"], margin = given["margin"], lead = given["lead"], ny = extent[0], nx = extent[1];
   const Index item = given["strip"], across = given["columns"] + 2 * halo, rows = given["rows"];
   const T* plane = memory + planes[given["field"]] * given["plane"] + lead;

@@ -256,6 +256,24 @@ class Sweep {
   Index travels_[P::FIELDS];  // where among the fields that travel a field is, or -1
 };
 
+// Whether `ocean.drying.share_of` is surely zero in a group of cells: the level changes too little, above the sills or not.
+// Rows are `up` and `static_up` apart.
+template <class T>
+bool is_gentle(const T* h, Index up, const T* depth, Index static_up, T thin, T bend) {
+  const auto most = [](T a, T b) { return a > b ? a : b; };
+  unsigned rough = 0;
+  for (Index k = 0; k < GROUP; ++k) {
+    const T here = h[k], level = here - depth[k];
+    const auto change = [&](Index next, Index static_next) {
+      const T step = h[k + next] - depth[k + static_next] - level;
+      return most(step, -step);
+    };
+    const T across = change(1, 1) + change(-1, -1), along = change(up, static_up) + change(-up, -static_up);
+    rough |= !(most(most(across, along) - bend * here, thin - here) < 0);
+  }
+  return !rough;
+}
+
 // One of the passes of a step, as the foreign call asks for it: 0 tells the bytes that a sweep needs to work in, 1 saves
 // what the neighbours' threads overwrite, 2 computes.
 template <class T, template <class> class Program>

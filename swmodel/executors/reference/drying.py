@@ -63,7 +63,7 @@ class Drying:
             bends.append(abs(jump - at(jump, -1, axis)))
             water.append((near, far))
         film = (20 * self.thin - h) / (15 * self.thin)
-        breaking = (np.maximum(*bends) - 0.05 * h) / (0.25 * h + self.thin)
+        breaking = (np.maximum(*bends) - 0.01 * h) / (0.05 * h + self.thin)
         self.share = np.clip(np.maximum(film, breaking), 0, 1)
         self.shares = [np.maximum(self.share, at(self.share, 1, axis)) for axis in AXES]
         level = between(c(x[0]), h, self.share)

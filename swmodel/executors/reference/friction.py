@@ -149,6 +149,8 @@ def sponge(T):
             outflow -= h_rate * c(level.reshape(T.ring.shape))
             u = u - c(flows[0]) / T.face_thickness[0](x[0], out=c(T.padded))
             v = v - c(flows[1]) / T.face_thickness[1](x[0], out=c(T.padded))
+        if T.drying:
+            outflow *= 1 - T.drying.share
         Fh -= outflow
         for content, F_k in zip(c(x[contents]), (c(F[k]) for k in contents), strict=True):
             F_k -= outflow * content / c(x[0])

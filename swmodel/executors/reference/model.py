@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ...ocean.state import Carry, State
-from ...setup.fields import evaluate, thickness
+from ...setup.fields import evaluate
 from .ring import Ring
 from .steppers import STATES_KEPT, STEPPERS, TENDENCIES_KEPT
 from .tendency import Tendency
@@ -25,7 +25,8 @@ class Reference:
         config, ring = self.config, self.ring
         if state is None:
             depth, eta, u, v = (self._inside(name) for name in ("depth", "eta", "u", "v"))
-            start = {"h": (h := thickness(config, depth, eta)), "u": u, "v": v}
+            h = np.maximum(depth + eta, 0) if config.drying.active else depth + eta
+            start = {"h": h, "u": u, "v": v}
             for each in config.physics.tracers:
                 c = self._inside(each.name)
                 start |= {each.name: c + 0 * depth, f"{each.name}_content": h * c}

@@ -58,6 +58,8 @@ def advection(T, options):
 
     def write(x, middle, F, dt):
         now, half, after = c(x[row]), c(middle[row]), c(x[0]) + dt * c(F[0])
+        if ring.config.drying.active:
+            after = np.maximum(after, 1e-9 * ring.config.drying.thickness)
         near = [np.where(at(at(wet, j, 0), i, 1), at(at(now, j, 0), i, 1), now) for j, i in AROUND]
         most, least = np.max(near, axis=0), np.min(near, axis=0)
         content, more = after * now, []  # as if all water that enters had the concentration of the cell

@@ -139,7 +139,13 @@ def define_field(dataset, row, config, before=(), name: str = "", kind=None, fil
     name, dtype, columns = name or row.name, np.dtype(config.run.dtype), config.grid.nx
     chunk = *(1 for _ in before), chunk_rows((config.grid.ny, columns), dtype.itemsize), columns
     dimensions, found = (*before, *DIMENSIONS[row.location]), attributes(row, config.grid, name, **about)
+    found |= flags(row, kind or dtype) if name == row.name else {}
     define_variable(dataset, name, dimensions, found, None, kind or dtype, fill, chunksizes=chunk, **PACKED)
+
+
+def flags(row, kind) -> dict:
+    """CF's attributes of a flag, whose values are 0 and 1 of a type; none of other fields."""
+    return {"flag_values": np.array([0, 1], kind), "flag_meanings": row.flags} if row.flags else {}
 
 
 def define_time(dataset, times: dict[str, str], bounds: bool = False, chunk: int | None = None) -> None:

@@ -47,12 +47,12 @@ class Samples(RecordFile):
         """Make a variable with a number for each place."""
         define_variable(dataset, name, (self.dimension,), about, values)
 
-    def define_series(self, dataset, name: str, about: dict, coordinates: str) -> None:
+    def define_series(self, dataset, name: str, about: dict, coordinates: str, fill: float | bool = False) -> None:
         """Make a variable with time for all places."""
         places = len(dataset.dimensions[self.dimension])
         about = about | {"coordinates": coordinates, "cell_methods": "time: point"}
         chunk = max(1, min(CHUNK, MOST // places)), places
-        define_variable(dataset, name, ("time", self.dimension), about, chunksizes=chunk)
+        define_variable(dataset, name, ("time", self.dimension), about, fill=fill, chunksizes=chunk)
 
     def define_positions(self, dataset, config, places, before: str = "", after: str = "") -> str:
         """Make the coordinates of places; returns their names. `before` precedes names, `after` follows long names."""
@@ -79,8 +79,11 @@ class Stations(Samples):
         about = {"long_name": "distance of the nearest centre of a cell with water", "units": "m", "coordinates": names}
         self.define_numbers(dataset, "distance", found.distance, about)
         for name in found.of:
-            self.define_series(dataset, name, described(name, config), names)
+            may_lack = found.film is not None and name not in ("h", "u", "v")
+            self.define_series(dataset, name, described(name, config), names, np.nan if may_lack else False)
         dataset.comment = "Values are interpolated bilinearly between the points of the C-grid around a station."
+        if found.film is not None:
+            dataset.comment += " While a station is dry h, u and v are 0, and other values are missing."
 
 
 class Sections(Samples):

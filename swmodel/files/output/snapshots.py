@@ -12,6 +12,10 @@ from .metadata import define_field, define_grid
 from .record_file import RecordFile
 from .static import define_static, land, on_water
 
+#: The sea levels, and their attributes where ground may be dry.
+DRY_AT = ("eta", "sea_level")
+DRY = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
+
 
 class Output(RecordFile):
     """output.nc of a run: CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
@@ -27,16 +31,17 @@ class Output(RecordFile):
         super().__init__(path, config, transport, command_line, keep)
 
     def write(self, step: int, seconds: float, fields: dict, member: int = 0) -> None:
-        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name; a time of NaN is missing.
+        """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name.
 
-        Means are missing before the first step. Fields are empty on processes without a part of the member.
+        NaN is missing in times and largest values. Means are missing before the first step. Fields are empty on
+        processes without a part of the member.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
         self.begin(nbytes + nbytes // 100)
         for name, (row, local) in named.items():
             local = np.asarray(local, self.dtype)
-            local = on_water(local, np.isnan(local) if row.units == "s" else None)
+            local = on_water(local, np.isnan(local) if row.units == "s" or name.endswith(MAXIMUM) else None)
             local = on_water(local, self._land[row.location] if np.size(local) else None)
             for first, rows in gathered(self.transport, local, member):
                 if rows is not None:
@@ -49,7 +54,8 @@ class Output(RecordFile):
         define_grid(dataset, config.grid)
         define_static(dataset, config)
         for name, (row, method) in self.rows.items():
-            define_field(dataset, row, config, ("time",), name, cell_methods=method)
+            about = DRY if "wet" in self.rows and name in DRY_AT else {}
+            define_field(dataset, row, config, ("time",), name, cell_methods=method, **about)
 
 
 def rows_of(config) -> dict[str, tuple[Variable, str]]:

@@ -95,7 +95,6 @@ def define_static(dataset, config) -> None:
         if index_of(row.name):
             about["long_name"] = f"tide of the outside {ARRAYS[name][2]}"
         define_field(dataset, row, config, tuple(AXES) if index_of(row.name) else (), name, kind, fill, **about)
-    dataset["mask"].setncatts({"flag_values": np.array([0, 1], "i1"), "flag_meanings": "land sea"})
 
 
 def write_static(records, config, first: int, last: int) -> None:

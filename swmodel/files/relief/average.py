@@ -1,4 +1,4 @@
-"""Depth and share of sea of the cells of a grid: means of a relief over their area.
+"""Depth, share of sea and height of land of the cells of a grid: means of a relief over their area.
 
 On longitudes and latitudes each value of the relief belongs to the cell that reaches half way to its neighbours. Its
 weight is the exact area on the sphere of the overlap with a cell of the grid. Cells on a turned grid, or smaller than
@@ -26,11 +26,13 @@ FEWEST, EACH = 3, 2
 SAME = 1e-6
 
 
-def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray]:
-    """Mean depth of the sea in each cell, m, zero without sea, and share of sea [ny, nx], float64."""
+def averages(relief: Relief, grid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean depth of the sea in each cell, share of sea, mean height of its land [ny, nx], m, float64; zero for none."""
     parts = sampled if turned(grid) or is_coarse(relief, grid) else overlapping
-    volume, sea, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
-    return np.divide(volume, sea, out=np.zeros_like(sea), where=sea > 0), sea / whole
+    volume, sea, above, whole = (np.concatenate(each) for each in zip(*parts(relief, grid), strict=True))
+    land = whole - sea
+    height = np.divide(above, land, out=np.zeros_like(sea), where=land > SAME * whole)
+    return np.divide(volume, sea, out=np.zeros_like(sea), where=sea > 0), sea / whole, height
 
 
 def is_coarse(relief: Relief, grid) -> bool:
@@ -40,7 +42,7 @@ def is_coarse(relief: Relief, grid) -> bool:
 
 
 def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
-    """For each band of rows, volume and area of the sea and the whole area of each cell, by overlapping areas."""
+    """For each band of rows, volume and area of the sea, volume of the land and the whole area of each cell."""
     along_x, along_y = axes(grid)
     of_x, columns = overlaps(relief, "lon", np.linspace(*along_x.edges, along_x.cells + 1))
     of_y, rows = overlaps(relief, "lat", np.linspace(*along_y.edges, along_y.cells + 1))
@@ -48,8 +50,9 @@ def overlapping(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     for first in range(0, grid.ny, each):
         weights = of_y[first : first + each]
         used = np.unique(weights.indices)
-        depth, sea = relief.window(rows[used], columns)
-        yield tuple(weights[:, used] @ values @ of_x.T for values in (depth * sea, sea, np.ones_like(sea)))
+        depth, sea, height = relief.window(rows[used], columns)
+        parts = depth * sea, sea, height * (1 - sea), np.ones_like(depth)
+        yield tuple(weights[:, used] @ values @ of_x.T for values in parts)
 
 
 def overlaps(relief: Relief, name: str, wanted: np.ndarray):
@@ -97,9 +100,10 @@ def sampled(relief: Relief, grid) -> Iterator[tuple[np.ndarray, ...]]:
     """As `overlapping`, by places spread over the cells."""
     count = places_along(relief, grid)
     for cells, y, lon, lat in places(grid, count, max(1, MOST // (grid.nx * count[0] * count[1]))):
-        depth, sea = at_places(relief, lon, lat)
+        depth, sea, height = at_places(relief, lon, lat)
         area = np.broadcast_to(np.cos(np.radians(y))[:, None], sea.shape)
-        yield tuple(each.reshape(cells).sum(axis=(1, 3)) for each in (area * depth * sea, area * sea, area))
+        parts = area * depth * sea, area * sea, area * height * (1 - sea), area
+        yield tuple(each.reshape(cells).sum(axis=(1, 3)) for each in parts)
 
 
 def places_along(relief: Relief, grid) -> list[int]:
@@ -135,8 +139,8 @@ def is_sea(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
     return relief.is_sea(rows, columns)[np.searchsorted(rows, j), np.searchsorted(columns, i)]
 
 
-def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Depth and share of sea at true longitudes and latitudes [y, x], interpolated bilinearly."""
+def at_places(relief: Relief, lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Depth, share of sea and height of land at true longitudes and latitudes [y, x], interpolated bilinearly."""
     i0, i1, part_x = between(relief, "lon", lon)
     j0, j1, part_y = between(relief, "lat", lat)
     rows, columns = np.arange(j0.min(), j1.max() + 1), np.unique([i0, i1])

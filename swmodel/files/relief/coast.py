@@ -1,4 +1,4 @@
-"""Land and sea of a grid: small seas that are cut off from the largest, and bays of one cell, become land."""
+"""Land and sea of a grid: small cut-off seas and bays of one cell become land; low land by the sea may flood."""
 
 from __future__ import annotations
 
@@ -70,8 +70,15 @@ def without_bays(wet: np.ndarray, ring: bool) -> np.ndarray:
         wet = fewer
 
 
+def low_land(wet: np.ndarray, height: np.ndarray, most: float, ring: bool) -> np.ndarray:
+    """Cells of land at most so high, m, that are connected with water through such cells."""
+    low = ~wet & (height <= most)
+    parts = label(wet | low, ring)
+    return low & np.isin(parts, parts[wet])
+
+
 def smooth(depth: np.ndarray, wet: np.ndarray, ring: bool, times: int) -> np.ndarray:
-    """Depths with weights 1, 2, 1 along x and along y, applied `times` times; land has no weight."""
+    """Depths with weights 1, 2, 1 along x and along y, applied `times` times; cells not `wet` have no weight."""
 
     def weighted(field, axis):
         mode = "wrap" if ring and axis == 1 else "constant"

@@ -39,6 +39,7 @@ class Made:
         grid: section of the configuration.
         depth: m [ny, nx].
         wet: whether cells are water, [ny, nx].
+        low: whether they are land that may flood, with a depth that is not positive, [ny, nx].
         share: of sea by the relief, [ny, nx].
         lost: water by the relief that became land, [ny, nx].
         changes: parts of it, and straits that were opened.
@@ -48,6 +49,7 @@ class Made:
     grid: Grid
     depth: np.ndarray
     wet: np.ndarray
+    low: np.ndarray
     share: np.ndarray
     lost: np.ndarray
     changes: list[Changed]
@@ -64,7 +66,10 @@ class Made:
             f"{100 * sea.sum() / area.sum():.0f} % is sea, {depth.min():.4g} to {depth.max():.4g} m deep, "
             f"{(depth * sea).sum() / sea.sum():.4g} m on average"
         )
-        yield f"{self.deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
+        if self.min_depth:
+            yield f"{self.deepened} cells shallower than {self.min_depth:g} m are now {self.min_depth:g} m deep"
+        if self.low.any():
+            yield f"{self.low.sum()} cells are land that may flood, up to {-self.depth[self.low].min():.4g} m high"
         for what in dict.fromkeys(one.what for one in self.changes):
             some = [one for one in self.changes if one.what == what]
             more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
@@ -108,8 +113,8 @@ def write(target, made: Made, source: str, command_line: str) -> None:
 
     grid = made.grid
     fields = [
-        (VARIABLES["depth"], "f8", np.ma.masked_array(made.depth, ~made.wet), ""),
-        (VARIABLES["mask"], "i1", made.wet, "land sea"),
+        (VARIABLES["depth"], "f8", np.ma.masked_array(made.depth, ~(made.wet | made.low)), ""),
+        (VARIABLES["mask"], "i1", made.wet | made.low, VARIABLES["mask"].flags),
         (SHARE, "f4", made.share, ""),
         (CLOSED, "i1", made.lost, "as_in_the_relief closed"),
     ]

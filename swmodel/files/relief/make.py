@@ -15,13 +15,16 @@ from ...ocean.coordinates import along_axes, axes, points
 from ...parallel.environment import total_memory
 from ...setup.fields.netcdf_input.errors import remark
 from .average import at_places, averages, is_coarse, sea_places
-from .coast import close, parts, smooth
+from .coast import close, low_land, parts, smooth
 from .grid_file import Made, check_vacant, write
 from .source import Relief, ReliefError, open_relief
 from .straits import connected
 
 #: Least share of sea of a cell of water.
 WATER = 0.5
+
+#: Least depth of water unless it is given, m.
+DEEP = 10.0
 
 #: Most places along each axis for the comparison with the package's relief.
 MOST = 100
@@ -38,7 +41,8 @@ class Wish:
         region: west, east, south and north edge, degrees, about the pole of the grid.
         resolution: size of the cells, degrees, adjusted so that a whole number of cells fits the region.
         pole: longitude and latitude of the grid's north pole, degrees.
-        min_depth: least depth of water, m; shallower water is deepened.
+        min_depth: least depth of water, m; shallower water is deepened. None: DEEP, or 0 with `land_up_to`.
+        land_up_to: greatest height of land that may flood, m; None: no land does.
         smooth: number of smoothing passes of the depth (`coast.smooth`).
         keep: (longitude, latitude) of places in seas to keep although they are cut off from the largest.
     """
@@ -46,7 +50,8 @@ class Wish:
     region: tuple[float, float, float, float]
     resolution: float
     pole: tuple[float, float] | None = None
-    min_depth: float = 10.0
+    min_depth: float | None = None
+    land_up_to: float | None = None
     smooth: int = 0
     keep: tuple[tuple[float, float], ...] = ()
 
@@ -61,7 +66,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     grid = grid_of(wish)
     with ExitStack() as stack:
         opened = open_relief(relief, stack)
-        depth, share = averages(opened, grid)
+        depth, share, height = averages(opened, grid)
         remedy = opened.remedy()
         doubt_sign(opened, grid, share >= WATER)
         places = None if is_coarse(opened, grid) else sea_places(opened, grid)
@@ -72,7 +77,7 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
             )
     source = ", ".join(filter(None, [os.path.basename(opened.path), opened.about]))
     grid, rows = without_poles(grid, share >= WATER)
-    depth, share = depth[rows], share[rows]
+    depth, share, height = depth[rows], share[rows], height[rows]
     sea, ring = share >= WATER, grid.periodic_x
     joined, isthmus = (sea, sea & False) if places is None else connected(sea, share, places[rows], ring)
     wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
@@ -80,9 +85,12 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     if not wet.any():
         west, east, south, north = wish.region
         raise ReliefError(f"the region {west:g},{east:g},{south:g},{north:g} is all land{remedy}")
-    raised = wet & (depth < wish.min_depth)
-    depth = smooth(np.maximum(depth, wish.min_depth), wet, grid.periodic_x, wish.smooth)
-    made = Made(grid, depth, wet, share, sea & ~wet, changes, wish.min_depth, int(raised.sum()))
+    least = wish.min_depth if wish.min_depth is not None else DEEP if wish.land_up_to is None else 0.0
+    raised = wet & (depth < least)
+    low = wet & False if wish.land_up_to is None else low_land(wet, np.where(sea, 0.0, height), wish.land_up_to, ring)
+    ground = np.where(low, np.where(sea, 0.0, -height), np.maximum(depth, least))
+    depth = smooth(ground, wet | low, ring, wish.smooth)
+    made = Made(grid, depth, wet, low, share, sea & ~wet, changes, least, int(raised.sum()))
     write(target, made, source, command_line)
     return made
 
@@ -163,7 +171,7 @@ def doubt_sign(relief: Relief, grid, sea: np.ndarray) -> None:
     rows, columns = (np.arange(0, cells, -(-cells // MOST)) for cells in (grid.ny, grid.nx))
     lon, lat = np.broadcast_arrays(*points(grid, "centre", rows, columns).degrees)
     with ExitStack() as stack:
-        _, share = at_places(open_relief(None, stack), lon, lat)
+        _, share, _ = at_places(open_relief(None, stack), lon, lat)
     other = np.mean((share >= 0.5) != sea[np.ix_(rows, columns)])
     if other > 0.5:
         remark(

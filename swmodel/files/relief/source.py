@@ -42,6 +42,10 @@ STRAIT = "strait"
 SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
 
+#: Height of land where a relief has none, m.
+UNKNOWN = 1e9
+
+
 class ReliefError(InputError):
     """A relief lacks data that a grid needs."""
 
@@ -98,8 +102,8 @@ class Relief(NamedTuple):
     y: Line
     exchanged: bool
 
-    def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Depth, m, zero on land, and share of sea, of points [rows, columns]."""
+    def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Depth, m, zero on land, share of sea, and height of land, m, of points [rows, columns]."""
         z = self.factor * self.read(self.height, rows, columns)
         missing, sea = np.isnan(z), z < 0
         wrong = missing
@@ -109,7 +113,8 @@ class Relief(NamedTuple):
             wrong = missing & (sea > 0)
         if self.factor > 0:
             self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
-        return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea)
+        height = np.where(missing, UNKNOWN, np.maximum(z, 0.0))
+        return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea), height
 
     def remedy(self) -> str:
         """The remedy for a wrong sign, as the end of a message; "" where a share defines the sea."""

@@ -18,8 +18,8 @@ from ...ocean.state import State
 from ...parallel.transport.halo import make_pad
 from ...parallel.transport.programs import jitted
 
-#: Derived fields of single points, which need no halo; with open sides velocities depend on neighbours.
-OF_POINTS, VELOCITIES = ("h", "eta", "sea_level"), ("u", "v")
+#: Derived fields of single points, which need no halo; `with_current` velocities depend on neighbours.
+OF_POINTS, VELOCITIES = ("h", "eta", "sea_level", "wet"), ("u", "v")
 
 
 class Accumulator:
@@ -121,26 +121,28 @@ NO_ACCUMULATORS = Accumulators()
 def make_padded(scheme, transport):
     """The function (State, Grid, Params, step) -> State with a halo, and Grid, in Patches; of one block.
 
-    Faces of open sides are open, and the state has the current through them, which depends on Params and step.
+    Faces of open sides are open, and the state has the current through them, which depends on Params and step. With
+    drying it has none through faces without water.
     """
     width, margin, with_halo = scheme.width, scheme.margin, make_pad(scheme.width, transport)
 
     def padded(state: State, grid: Grid, params, step) -> tuple[State, Grid]:
         patches = type(state)._make(Patch(field, (-width, -width)) for field in with_halo(state))
         found = patches, as_patches(grid, margin)
-        return seen(flow_through(*found, as_patches(params, margin), scheme, step)) if scheme.with_sides else found
+        return seen(flow_through(*found, as_patches(params, margin), scheme, step)) if scheme.with_current else found
 
     return padded
 
 
-def make_fields(names, physics, sea, scheme, transport):
+def make_fields(names, physics, sea, film, scheme, transport):
     """The function (State, Grid, Params, step) -> dict of the derived fields `names`, [y, x] of a block.
 
     Args:
         physics, sea: sections [physics] and [grid] of the configuration.
+        film: thickness above which a cell counts as wet, m; None without drying.
     """
     padded, shape = make_padded(scheme, transport), transport.shape
-    of_points = OF_POINTS if scheme.with_sides else OF_POINTS + VELOCITIES
+    of_points = OF_POINTS if scheme.with_current else OF_POINTS + VELOCITIES
     near, others = ([name for name in names if (name in of_points) == here] for here in (True, False))
 
     def invert(location: str, sources: list) -> list:
@@ -148,10 +150,10 @@ def make_fields(names, physics, sea, scheme, transport):
 
     def fields(state: State, grid, params, step) -> dict:
         bare = type(state)._make(Patch(field, (0, 0)) for field in state), as_patches(grid, scheme.margin)
-        found = derive(near, [(*bare, shape)], physics, scheme.face_thickness, invert)[0]
+        found = derive(near, [(*bare, shape)], physics, scheme.face_thickness, invert, film)[0]
         if others:
             around = [(*padded(state, grid, params, step), shape)]
-            found |= derive(others, around, physics, scheme.face_thickness, invert)[0]
+            found |= derive(others, around, physics, scheme.face_thickness, invert, film)[0]
         return {name: found[name] for name in names}
 
     return fields

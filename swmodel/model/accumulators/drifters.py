@@ -143,7 +143,7 @@ class Drifters(Accumulator):
     def __init__(self, simulation):
         super().__init__(simulation)
         setup, transport = simulation.setup, simulation.transport
-        self._scheme = setup.scheme if setup.scheme.with_sides else None
+        self._scheme = setup.scheme if setup.scheme.with_current else None
         self.update = make_drift, *setup.shape, self._scheme
         self.kept: dict = {}
 

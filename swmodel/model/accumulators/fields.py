@@ -10,15 +10,17 @@ import numpy as np
 
 from ...errors import UsageError
 from ...ocean.harmonics import basis, constants, normal_matrix
-from ...ocean.table import ARRIVAL, HARMONIC, MAXIMUM, MEAN, MEAN_STEPS, maxima_of
+from ...ocean.table import ARRIVAL, HARMONIC, INUNDATION, MAXIMUM, MEAN, MEAN_STEPS, maxima_of
 from ...setup.tidal_analysis import analysis
 from .accumulator import Accumulator, make_fields
 
 #: Times are numbers of steps here, seconds in output.nc; NEVER: none.
 STEP, NEVER = "_step", -1
+#: In place of the first step with water: the ground had water at the start.
+AT_START = -2
 
-#: The name of the field of first steps.
-REACHED = f"eta{ARRIVAL}{STEP}"
+#: The names of the fields of first steps.
+REACHED, FLOODED = f"eta{ARRIVAL}{STEP}", f"{INUNDATION}{STEP}"
 
 #: Samples of harmonic sums whose basis functions are inputs of a program.
 SAMPLES = 256
@@ -34,7 +36,7 @@ class OfFields(Accumulator):
     def __init__(self, simulation, names, make, parts: tuple, blank: dict[str, Any]):
         super().__init__(simulation)
         config, self._blank = simulation.config, blank
-        self.update = make, tuple(names), *parts, config.physics, config.grid, simulation.scheme
+        self.update = make, tuple(names), *parts, config.physics, config.grid, config.drying.film, simulation.scheme
         self.reset()
 
     def reset(self) -> None:
@@ -52,7 +54,7 @@ class OfFields(Accumulator):
         return there
 
     def inputs(self):
-        return self.simulation.grid, self.simulation.params if self.simulation.scheme.with_sides else {}
+        return self.simulation.grid, self.simulation.params if self.simulation.scheme.with_current else {}
 
     def stored(self) -> dict:
         return self.kept
@@ -107,46 +109,61 @@ class Mean(OfFields):
         return {name.removesuffix(MEAN): field for name, field in self.record().items()}
 
 
-def make_extremes(names, arrival, *parts):
-    """The `update` of Extremes: arguments as for `make_mean`, and the size of eta that counts as arrival."""
-    fields = make_fields(names if arrival is None else (*names, *({"eta"} - {*names})), *parts)
+def make_extremes(names, arrival, inundation: bool, *parts):
+    """The `update` of Extremes: arguments as for `make_mean`, the size of eta that counts as arrival, floods or not."""
+    drying = parts[-2].drying
+    needed = [*names, *["eta"] * (arrival is not None), *["wet"] * drying]
+    fields = make_fields(tuple(dict.fromkeys(needed)), *parts)
 
     def update(kept, inputs, state, step):
         now, found = fields(state, *inputs, step), {}
+        wet = now["wet"] > 0 if drying else True
         for name in names:
             most = name + MAXIMUM
-            larger = now[name] > kept[most]
+            larger = wet & (now[name] > kept[most])
             found[most] = jnp.where(larger, now[name], kept[most])
             found[most + STEP] = jnp.where(larger, step, kept[most + STEP])
         if arrival is not None:
-            first = (kept[REACHED] == NEVER) & (jnp.abs(now["eta"]) >= arrival)
+            first = wet & (kept[REACHED] == NEVER) & (jnp.abs(now["eta"]) >= arrival)
             found[REACHED] = jnp.where(first, step, kept[REACHED])
+        if inundation:
+            found[FLOODED] = jnp.where(wet & (kept[FLOODED] == NEVER), step, kept[FLOODED])
         return found
 
     return update
 
 
 class Extremes(OfFields):
-    """The largest values of fields since the start, their times, and the first time of a sea level: see `output`."""
+    """The largest values of fields since the start, their times, first times of a sea level and of floods: `output`.
+
+    On ground that floods they count while it is wet.
+    """
 
     def __init__(self, simulation):
         output, dtype = simulation.config.output, np.dtype(simulation.config.run.dtype)
         blank = {name + MAXIMUM: dtype.type(-np.inf) for name in output.maxima}
         blank |= {name + MAXIMUM + STEP: np.int32(NEVER) for name in output.maxima}
         blank |= {} if output.arrival is None else {REACHED: np.int32(NEVER)}
-        super().__init__(simulation, output.maxima, make_extremes, (output.arrival,), blank)
+        blank |= {FLOODED: np.int32(NEVER)} if output.inundation else {}
+        super().__init__(simulation, output.maxima, make_extremes, (output.arrival, output.inundation), blank)
 
     def begin(self, stored: dict) -> None:
         if not self.resume(stored):
             self.add(self.simulation.carry.state)
+            if FLOODED in self.kept:
+                first = self.kept[FLOODED]
+                self.kept[FLOODED] = jnp.where(first == NEVER, first, AT_START).astype(first.dtype)
 
     def record(self) -> dict[str, np.ndarray]:
         """See `Accumulator`: times are in s, NaN for none."""
         config, found = self.simulation.config, self.simulation.get(self.kept)
+        found |= {
+            name: np.where(np.isneginf(most), np.nan, most) for name, most in found.items() if name.endswith(MAXIMUM)
+        }
         for name in maxima_of(config.output):
             if name not in found:
                 steps = found[name.removesuffix("_time") + STEP]
-                found[name] = np.where(steps == NEVER, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
+                found[name] = np.where(steps < 0, np.nan, steps * self.simulation.dt).astype(config.run.dtype)
         return {name: found[name] for name in maxima_of(config.output)}
 
 

@@ -25,7 +25,7 @@ def make_series(every: int, scheme, transport):
     inputs["host_step"]. Each step overwrites the row of the next multiple, so a row ends with its own step.
 
     Args:
-        scheme: the Scheme of the run, if some points are faces of open sides; else None.
+        scheme: the Scheme of the run, if some points are faces of open sides or may close; else None.
     """
     with_halo, shape = scheme and make_pad(scheme.width, transport), transport.shape
 
@@ -70,8 +70,8 @@ class Series(Accumulator):
         super().__init__(simulation)
         self.places, self.every, self.file = places, every, file
         points, transport = places.points, simulation.transport
-        self._count, self._at_sides = len(points.fields), points.at_sides
-        self.update = make_series, every, simulation.scheme if points.at_sides else None
+        self._count, self._with_current = len(points.fields), points.at_sides or simulation.scheme.drying
+        self.update = make_series, every, simulation.scheme if self._with_current else None
         dtype, self.host_step = np.dtype(simulation.config.run.dtype), simulation.step
         times = self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * dtype.itemsize)))
         blank = np.zeros(times * self._count, dtype), np.full(times, -1, np.int32)
@@ -80,7 +80,7 @@ class Series(Accumulator):
 
     def inputs(self) -> dict:
         simulation, found = self.simulation, self._indices | {"host_step": jnp.asarray(self.host_step, jnp.int32)}
-        return found | ({"grid": simulation.grid, "params": simulation.params} if self._at_sides else {})
+        return found | ({"grid": simulation.grid, "params": simulation.params} if self._with_current else {})
 
     def until(self, last: int) -> int:
         return min(last, (self.host_step // self.every + self.times) * self.every)

@@ -41,6 +41,8 @@ class Perturbations:
         if WIND in noise and self.scheme.varying:
             self.winds[member] = noise[WIND]
         h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
+        if self.scheme.drying:  # ground that is dry stays so
+            h = np.where(self.base.h > 0, np.maximum(h, 0), self.base.h)
         state = self.base._replace(h=h)
         for term in (term for term in self.scheme.acting if term.start):  # fields of terms keep their concentrations
             values = {row.name: term.derived[row.name](self.base) for row in term.initial}

@@ -62,16 +62,17 @@ def rate(c: Patch, flow, step, name: str, kappa, high_order: bool) -> Patch:
     if step is None:
         change = change - (dx_c(more[0]) + dy_c(more[1])) if more else change
         return change * grid.rarea.centre / flow.h
+    h = step.h if flow.trace is None else np.maximum(step.h, flow.trace)
     up, down = (rise - begin for rise in extremes(begin, grid.wet))
     if more:
-        volume = grid.area.centre * (step.h / step.dt)
+        volume = grid.area.centre * (h / step.dt)
         x, y = limited(axes, more, volume * up - change, change - volume * down)
         change = change - (dx_c(x) + dy_c(y))
-    found = change * (grid.rarea.centre * (1.0 / step.h))
+    found = change * (grid.rarea.centre * (1.0 / h))
     nearly = (1 - 4 * np.finfo(step.dt.dtype).eps) / step.dt
     most, least = np.maximum(up * nearly - TINY, 0.0), np.minimum(down * nearly + TINY, 0.0)
     found = where(found > most, most, where(found < least, least, found))
-    return found if step.fresh is None else found - begin * (step.fresh / step.h)
+    return found if step.fresh is None else found - begin * (step.fresh / h)
 
 
 def entering(axes, c: Patch) -> Patch:

@@ -15,6 +15,8 @@ from ...ocean.squares import quantities_in, square_of
 from .. import series, style
 from ..dataset import field_names, integrals, numbers, open_data, seconds
 from ..derived import shown
+from ..ground import BEYOND, covers, top_of
+from ..record import Map
 from ..spectrum import DECADES
 from ..titles import titles
 from ..tracks import file_beside, tracks
@@ -42,6 +44,7 @@ def maps(data: netCDF4.Dataset, names: list[str]) -> dict:
         "times": [float(times[record]) for record in records],
         "left_out": times.size - len(records),
         "land": style.LAND,
+        "ground": ground(shown(data, names[0], records[0]), block),
     }
 
 
@@ -64,9 +67,19 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int)
         "rows": levels[0].shape[0],
         "columns": levels[0].shape[1],
         "averaged": block,
+        "coast": first.ground is not None and covers(name),
         "axes": {"edges": [float(edge / size) for edge in edges], "unit": unit, "names": first.names},
         "bytes": base64.b64encode(zlib.compress(b"".join(level.tobytes() for level in levels), 9)).decode(),
     }
+
+
+def ground(field: Map, block: int) -> dict | None:
+    """The colours of ground, dry or not, [y, x] as three bytes; None: none floods."""
+    if not field.ground:
+        return None
+    heights = averaged(np.ma.masked_array(np.ma.getdata(field.ground.values)), block)
+    colours = style.GROUND(np.ma.filled(heights, BEYOND) / top_of(field.ground), bytes=True)[..., :3]
+    return {"colours": base64.b64encode(zlib.compress(colours.tobytes(), 9)).decode()}
 
 
 def drifters(data: netCDF4.Dataset, name: str) -> dict | None:

@@ -87,6 +87,7 @@ class Maps {
     pen.imageSmoothingEnabled = width < field.columns;
     pen.drawImage(this.image, left, top, width, down);
     pen.strokeRect(left + 0.5, top + 0.5, width - 1, down - 1);
+    if (field.coast) this.coast(pen, field, bytes, record);
     this.tracks(pen, field, this.content.times[record]);
     this.axes(pen, field);
     this.bar(pen, field, left + width + 14);
@@ -98,7 +99,7 @@ class Maps {
 
   // The record into an image of a pixel a cell, north up.
   paint(field, bytes, record) {
-    const { rows, columns } = field, image = this.image;
+    const { rows, columns } = field, image = this.image, { ground } = this.content;
     image.width = columns;
     image.height = rows;
     const pen = image.getContext("2d"), pixels = pen.createImageData(columns, rows);
@@ -107,11 +108,27 @@ class Maps {
     for (let j = 0; j < rows; ++j) {
       for (let i = 0; i < columns; ++i) {
         const level = bytes[from + j * columns + i], to = 4 * ((rows - 1 - j) * columns + i);
-        for (let c = 0; c < 3; ++c) pixels.data[to + c] = level === MISSING ? land : palette[3 * level + c];
+        const dry = ground ? (c) => ground.bytes[3 * (j * columns + i) + c] : () => land;
+        for (let c = 0; c < 3; ++c) pixels.data[to + c] = level === MISSING ? dry(c) : palette[3 * level + c];
         pixels.data[to + 3] = 255;
       }
     }
     pen.putImageData(pixels, 0, 0);
+  }
+
+  // The edge of the water, along the sides of cells.
+  coast(pen, { rows, columns }, bytes, record) {
+    const { left, top, width, height } = this.box, dx = width / columns, dy = height / rows;
+    const dry = (j, i) => bytes[(record * rows + j) * columns + i] === MISSING;
+    pen.beginPath();
+    for (let j = 0; j < rows; ++j) {
+      for (let i = 0; i < columns; ++i) {
+        const east = left + (i + 1) * dx, north = top + (rows - 1 - j) * dy;
+        if (i + 1 < columns && dry(j, i) !== dry(j, i + 1)) pen.moveTo(east, north), pen.lineTo(east, north + dy);
+        if (j + 1 < rows && dry(j, i) !== dry(j + 1, i)) pen.moveTo(east - dx, north), pen.lineTo(east, north);
+      }
+    }
+    pen.stroke();
   }
 
   // The way of each drifter up to a time, and a dot where it is; lines across the end of a ring are left out.
@@ -180,7 +197,7 @@ class Maps {
     const place = `${x} ${at_x}, ${y} ${at_y} ${field.axes.unit}`;
     const value = field.low + (field.high - field.low) * level / LEVELS;
     const beyond = (level === 0 && /min|both/.test(field.extend)) ? "≤ " : (level === LEVELS && /max|both/.test(field.extend)) ? "≥ " : "";
-    at("here").textContent = `${place}: ${level === MISSING ? "land" : `${beyond}${digits(Number(value.toPrecision(3)))}`}`;
+    at("here").textContent = `${place}: ${level === MISSING ? (this.content.ground ? "dry" : "land") : `${beyond}${digits(Number(value.toPrecision(3)))}`}`;
   }
 }
 
@@ -294,6 +311,7 @@ class Spectra {
 
 async function start() {
   const content = JSON.parse(new TextDecoder().decode(await inflated(at("content").textContent)));
+  if (content.ground) content.ground.bytes = await inflated(content.ground.colours);
   const maps = new Maps(content), spectra = new Spectra(content), last = content.titles.length - 1;
   for (const field of content.fields) at("field").add(new Option(field.label, field.name));
   at("record").max = last;

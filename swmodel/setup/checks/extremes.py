@@ -102,7 +102,7 @@ def survey(setup: Setup) -> Extremes:
         found.problems["depth"] += "; " + (
             'are they heights? then the variable needs the attribute positive = "up"'
             if found.ranges["depth"][1] < 0
-            else "land is where the file has no value, or input.mask is 0"
+            else "land is where the file has no value, or input.mask is 0; low land floods with drying.active=true"
         )
     return found
 

@@ -64,6 +64,7 @@ class Gauges(NamedTuple):
         weights: {name of a series: bilinear weights [n, 4]}.
         resting: depths at the four centres, in the precision of the run, [n, 4].
         turn: cosine and sine of the angle from eastward to the first axis of the grid, [n]; None if it is zero.
+        film: thickness above which a cell counts as wet, m; None without drying.
     """
 
     names: list[str]
@@ -75,30 +76,46 @@ class Gauges(NamedTuple):
     weights: dict[str, np.ndarray]
     resting: np.ndarray
     turn: tuple[np.ndarray, np.ndarray] | None
+    film: float | None = None
 
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
         """The series [k, n], float64, from the values [k, m] of the points at k times.
 
-        Sums over the four points have a fixed order, so bits do not depend on the layout.
+        Sums over the four points have a fixed order, so bits do not depend on the layout. With drying, levels and
+        concentrations are those of wet cells. While the nearest cell is dry they are NaN, and h, u and v are 0.
         """
         parts = iter(np.split(raw.astype(np.float64), sum(map(len, self.of.values())), axis=1))
-        found = {}
+        found, wet, dry = {}, None, None
         for name, prognostic in self.of.items():
             at = [next(parts).reshape(len(raw), len(self.names), 4) for _ in prognostic]
-            each = at[0] - self.resting if name == "eta" else at[0] / at[1] if len(at) > 1 else at[0]
-            weighted = np.where(self.weights[name] != 0, each, 0.0) * self.weights[name]
-            found[name] = (weighted[..., 0] + weighted[..., 1]) + (weighted[..., 2] + weighted[..., 3])
+            if self.film is not None and dry is None:  # the first series is that of the level
+                wet = at[0] > self.film
+                dry = ~np.take_along_axis(wet, np.argmax(self.weights[name], axis=-1)[None, :, None], axis=-1)[..., 0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                each = at[0] - self.resting if name == "eta" else at[0] / at[1] if len(at) > 1 else at[0]
+            of_water = dry is not None and name not in ("h", "u", "v")
+            weights = np.where(wet, self.weights[name], 0.0) if of_water else self.weights[name]
+            found[name] = four(np.where(weights != 0, each, 0.0) * weights)
+            if of_water:
+                found[name] = np.divide(found[name], four(weights), out=np.full(dry.shape, np.nan), where=~dry)
+            elif dry is not None:
+                found[name] = np.where(dry, 0.0, found[name])
         if self.turn is not None:
             (cosine, sine), u, v = self.turn, found["u"], found["v"]
             found |= {"u": cosine * u - sine * v, "v": sine * u + cosine * v}
         return found
 
 
+def four(values: np.ndarray) -> np.ndarray:
+    """The sums over the four points of the last axis."""
+    return (values[..., 0] + values[..., 1]) + (values[..., 2] + values[..., 3])
+
+
 def gauges(setup: Setup) -> Gauges | None:
     """The Gauges of a checked Setup; None without stations.
 
-    eta, u, v and concentrations are interpolated bilinearly between the points with a value (`stencils`), faces of
-    open sides among them. On a sphere u and v are eastward and northward, also on a turned grid.
+    eta, u, v, concentrations and with drying h are interpolated bilinearly between the points with a value
+    (`stencils`), faces of open sides among them. On a sphere u and v are eastward and northward, also on a turned grid.
     """
     config = setup.config
     if not config.output.stations:
@@ -107,7 +124,7 @@ def gauges(setup: Setup) -> Gauges | None:
     given = np.array([place_of(config, at) for at in stations]).T
     x, y = on_water(config, given.T, [each.name for each in stations])[0].T
     state = setup.scheme.state._fields
-    of = {"eta": ("h",), "u": ("u",), "v": ("v",)}
+    of = {"eta": ("h",), **({"h": ("h",)} if setup.scheme.drying else {}), "u": ("u",), "v": ("v",)}
     of |= {name: (name,) if name in state else (name + CONTENT, "h") for name in tracers_in(state)}
     found, at_sides = {}, False
     for name in of:
@@ -132,6 +149,7 @@ def gauges(setup: Setup) -> Gauges | None:
         {name: found[name].weights for name in of},
         depth.astype(config.run.dtype).astype(np.float64),
         turn(grid.pole, x, y) if turned(grid) else None,
+        config.drying.film_in(config.run.dtype),
     )
 
 

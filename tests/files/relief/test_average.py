@@ -39,11 +39,11 @@ def relief(tmp_path):
 
 
 def average(path, region, resolution, **wish):
-    """Depth, share of sea and areas of the cells."""
+    """Depth, share of sea, areas of the cells, the grid, height of the land."""
     grid = grid_of(Wish(region, resolution, **wish))
     with ExitStack() as stack:
-        depth, share = averages(open_relief(path, stack), grid)
-    return depth, share, np.broadcast_to(metrics(grid, range(grid.ny))["area"].centre, depth.shape), grid
+        depth, share, height = averages(open_relief(path, stack), grid)
+    return depth, share, np.broadcast_to(metrics(grid, range(grid.ny))["area"].centre, depth.shape), grid, height
 
 
 def rough():
@@ -54,12 +54,13 @@ def rough():
 def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, west):
     """Cells cut those of the relief anywhere; both end at 60 degrees, where both have an edge."""
     z = rough()
-    depth, share, area, _ = average(relief(z), (west, west + 360, -60, 60), resolution)
+    depth, share, area, _, height = average(relief(z), (west, west + 360, -60, 60), resolution)
     inside = np.abs(LAT) < 60
     parts = 6371e3**2 * np.radians(2) * np.diff(np.sin(np.radians(np.arange(-90, 91, 2))))[inside, None]
     sea = z[inside] < 0
     assert (area * share).sum() == pytest.approx((parts * sea).sum(), rel=1e-12)
     assert (area * share * depth).sum() == pytest.approx((parts * sea * -z[inside]).sum(), rel=1e-12)
+    assert (area * (1 - share) * height).sum() == pytest.approx((parts * ~sea * z[inside]).sum(), rel=1e-9)
 
 
 @pytest.mark.parametrize("turned", ["lat", "lon", "axes", "from 0 to 360", "depth", "topobathy", "kilometres"])
@@ -83,10 +84,10 @@ def test_the_share_of_sea_of_a_file_comes_before_the_sign_of_its_heights(relief)
     """A sea floor that lies dry, and land below sea level."""
     z, sea = np.full((len(LAT), len(LON)), -50.0), np.zeros((len(LAT), len(LON)))
     sea[:, :90] = 1
-    depth, share, _, _ = average(relief(z, more={"sea": sea}), (-10, 10, -10, 10), 10.0)
+    depth, share, *_ = average(relief(z, more={"sea": sea}), (-10, 10, -10, 10), 10.0)
     assert share.tolist() == [[1, 0]] * 2
     assert depth.tolist() == [[50, 0]] * 2
-    _, land, _, _ = average(relief(z, more={"land": 1 - sea}), (-10, 10, -10, 10), 10.0)
+    _, land, *_ = average(relief(z, more={"land": 1 - sea}), (-10, 10, -10, 10), 10.0)
     assert land.tolist() == share.tolist()
 
 
@@ -100,7 +101,7 @@ def test_cells_that_are_turned_or_finer_than_the_relief_have_the_relief_of_their
 
     path = relief(height(LON[None, :], LAT[:, None]))
     size = 5.0 if pole else 0.8
-    depth, share, _, grid = average(path, (-180, 180, -60, 60), size, pole=pole)
+    depth, share, _, grid, _ = average(path, (-180, 180, -60, 60), size, pole=pole)
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     assert (share == 1).all()
     near = np.broadcast_to(np.abs(at.lat) > 86, depth.shape)  # beyond the last points of the relief
@@ -151,7 +152,7 @@ def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief,
 def test_a_relief_whose_sea_is_the_land_of_the_earth_is_asked_for_its_sign(relief, tmp_path, caplog):
     """Heights that are called depth; the same called z are taken without a word."""
     with ExitStack() as stack:
-        depth, share = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
+        depth, share, _ = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)
     for name, said in (("z", 0), ("depth", 1)):
         make_grid(tmp_path / f"{name}.nc", Wish((-100, 20, -60, 60), 4.0), relief(z, name=name))

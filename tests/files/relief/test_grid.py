@@ -111,6 +111,26 @@ def test_the_mediterranean_and_the_baltic_are_connected_with_the_atlantic(folder
     assert any("opened" in line for line in made.words())
 
 
+def test_low_land_by_the_sea_has_its_height_as_a_negative_depth(folder):
+    """It is connected with the sea through such land; the sea is as without it, but for the least depth."""
+    region = (-16.0, 20.0, 44.0, 60.0)
+    without = make_grid(folder / "high.nc", Wish(region, 1.0, min_depth=1.0))
+    made = make_grid(folder / "low.nc", Wish(region, 1.0, min_depth=1.0, land_up_to=60.0))
+    np.testing.assert_array_equal(made.wet, without.wet)
+    np.testing.assert_array_equal(made.depth[made.wet], without.depth[made.wet])
+    assert made.low.sum() > 20
+    assert not (made.low & made.wet).any()
+    assert (made.depth[made.low] <= 0).all()
+    assert made.depth[made.low].min() >= -60.0
+    parts = label(made.wet | made.low, False)
+    assert set(parts[made.low]) <= set(parts[made.wet])
+    config = load("rest", {"grid.file": str(folder / "low.nc"), "drying.active": True}, environ={})
+    rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
+    depth = fields.evaluate(config, "depth", rows, columns)
+    np.testing.assert_array_equal(fields.wet(config, rows, columns) > 0, made.wet | made.low)
+    np.testing.assert_array_equal(depth[made.low], made.depth[made.low])
+
+
 def test_cells_finer_than_the_relief_are_said(folder, caplog):
     make_grid(folder / "fine.nc", Wish((-30.0, -29.0, 30.0, 31.0), 0.25))
     assert "finer than" in caplog.text
