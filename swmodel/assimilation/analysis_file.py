@@ -6,6 +6,7 @@ import numpy as np
 
 from ..files.output.maps import write_maps
 from ..files.output.metadata import define_variable, times_of
+from ..gradients.incident import times
 from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, INITIAL, entry_of
 from ..ocean.variable import Variable
@@ -55,7 +56,12 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
         for entry, value in everything:
             if not entry.location:
                 about = {"long_name": entry.long_name, "units": entry.units}
-                define_variable(dataset, entry.name, (), about, float(value))
+                along = ("record",) * np.ndim(value)
+                if along and "record" not in dataset.dimensions:
+                    dataset.createDimension("record", np.size(value))
+                    seconds, meaning = times(problem.domain.setup), {"standard_name": "time"} | times_of(config.time)
+                    define_variable(dataset, "record", along, meaning, seconds)
+                define_variable(dataset, entry.name, along, about, np.asarray(value, np.float64))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
     write_maps(path, config, problem.transport, maps, define, command_line, static)

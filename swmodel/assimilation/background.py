@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
-from ..ocean.noise import white_noise, white_number
+from ..ocean.noise import white_noise, white_numbers
 from ..ocean.operators import dx_f, dy_f, mx_c, mx_f, my_c, my_f
 from ..ocean.patch import Patch
 from ..ocean.table import CONTROLS
@@ -46,7 +46,8 @@ class Background:
     Args:
         grid: Grid of NumPy arrays (`Setup.grid`) of the block.
         controls: {name: (sigma, length)}, the standard deviation in the unit of the control, a number or an array
-            [ny, nx], and the correlation length (Daley), m, None for numbers.
+            [ny, nx], and the correlation length (Daley), m, None for numbers. Records in time have the symmetric root
+            of their covariance, [n, n].
         balanced: whether to add currents in balance with eta to u and v.
         order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
     """
@@ -92,7 +93,7 @@ class Background:
 
     def apply(self, w: dict) -> dict:
         """L w: linear; fields [ny, nx] of this block, numbers (). Zero on land and closed faces."""
-        dx = {name: sigma * w[name] for name, sigma in self.numbers.items()}
+        dx = {name: jnp.dot(sigma, w[name]) for name, sigma in self.numbers.items()}
         if self.fields:
             smoothed = self.scale * self._smooth(jnp.stack([w[name] for name in self.fields]))
             dx |= dict(zip(self.fields, smoothed, strict=True))
@@ -109,7 +110,7 @@ class Background:
         if self.balance is not None:
             transposed = jax.linear_transpose(lambda eta: geostrophic(eta, self.balance, self.transport), x["eta"])
             x = x | {"eta": x["eta"] + transposed((x["u"], x["v"]))[0]}
-        w = {name: sigma * x[name] for name, sigma in self.numbers.items()}
+        w = {name: jnp.dot(sigma, x[name]) for name, sigma in self.numbers.items()}
         if self.fields:
             smoothed = self._smooth(self.scale * jnp.stack([x[name] for name in self.fields]))
             w |= dict(zip(self.fields, smoothed, strict=True))
@@ -118,7 +119,7 @@ class Background:
     def noise(self, seed: int, member: int) -> dict:
         """A w of standard normal numbers, the same on any layout."""
         fields = {name: white_noise(seed, name, member, self.transport.block) for name in self.fields}
-        numbers = {name: white_number(seed, name, member) for name in self.numbers}
+        numbers = {name: white_numbers(seed, name, member, np.shape(self.numbers[name])[:1]) for name in self.numbers}
         return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}
 
     def draw(self, seed: int, member: int) -> dict:

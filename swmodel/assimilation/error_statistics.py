@@ -70,7 +70,7 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
     """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
 
     The field of a coefficient also has `where_wrong`, the cells where the error of the first guess is at least half its
-    largest one. The error of a number is under `everywhere`.
+    largest one. The error of a number, or the rms of records, is under `everywhere`.
     """
     found = {}
     for name in experiment.background.names:
@@ -78,8 +78,8 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
             who: np.asarray(x[name], np.float64) - np.asarray(experiment.truth[name], np.float64)
             for who, x in (("background", experiment.base), ("analysis", analysis))
         }
-        if not np.ndim(experiment.truth[name]):
-            found[name] = {who: {"everywhere": abs(float(error))} for who, error in off.items()}
+        if np.ndim(experiment.truth[name]) < 2:
+            found[name] = {who: {"everywhere": float(np.sqrt(np.mean(error**2)))} for who, error in off.items()}
             continue
         found[name] = {who: places.rms(error**2) for who, error in off.items()}
         if name not in ("eta", "u", "v"):
@@ -99,7 +99,7 @@ def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda tran
     """
     config, names = experiment.true_config, experiment.problem.names
     dt, output = config.time.dt, config.output
-    steps = config.run.steps + round(config.case.forecast * DAY / dt)
+    steps = config.run.steps + round(getattr(config.case, "forecast", 0.0) * DAY / dt)
     every = min(steps, output.every_steps or max(1, round((output.every or steps * dt) / dt)))
     longer = {"run": config.run.model_copy(update={"steps": steps})}
 

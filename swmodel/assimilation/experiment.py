@@ -25,7 +25,7 @@ from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
 from .observations import read, write
 from .settings import errors_of
-from .synthetic import DAY, is_twin, network, observe_run
+from .synthetic import DAY, is_twin, network, observe_run, spins_up
 
 
 class Twin(NamedTuple):
@@ -94,20 +94,25 @@ def prepare(
     computation, also in the sweeps of the problem, and may raise.
     """
     options, directory, testing = config.assimilation, Path(directory), is_twin(config)
-    names = tuple(dict.fromkeys([*(("eta", "u", "v") if testing else ()), *options.controls]))
+    names = tuple(dict.fromkeys([*(("eta", "u", "v") if spins_up(config) else ()), *options.controls]))
     problem, observer = problem_of(believed(config) if testing else config, names, options.every_steps, tick, memory)
     base, truth = problem.first_guess(), None
     observations = read(options.observations, problem.config) if options.observations else network(problem.config)
     observer.operator = operator(observations, problem.config, problem.block, options.every_steps)
     problem.prepare(base)
     if testing:
+        truth = Problem(config, names, observer).first_guess()
+    if spins_up(config):
         states = twin_states(config, problem, directory, tick)
         base |= controls_of(states.guess, problem)
-        truth = Problem(config, names, observer).first_guess() | controls_of(states.truth, problem)
+        truth |= controls_of(states.truth, problem)
     if not options.observations:
         observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
-    setup = problem.domain.setup
-    background = Background(setup, problem.transport, setup.grid(problem.block), errors_of(config), options.balanced)
+    setup, errors = problem.domain.setup, errors_of(config)
+    if config.drying.active and "eta" in errors:  # no water is added to ground that is dry
+        wet = np.asarray(base["eta"]) + depth_of(problem) > 0
+        errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
+    background = Background(setup, problem.transport, setup.grid(problem.block), errors, options.balanced)
     return Experiment(problem, base, background, observations, observer.operator, truth, config if testing else None)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 
 def make_dot(transport) -> Callable[[Any, Any], float]:
-    """The inner product of pytrees: fields [ny, nx] are summed over cells and blocks, numbers () count once.
+    """The inner product of pytrees: fields [ny, nx] are summed over cells and blocks, numbers () and [n] count once.
 
     It is computed in float64 and the same on all processes, which call it together.
     """
@@ -32,7 +32,7 @@ def make_dot(transport) -> Callable[[Any, Any], float]:
         shared = local = 0.0
         for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
             product = float(np.vdot(np.asarray(x, np.float64), np.asarray(y, np.float64)))
-            shared, local = (shared + product, local) if np.ndim(x) == 0 else (shared, local + product)
+            shared, local = (shared + product, local) if np.ndim(x) < 2 else (shared, local + product)
         return shared + float(transport.reduce(np.asarray(local), "sum"))
 
     return dot

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
@@ -15,17 +17,31 @@ from ..setup.setup import setup_of
 from .observations import read
 from .synthetic import is_twin, network
 
-#: Controls that are numbers, whose errors have no correlation length.
+#: Controls that are numbers or records in time, whose errors have no correlation length.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
 def errors_of(config) -> dict:
     """{control: (standard deviation of its errors, correlation length or None)}, for `background.Background`."""
     options = config.assimilation
-    return {
+    found = {
         name: (getattr(options, sigma_key(name)), None if name in NUMBERS else options.length)
         for name in options.controls
     }
+    for name in (name for name in found if CONTROLS[name].control == "records"):
+        found[name] = root_of_covariance(config, found[name][0]), None
+    return found
+
+
+def root_of_covariance(config, sigma: float) -> np.ndarray:
+    """The symmetric root of sigma² exp(-(t - s)²/(2 T²)) at the times of the incident wave, T that of correlation."""
+    from ..gradients import incident  # imported here, as it needs JAX
+
+    times = incident.times(setup_of(config))
+    apart = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
+    C = np.exp(-0.5 * apart**2) if config.assimilation.correlation_time else np.eye(times.size)
+    values, vectors = np.linalg.eigh(C)
+    return sigma * (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def check_assimilation(config) -> None:

@@ -204,15 +204,28 @@ DAY = 86400.0
 
 def is_twin(config) -> bool:
     """Whether the case defines a truth and a first guess."""
+    return spins_up(config) or hasattr(config.case, "believed")
+
+
+def spins_up(config) -> bool:
+    """Whether truth and first guess of a twin experiment are states of one run."""
     return {"spinup", "lead", "forecast"} <= set(type(config.case).model_fields)
 
 
 def network(config) -> Observations:
-    """The altimeter's tracks and the moorings of a twin experiment, without values.
+    """The altimeter's tracks and the moorings of a twin experiment, or else the run's stations, without values.
 
-    Moorings measure both components of the current at each sample of the model.
+    Moorings measure both components of the current at each sample of the model, stations the sea level.
     """
     case, every = config.case, config.assimilation.every_steps * config.time.dt
+    if not spins_up(config):
+        places = config.output.stations
+        x, y = np.array([(at.x, at.y) if at.lon is None else (at.lon, at.lat) for at in places]).T
+        times = every * np.arange(config.run.steps // config.assimilation.every_steps + 1)
+        t, k = (axis.ravel() for axis in np.meshgrid(times, np.arange(x.size), indexing="ij"))
+        value, error = np.full(t.size, np.nan), np.full(t.size, float(case.eta_error))
+        names = np.array([at.name for at in places])
+        return Observations(np.zeros(t.size, np.int8), t, x[k], y[k], value, error, names[k])
     altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)
     parts = [tracks(config, altimeter, case.seed)]
     if case.moorings:

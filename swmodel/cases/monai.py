@@ -35,6 +35,8 @@ RUN_UP = {(5.1575, 1.88): (0.08, 0.10), (5.03, 2.2062): (0.0525, 0.0675), (4.997
 
 class Monai(Case):
     height: float = option(1.0, "1", "height of the incident wave, as a part of that of the laboratory")
+    eta_error: float = option(1e-3, "m", "standard deviation of the gauges' errors in `swmodel assimilate`", gt=0)
+    seed: int = option(1, "", "seed of these errors", ge=0)
 
     kinds = ("plane",)
 
@@ -49,7 +51,13 @@ class Monai(Case):
         "run": {"days": 22.5 / 86400},
         "output": {"every": 0.5, "fields": ("eta", "h", "speed"), "maxima": ("eta",),
                    "stations": tuple({"name": name, "x": x, "y": y} for name, (x, y) in GAUGES.items())},
+        "assimilation": {"controls": ["incident_wave"], "every_steps": 6, "sigma_incident_wave": 0.02,
+                         "correlation_time": 1.2, "outer": 8, "inner": 40},
     }  # fmt: skip
+
+    def believed(self, config):
+        """The configuration of one who does not know of the wave."""
+        return config.model_copy(update={"case": self.model_copy(update={"height": 0.0})})
 
     def depth(self, config, at):
         """That of the table, bilinear between its points; negative on land."""

@@ -14,7 +14,7 @@ from .gather import gathered_members
 
 
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
-    """Write fields, numbers (arrays of shape ()) and a text, whole or not at all; all processes call it together.
+    """Write fields, numbers (arrays () or [n]) and a text, whole or not at all; all processes call it together.
 
     `shape`: shape of the whole fields. FilesError, on all processes: the file could not be written.
     """
@@ -22,7 +22,7 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
         file.put(create, "text", {"data": text.encode()})
         for name, values in fields.items():
             values = np.asarray(values)
-            if values.ndim == 0:
+            if values.ndim < 2:
                 file.put(create, name, {"data": values})
                 continue
             file.put(create, name, {"shape": shape, "dtype": values.dtype, "fletcher32": True})
@@ -46,7 +46,7 @@ def read_blocks(path, block) -> tuple[dict, str]:
         with h5py.File(path, "r", locking=False) as file:
             rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
             fields = {
-                name: np.asarray(data[rows, columns] if data.ndim else data[()])
+                name: np.asarray(data[rows, columns] if data.ndim == 2 else data[()])
                 for name, data in file.items()
                 if name != "text"
             }

@@ -104,6 +104,8 @@ def controls_of(config) -> list[str]:
     used -= {name for term in scheme.acting if term.unused_coefficients for name in term.unused_coefficients(config)}
 
     def acts(name: str) -> bool:
+        if CONTROLS[name].control == "records":
+            return False  # they replace the fields of the same water
         number_alone = name in GIVEN and not CONTROLS[name].control_location
         return (name in used or name not in TERM_OF) and not (number_alone and given(config, name))
 
@@ -131,6 +133,8 @@ class Checks:
 
     def __init__(self, problem: Problem):
         self.problem, self.x = problem, problem.first_guess()
+        if problem.domain.scheme.drying:  # water at rest and dry ground are at kinks
+            self.x = jax.tree.map(jnp.add, self.x, self.direction("first guess"))
         self.loss = self.weighted_squares, self.random_state("weights")
         value, self.gradient = problem.value_and_gradient(self.x, *self.loss)
         self.value, self.d, self.e = float(value), self.direction("d"), self.direction("e")

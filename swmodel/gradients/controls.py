@@ -16,6 +16,7 @@ from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_named, within
 from ..setup import fields
 from ..setup.setup import Setup, rows_and_columns
+from . import incident
 
 #: The term of each coefficient.
 TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
@@ -43,6 +44,8 @@ def first_guess(setup: Setup, names, block) -> dict:
     def value(name):
         if name in setup.parameters:
             return setup.parameters[name].astype(dtype)
+        if name == incident.NAME:
+            return incident.given(setup).astype(dtype)
         if name == "gravity":
             return np.asarray(config.physics.gravity, dtype)
         if not row_of(name).control_location:

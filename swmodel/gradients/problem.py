@@ -18,6 +18,7 @@ from ..model.forcing import Forcing
 from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
+from . import incident
 from .controls import Parameters, first_guess, scheme_for
 from .native_steps import reach_back
 from .plan import Plan, fit
@@ -96,6 +97,8 @@ class Problem:
             wide = self.transport.make(lambda block: setup.static(block, margin), margin)
         fixed = Fixed(state, self.domain.grid, self.domain.params, wide, dt)
         if setup.scheme.varying:
+            if incident.NAME in controls:
+                fixed = fixed._replace(record=self.transport.put(np.int32(incident.number_at(setup, 0))))
             varying = VaryingFixed(Forcing(setup, self.transport), fixed, margin)
         trajectory = trajectory_of(self.domain, controls, observe)
         parts = self.transport, self.steps, self.every, fixed, varying
@@ -121,7 +124,7 @@ class Problem:
 
         Units are those of the controls; a derivative is per unit. Parameters of terms are omitted.
         """
-        found = {name: self.transport.get(x[name]) for name in x if name in self._physical}
+        found = {name: self.transport.get(x[name]) for name in x if name in self._physical and np.ndim(x[name]) != 1}
         return dataset_of(self.config, self.block, found)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:
@@ -174,14 +177,15 @@ class Problem:
         return self._parameters.outside(found[1][0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: the sum over all blocks, in double precision; numbers and parameters count once."""
+        """<x, y>: the sum over all blocks, in double precision; numbers records and parameters count once."""
         forms, get = self._parameters.forms, self.transport.get
         vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
         once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)
         x = {name: field for name, field in x.items() if name not in forms}
         share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
-        fields = float(self.transport.reduce(np.asarray(sum(share[name] for name in x if np.ndim(x[name]))), "sum"))
-        return once + fields + sum(float(share[name]) for name in x if not np.ndim(x[name]))
+        alike = sum(float(share[name]) for name in x if np.ndim(x[name]) < 2)
+        blocks = np.asarray(sum(share[name] for name in x if np.ndim(x[name]) > 1))
+        return once + alike + float(self.transport.reduce(blocks, "sum"))
 
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""

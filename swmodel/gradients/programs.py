@@ -52,17 +52,26 @@ class Programs:
         self.finish(x, self.pull(stack, active, cotangents, series, none, none, fixed)[1], fixed)
         return max(p.memory_analysis().temp_size_in_bytes for p in (pulling, recording)) * self.transport.devices
 
+    def _expanded(self, active, fixed):
+        """The active fields of steps, and from their cotangents those of `active`; None if both are the same."""
+        if not self.trajectory.expand:
+            return active, None
+        return jax.vjp(lambda active: self.trajectory.expand(active, fixed), active)
+
     def _blank(self, carry, active, fixed):
         """A series of zeros for all samples."""
+        active, _ = self._expanded(active, fixed)
         sample = jax.eval_shape(self.trajectory.observe, carry, active, jnp.int32(0), fixed)
         return jax.tree.map(lambda s: jnp.zeros((self.steps // self.every + 1, *s.shape), s.dtype), sample)
 
     def _stack(self, carry, active, fixed, length: int):
         """An empty stack that can record `length` steps."""
+        active, _ = self._expanded(active, fixed)
         return self.trajectory.steps(active, fixed, back=True).blank(carry, length)
 
     def _advance(self, carry, active, first, last, fixed):
         """The carry at step `last`, from the one at step `first`."""
+        active, _ = self._expanded(active, fixed)
         return self.trajectory.steps(active, fixed).run(carry, first, last)
 
     def _record(self, stack, carry, active, series, first, last, fresh, fixed):
@@ -70,7 +79,7 @@ class Programs:
 
         If `fresh`, the series gets the samples before `last`.
         """
-        recorded = stack is not None
+        recorded, (active, _) = stack is not None, self._expanded(active, fixed)
         steps = self.trajectory.steps(active, fixed, recorded)
 
         def turn(state):
@@ -96,16 +105,22 @@ class Programs:
 
     def _observe_last(self, carry, active, series, fixed):
         """The series with the sample of the last step, if any."""
+        active, _ = self._expanded(active, fixed)
         return self._sample(carry, active, series, jnp.int32(self.steps), fixed)
 
     def _seed(self, carry, active, series_bar, fixed):
         """The Cotangents at the last step, from those of its sample."""
+        active, back = self._expanded(active, fixed)
         zero = self.trajectory.steps(active, fixed, recorded=True).zero(carry)
-        return self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
+        found = self._pull_sample(lambda: carry, active, zero, series_bar, jnp.int32(self.steps), fixed)
+        return found._replace(active=back(found.active)[0]) if back else found
 
     def _pull(self, stack, active, cotangents, series_bar, first, last, fixed):
         """The stack, and the Cotangents at step `first`, from those at `last`, along the trajectory in the stack."""
+        (active, back), later = self._expanded(active, fixed), cotangents.active
         steps = self.trajectory.steps(active, fixed, back=True)
+        if back:
+            cotangents = cotangents._replace(active=jax.tree.map(jnp.zeros_like, active))
 
         def turn(state):
             last, stack, cotangents = state
@@ -117,7 +132,10 @@ class Programs:
 
             return to, stack, self._pull_sample(carry, active, cotangents, series_bar, to, fixed)
 
-        return jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))[1:]
+        _, stack, found = jax.lax.while_loop(lambda state: state[0] > first, turn, (last, stack, cotangents))
+        if back:
+            found = found._replace(active=jax.tree.map(jnp.add, later, back(found.active)[0]))
+        return stack, found
 
     def _pull_sample(self, carry, active, cotangents, series_bar, n, fixed):
         """The Cotangents with the share of the sample of step n, if any; carry() returns the step's carry."""

@@ -22,7 +22,7 @@ from .quantities import Quantity, parse
 
 #: The fields and numbers of derivatives.
 FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
-NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
+NUMBERS = tuple(name for name, row in CONTROLS.items() if row.control == "number")
 
 #: A comment for readers of the file.
 COMMENT = (

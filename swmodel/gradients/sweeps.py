@@ -18,6 +18,7 @@ import numpy as np
 from checkpoint_schedules import Copy, Forward, Move, Reverse
 
 from ..parallel.fixed_point import FixedPoint
+from . import incident
 from .plan import Plan
 from .programs import Programs
 from .trajectory import Fixed, Trajectory
@@ -208,6 +209,9 @@ class VaryingFixed:
             params = fixed.params | self.forcing.take(step)
             wide = wide and (wide[0], wide[1] | self.forcing.take(step, self.margin))
             self.fixed = fixed._replace(params=params, wide=wide)
+            if fixed.record is not None:
+                number = incident.number_at(self.forcing.setup, step)
+                self.fixed = self.fixed._replace(record=self.forcing.transport.put(np.int32(number)))
         return self.fixed
 
 

@@ -23,6 +23,7 @@ from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
 from ..parallel.transport.halo import pad
+from . import incident
 from .controls import apply, replace
 from .native_steps import Native, NativeSteps
 from .steps import InJax
@@ -36,6 +37,7 @@ class Fixed(NamedTuple):
     params: dict
     wide: tuple[Grid, dict] | None  # grid and params with `reach_back` cells around it, for native steps
     dt: Any  # s
+    record: Any = None  # number of the record in time before the step, where one is a control
 
 
 class Trajectory(NamedTuple):
@@ -45,10 +47,12 @@ class Trajectory(NamedTuple):
     step: Callable  # (carry, active, n, fixed) -> carry, in JAX
     observe: Callable  # (carry, active, k, fixed) -> sample
     native: Native | None  # makes the native steps, if the run is native
+    expand: Callable | None = None  # (active, fixed) -> active fields of a step, from those with records in time
 
     def settle(self, active, fixed: Fixed, back: bool) -> None:
         """Agree with all processes on native steps or JAX, forward and `back`, before a program is traced."""
         if self.native:
+            active = jax.eval_shape(self.expand, active, fixed) if self.expand else active
             self.native.settle(active, fixed, back)
 
     def steps(self, active, fixed: Fixed, recorded=False, back=False) -> InJax | NativeSteps:
@@ -92,12 +96,13 @@ def trajectory_of(domain, names, observe) -> Trajectory:
         patches = as_patches(grid, margin), as_patches(params, margin)
         return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
 
-    native = None
+    native, expand, steady = None, None, set(names) - set(scheme.initial)
+    if incident.NAME in steady:
+        expand = incident.expansion(domain.setup)
+        steady = steady - {incident.NAME} | set(incident.fields_of(domain.setup))
     if domain.config.run.executor == "native":
-        native = Native(
-            Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(set(names) - set(scheme.initial)))
-        )
-    return Trajectory(start, step, look, native)
+        native = Native(Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(steady)))
+    return Trajectory(start, step, look, native, expand)
 
 
 def tangent(trajectory: Trajectory) -> Trajectory:
@@ -117,5 +122,9 @@ def tangent(trajectory: Trajectory) -> Trajectory:
 
         return both
 
+    def expand(active, fixed):
+        return jax.jvp(lambda a: trajectory.expand(a, fixed), active[:1], active[1:])
+
     native = trajectory.native and trajectory.native.tangent()
-    return Trajectory(start, along(trajectory.step), along(trajectory.observe), native)
+    made = start, along(trajectory.step), along(trajectory.observe), native
+    return Trajectory(*made, expand if trajectory.expand else None)

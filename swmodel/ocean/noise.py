@@ -26,6 +26,11 @@ def white_number(seed: int, name: str, member: int) -> float:
     return float(_stream(_key(seed, name, member), 0).standard_normal())
 
 
+def white_numbers(seed: int, name: str, member: int, shape: tuple[int, ...]) -> np.ndarray:
+    """As `white_number`, an array of them; the first one is that number."""
+    return _stream(_key(seed, name, member), 0).standard_normal(shape)
+
+
 def _key(seed: int, name: str, member: int) -> np.ndarray:
     """128 bits, different for every seed, name and member."""
     return np.frombuffer(sha256(f"{seed} {member} {name}".encode()).digest()[:16], "<u8")

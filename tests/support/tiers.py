@@ -79,6 +79,7 @@ NIGHT = {
     "files/test_spectra.py": (*("a_budget", "one_record", "the_command_writes", "the_files_satisfy"),),
     "gradients/test_gradients.py": ("a_number_for", "derivatives_are_exact", "what_is_kept"),
     "gradients/test_gradients_memory.py": ("a_process_holds", "what_is_observed_counts"),
+    "gradients/test_incident.py": (),
     "gradients/test_native.py": (),
     "gradients/test_parameters.py": ("momentum_is_conserved", "second_derivatives"),
     "gradients/test_sensitivity.py": (

@@ -42,6 +42,9 @@ class Search(Section):
     correlation: Literal["diffusion", "spectrum"] = option(
         "diffusion", "", "correlation of these errors by diffusion (any coast) or by spectrum (no land)"
     )
+    correlation_time: float = option(
+        0.0, "s", "correlation time of these errors in records of incident_wave; 0: independent", ge=0
+    )
     balanced: bool = option(False, "", "whether errors of eta come with currents in geostrophic balance")
     outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each outer iteration", ge=1)
