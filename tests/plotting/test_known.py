@@ -28,6 +28,10 @@ def test_the_known_answer_begins_with_the_initial_state(name):
         found = config.case.theory(config, at, 0.0).get(field)
         if found is not None and hasattr(config.case, field):
             given = getattr(config.case, field)(config, at)
+            if (
+                field == "eta" and config.drying.active and hasattr(config.case, "depth")
+            ):  # below the bed there is no water
+                found, given = (np.maximum(level, -config.case.depth(config, at)) for level in (found, given))
             np.testing.assert_allclose(
                 found, np.broadcast_to(given, np.shape(found)), atol=1e-12 + 1e-12 * np.abs(given).max()
             )
