@@ -177,7 +177,7 @@ class Problem:
         return self._parameters.outside(found[1][0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: the sum over all blocks, in double precision; numbers records and parameters count once."""
+        """<x, y>: the sum over all blocks, in double precision; numbers, records and parameters count once."""
         forms, get = self._parameters.forms, self.transport.get
         vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
         once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)
