@@ -9,12 +9,13 @@ from .terms import TERMS, tracer
 from .variable import Variable, table
 
 DEPTH = POSITIVE | {"key": "physics.depth", "control": "field", "downward": True}
+RECORDS = {"control": "records", "small": 1e-3, "dimension": (0, 1, 0, 0)}
 EQUATIONS = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
     Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flags="land sea"),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
-    Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", control="records", small=1e-3),
+    Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", **RECORDS),
     Variable("gravity", "", "m s-2", "", "acceleration of gravity", control="number", dimension=(2, -1, -2, 0)),
 )
 

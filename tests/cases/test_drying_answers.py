@@ -1,8 +1,11 @@
 """The known answers of water over dry land: solutions of the equations, and records as their sources have them."""
 
+import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,6 +70,8 @@ def test_a_bore_conserves_mass_and_momentum():
     assert dam_break_dry.fan(config, (u - np.sqrt(g * h)) * 2.0, 2.0) == pytest.approx((h, u))
 
 
+#: The program of the package swashes, beside this Python or on the path.
+PROGRAM = shutil.which("swashes", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 SWASHES = {
     "1 4 1 1": (
         "sampson",
@@ -82,12 +87,12 @@ SWASHES = {
 
 def swashes(solution, *cells):
     """What SWASHES prints: its text, and its table [cell, column]."""
-    words = ["swashes", *solution.split(), *map(str, cells)]
+    words = [PROGRAM, *solution.split(), *map(str, cells)]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return text, np.loadtxt(text.splitlines())
 
 
-@pytest.mark.skipif(not shutil.which("swashes"), reason="needs SWASHES, the program of the package swashes")
+@pytest.mark.skipif(not PROGRAM, reason="needs SWASHES, the program of the package swashes")
 @pytest.mark.parametrize("solution", SWASHES)
 def test_the_answers_are_those_of_swashes(solution):
     """Delestre and others (2013): thickness, and transport, of their program, to the digits of its time."""
@@ -104,7 +109,7 @@ def test_the_answers_are_those_of_swashes(solution):
     np.testing.assert_allclose(h * u, rows[:, flow], atol=1e-4 * np.sqrt(9.81 * h.max() ** 3))
 
 
-@pytest.mark.skipif(not shutil.which("swashes"), reason="needs SWASHES, the program of the package swashes")
+@pytest.mark.skipif(not PROGRAM, reason="needs SWASHES, the program of the package swashes")
 def test_a_dam_that_breaks_over_a_step_floods_it_as_in_swashes():
     """The energy of the water is kept over a step of the bed; the mean error of thickness is below 1 %."""
     expected = swashes("1 7 1 1", 100)[1][:, 1]
