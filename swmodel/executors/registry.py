@@ -33,6 +33,9 @@ class Executor(Protocol):
             of: function (block, margin) -> the varying Params, NumPy arrays.
         """
 
+    def divide(self, substeps: int) -> None:
+        """Take each further step in this many; then `exchange` is given Params of the shorter steps."""
+
     def advance(self, carry: Carry, n: int) -> Carry:
         """The carry n steps later; waits until it is computed. Donates its argument; the first call compiles."""
 

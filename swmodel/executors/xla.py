@@ -101,6 +101,25 @@ def make_watched(loop: tuple, look: tuple, transport):
     return watched
 
 
+def make_watched_at_times(loop: tuple, look: tuple, transport):
+    """The function (carry, seen, given, static, dt, n, substeps) -> (carry n steps later, seen), of one block.
+
+    It looks after each of the n steps, which has `substeps` steps of the loop.
+    """
+    loop, look = (make(*parts, transport) for make, *parts in (loop, look))
+
+    def watched(carry, seen, given, static, dt, n, substeps):
+        def one(_, now):
+            carry, seen = now
+            after = loop(carry._replace(step=carry.step * substeps), static, dt, substeps)
+            carry = after._replace(step=carry.step + 1)
+            return carry, look(seen, given, carry.state, carry.step)
+
+        return jax.lax.fori_loop(0, n, one, (carry, seen))
+
+    return watched
+
+
 class Compiled:
     """Base of the executors with a loop over steps in a program of JAX, which other programs may call.
 
@@ -108,12 +127,15 @@ class Compiled:
         static: the constants of a run, made from a block's Grid and Params by `static_of`.
         loop: (make, *parts), hashable; make(*parts, transport) is the function `loop` of one block, see `make_loop`.
         watched: the `loop` for `watch`, which sees every step.
-        dt: time step, s, an array in the precision of the run.
+        dt: length of its steps, s, an array in the precision of the run.
+        substeps: steps of the executor in a step of the run, each numbered and as long as another.
     """
 
     def __init__(self, setup: Setup, transport, static, loop: tuple):
         self.method, self.transport, self.static, self.loop = setup.method, transport, static, loop
-        self.watched, self.dt = loop, jnp.asarray(setup.dt, setup.dtype)
+        self.watched = loop
+        self._whole, self._dtype = setup.dt, setup.dtype
+        self.divide(1)
         self._loop = jitted(*loop, transport, donate_argnums=0)
 
     def start(self, state: State) -> Carry:
@@ -124,8 +146,15 @@ class Compiled:
     def resume(self, carry: Carry) -> Carry:
         return carry
 
+    def divide(self, substeps: int) -> None:
+        self.substeps, self.dt = substeps, jnp.asarray(self._whole / substeps, self._dtype)
+
     def advance(self, carry: Carry, n: int) -> Carry:
-        return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+        if self.substeps == 1:
+            return jax.block_until_ready(self._loop(carry, self.static, self.dt, jnp.int32(n)))
+        finer = carry._replace(step=carry.step * self.substeps)
+        after = self._loop(finer, self.static, self.dt, jnp.int32(n * self.substeps))
+        return jax.block_until_ready(after._replace(step=after.step // self.substeps))
 
     def watch(self, carry: Carry, n: int, look: tuple, seen, given) -> tuple:
         """The carry n steps later, and `seen` updated after every step; donates `carry` and `seen`.
@@ -135,8 +164,11 @@ class Compiled:
                 -> seen of one block.
             seen, given: trees of arrays from `transport.make`; `given` is constant.
         """
-        program = jitted(make_watched, self.watched, look, self.transport, donate_argnums=(0, 1))
-        return jax.block_until_ready(program(carry, seen, given, self.static, self.dt, jnp.int32(n)))
+        make, loop, numbers = make_watched, self.watched, (jnp.int32(n),)
+        if self.substeps > 1:
+            make, loop, numbers = make_watched_at_times, self.loop, (jnp.int32(n), jnp.int32(self.substeps))
+        program = jitted(make, loop, look, self.transport, donate_argnums=(0, 1))
+        return jax.block_until_ready(program(carry, seen, given, self.static, self.dt, *numbers))
 
 
 class Xla(Compiled):

@@ -83,11 +83,14 @@ class Present:
 
     def diagnostics(self) -> dict[str, float]:
         config, transport = self._model.config, self._model.transport
-        found = diagnose(self.blocks(), config, transport)
+        dt = config.time.dt / self._model.substeps
+        time = config.time.model_copy(update={"dt": dt})
+        found = diagnose(self.blocks(), config.model_copy(update={"time": time}), transport)
         if self._model.scheme.drying:
             pairs = zip(self.flows(), transport.blocks, strict=True)
-            faces = sum(flow.limited(config.time.dt, block.shape) for flow, block in pairs)
+            faces = sum(flow.limited(dt, block.shape) for flow, block in pairs)
             found["limited_faces"] = float(transport.reduce(np.array([faces]), "sum")[0])
+        found |= {"time_step": dt} if config.time.halvings else {}
         return found | (inflow(self.flows(), config.open_sides.sides, transport) if config.open_sides.sides else {})
 
     def balanced(self) -> dict[str, np.ndarray]:

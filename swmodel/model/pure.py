@@ -23,6 +23,7 @@ from ..setup.setup import Setup
 from .arguments import Fields, Overrides, Terms, configured
 from .domain import domain
 from .forcing import Forcing
+from .validate import require_equal_steps
 
 
 class Memory(NamedTuple):
@@ -128,6 +129,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
         UsageError, ConfigError, SetupError: see Simulation.
     """
     one = domain(lambda: configured(config, overrides, fields, terms))
+    require_equal_steps(one.config)
     setup, state = one.setup, one.transport.make(one.setup.state)
     carry = Memory(state, jax.tree.map(jnp.array, setup.method.remember(state)))
     static = Static(one.grid, one.params, jnp.asarray(setup.dt, setup.dtype))

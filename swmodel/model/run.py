@@ -25,6 +25,7 @@ from ..parallel.stop import Stop, stopped
 from .accumulators import NO_ACCUMULATORS, Accumulators
 from .calls import Calls
 from .forcing import Forcing
+from .pace import FIXED
 from .validate import require_length
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class Model:
 
     dt: float
     _forcing: Forcing
+    _pace = FIXED
     _step = 0
     _loop_seconds = 0.0
 
@@ -71,6 +73,11 @@ class Model:
         return self._step * self.dt
 
     @property
+    def substeps(self) -> int:
+        """The steps of the executor in the last step taken."""
+        return self._pace.substeps
+
+    @property
     def loop_seconds(self) -> float:
         """Time spent on steps, s."""
         return self._loop_seconds
@@ -79,9 +86,9 @@ class Model:
         """Compute time steps, each of which the accumulators add; the caller checks the state afterwards."""
         begin, last = time.perf_counter(), self._step + steps
         while self._step < last:
-            if not self._forcing.holds(self._step):
+            if not (self._forcing.holds(self._step) and self._pace.holds(self._step)):
                 self._exchange()
-            some = self._forcing.until(last) - self._step
+            some = self._pace.until(self._forcing.until(last)) - self._step
             with self._forcing.ahead():
                 self._advance(some, accumulators)
             self._step += some

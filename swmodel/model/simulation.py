@@ -19,6 +19,7 @@ from ..files.restart.restarts import write_restart
 from ..ocean.derived import POTENTIALS
 from ..ocean.elliptic import require_rectangle
 from ..ocean.evaluation import known
+from ..ocean.records import divided
 from ..ocean.state import Carry, State
 from ..setup.fields.field import Field
 from . import change
@@ -29,6 +30,7 @@ from .dataset import dataset, drawn
 from .domain import domain
 from .forcing import Forcing
 from .health import Health, unusable
+from .pace import FIXED, Pace, rescaled
 from .present import Present
 from .progress import reporter
 from .results import Results, opened
@@ -103,6 +105,9 @@ class Simulation(Model):
         self.first_step = self.step
         if not self._forcing.holds(self.step):
             self._exchange()
+        if self.config.time.halvings:
+            self._pace = Pace(self, self.restart.substeps if self.restart else 1)
+            self._divide()
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -202,8 +207,22 @@ class Simulation(Model):
         self._present.forget()
 
     def _exchange(self) -> None:
-        self._params |= self._forcing.take(self._step)
-        self._executor.exchange(self._params, self._forcing.of)
+        if not self._forcing.holds(self._step):
+            self._params |= self._forcing.take(self._step)
+        if self._pace is FIXED:
+            self._executor.exchange(self._params, self._forcing.of)
+            return
+        if not self._pace.holds(self._step):
+            self._carry = rescaled(self._carry, self._pace.choose())
+        self._divide()
+
+    def _divide(self) -> None:
+        """Give the executor the substeps of the present pace, and the coefficients for them."""
+        substeps, varying = self._pace.substeps, self.scheme.varying
+        numbers = self.setup.numbers_of_time(substeps)
+        self._executor.divide(substeps)
+        params = divided(self._params, varying, substeps) | self.transport.make(lambda block: numbers)
+        self._executor.exchange(params, lambda *at: divided(self._forcing.of(*at), varying, substeps) | numbers)
 
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Call function(model) after each interval of model time; all processes call it together.

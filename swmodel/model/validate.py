@@ -41,6 +41,9 @@ EXAMINED = 10**8
 #: Why a run has no floods.
 NO_DRYING = "without drying.active no ground floods or falls dry"
 
+#: The steppers whose memory has states of earlier steps, or none.
+HALVED = "gfb", "rk3", "rk4"
+
 #: Most steps of a carry, whose step is an int32.
 MOST_STEPS = 2**31 - 1
 
@@ -123,6 +126,8 @@ def check_options(config: Config) -> Iterator[str]:
         yield f"physics.full_gravity: {full:g} m s-2 has no effect unless physics.reduced_gravity is true"
     if config.drying.active and config.time.stepper != "gfb":
         yield f'time.stepper: must be "gfb" where drying.active is true, not "{config.time.stepper}"'
+    if config.time.halvings and config.time.stepper not in HALVED:
+        yield f'time.halvings: needs time.stepper = {", ".join(HALVED)}, not "{config.time.stepper}"'
     if config.drying.thickness is not None and not config.drying.active:
         yield "drying.thickness: has no effect unless drying.active is true"
     for term in TERMS.values():
@@ -140,8 +145,9 @@ def check_length(config: Config) -> Iterator[str]:
     """A line if the run has no valid length."""
     if config.run.steps is None and config.run.days is None:
         yield "run.days: the run has no length; give run.steps or run.days"
-    if config.run.steps is not None and config.run.steps > MOST_STEPS:
-        yield f"run.steps: must be at most {MOST_STEPS} steps, not {config.run.steps}"
+    most = MOST_STEPS // 2**config.time.halvings
+    if config.run.steps is not None and config.run.steps > most:
+        yield f"run.steps: must be at most {most} steps, not {config.run.steps}"
 
 
 def check_calls(config: Config) -> Iterator[str]:
@@ -269,9 +275,12 @@ def check_dt(config: Config, extremes: Extremes) -> Iterator[str]:
         key, dt = f"time.cfl: {time.cfl} gives a time step that is too long", automatic_dt(config, extremes)
         stepped = config.model_copy(update={"time": time.model_copy(update={"dt": dt})})
         yield from (line for line in check_options(stepped) if line not in set(check_options(config)))
-    if dt > largest:
+    if not math.isfinite(dt):
+        yield "time.dt: must be given, in s, as the domain is dry at the start"
+    elif dt / 2**time.halvings > largest:
         if process == WAVES and extremes.uneven:
             process = f"{process}, at {extremes.fastest}"
+        dt = dt / 2**time.halvings
         yield f"{key}: {dt:.6g} s is above the largest stable time step of {stepper}, {floor(largest)} s ({process})"
     elif config.run.days is not None and config.run.days * 86400.0 / dt > MOST_STEPS:
         yield f"run.days: {config.run.days:g} days are more than {MOST_STEPS} steps of {dt:.6g} s"
@@ -293,3 +302,10 @@ def require_derivatives(config: Config) -> None:
     """Raise UsageError if the executor of a configuration has no derivatives."""
     if config.run.executor == "reference":
         raise UsageError("executor reference: it has no derivatives; choose native or xla")
+    require_equal_steps(config)
+
+
+def require_equal_steps(config: Config) -> None:
+    """Raise UsageError if the steps of a configuration may be halved."""
+    if config.time.halvings:
+        raise UsageError("time.halvings: pure steps and derivatives need steps of one length; set it to 0")

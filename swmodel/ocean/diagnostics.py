@@ -48,9 +48,13 @@ OF_DRYING = {
 }
 
 
-def quantities(scheme, sides) -> dict[str, Quantity]:
-    """The diagnostics of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides."""
+def quantities(scheme, sides, halvings: int = 0) -> dict[str, Quantity]:
+    """The diagnostics of a run with this Scheme: QUANTITIES, contents of the domain, inflow through open sides.
+
+    `halvings`: `time.halvings` of the run.
+    """
     found = QUANTITIES | (OF_DRYING if scheme.drying else {})
+    found |= {"time_step": Quantity("s", "length of the last time steps")} if halvings else {}
     found |= {name: Quantity("m3", f"content of {name}") for name in tracers_in(scheme.state._fields)}
     return found | {INFLOW + side: Quantity("m3 s-1", f"inflow through the {side} side") for side in sides}
 

@@ -78,3 +78,13 @@ def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtyp
 def params_of(varying: Iterable[str]) -> dict[str, bool]:
     """{name in the params: whether it is a field} for coefficients that vary."""
     return {part: n < 2 for name in varying for n, part in enumerate(names_of(name))}
+
+
+def divided(params: dict[str, Any], varying: Iterable[str], substeps: int) -> dict[str, Any]:
+    """The params with the numbers of varying coefficients for steps that are `substeps` times as short."""
+    found = dict(params)
+    for _, _, back, early, rate in map(names_of, varying):
+        found[back] = params[back] * np.uint32(substeps)  # modulo 2^32
+        found[early] = params[early] * substeps
+        found[rate] = params[rate] / substeps
+    return found

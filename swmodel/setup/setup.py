@@ -101,6 +101,16 @@ class Setup:
         now = varying(block, margin) if varying else self.varying(self.records(), block, margin, 0)
         return in_precision(values, self.dtype) | now
 
+    def numbers_of_time(self, substeps: int) -> dict[str, np.ndarray]:
+        """The numbers among the `params` that depend on the time step, [1, 1], for steps of dt / substeps."""
+        time = self.config.time.model_copy(update={"dt": self.dt / substeps})
+        config, found = self.config.model_copy(update={"time": time}), {}
+        for term in (term for term in self.scheme.acting if term.build):
+            names = {row.name for row in term.fields if not row.location}
+            built = term.build(config, np.arange(1), np.arange(1))
+            found |= {name: value for name, value in built.items() if name in names}
+        return in_precision(found, self.dtype)
+
     def static(self, block, margin: int | None = None) -> tuple[Grid, dict[str, np.ndarray]]:
         """Grid and Params of `block`, for `transport.make`."""
         return self.grid(block, margin), self.params(block, margin)

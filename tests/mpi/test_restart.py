@@ -110,6 +110,20 @@ def test_weather_is_known_again_by_any_number_of_processes_and_other_weather_is_
         assert "the record of 2020-01-01T00:00:00 has other values" in errors
 
 
+def test_steps_are_halved_alike_by_any_number_of_processes(tmp_path):
+    """Stopped between two choices of their number: a flow that accelerates over dry ground."""
+    flow = ["dam_break_dry", "-s", "grid.nx=60", "-s", "grid.ny=7", "-s", "time.dt=0.01", "-s", "time.halvings=4"]
+    flow += ["-s", "time.halve_every_steps=2", "-s", "output.every_steps=1", "--executor", "native", "--quiet"]
+    one, several = tmp_path / "one", tmp_path / "several"
+    swmodel("run", *flow, "--steps", 12, "-o", one)
+    swmodel("run", *flow, "--steps", 5, "--nproc", 2, "-o", several)
+    swmodel("resume", several, "--steps", 12, "--nproc", 3, "--quiet")
+    for name in ("output.nc", "diagnostics.nc", "restart/step-0000000012.nc"):
+        assert_same_data(several / name, one / name)
+    with netCDF4.Dataset(one / "diagnostics.nc") as numbers:
+        assert len({*numbers["time_step"][1:].tolist()}) > 1
+
+
 TIDE = [
     *("rest", "-s", "grid.kind=latlon", "-s", "grid.south=-60", "-s", "grid.north=60", "-s", "grid.periodic_x=true"),
     *("-s", "grid.nx=24", "-s", "grid.ny=12", "-s", "physics.depth=4000", "-s", "time.start=2012-03-01", "-s"),

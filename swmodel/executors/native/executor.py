@@ -73,12 +73,14 @@ class Native(Compiled):
 
         def changed(block):
             given = of(block, kernel.margin)
-            numbers = {name: given[name] for name, field in named.items() if not field}
-            return numbers, kernel.fields_at(places, kinds, given, block.shape)
+            numbers = {name: given[name] for name in self.static.numbers if name in given}
+            return numbers, kernel.fields_at(places, kinds, given, block.shape) if places else ()
 
         numbers, fields = self.transport.make(changed, self._margins)
-        fields = jitted(make_put, places, self.transport, donate_argnums=0)(self.static.fields, fields)
-        self.static = replace(self.static, numbers=self.static.numbers | numbers, fields=fields)
+        self.static = replace(self.static, numbers=self.static.numbers | numbers)
+        if places:
+            fields = jitted(make_put, places, self.transport, donate_argnums=0)(self.static.fields, fields)
+            self.static = replace(self.static, fields=fields)
 
     def _static(self, of=None):
         """`static_of` the blocks of this process; `of` as in `exchange`, None: coefficients of the start."""

@@ -6,6 +6,7 @@ land lies beyond the wall in the north or the east. Stencils treat coasts and wa
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -130,7 +131,7 @@ class Ring:
             return [place(values.astype(self.dtype)) for values in found]
 
         def at(begin, time):
-            number, places = series.at(round(begin / dt))
+            number, places = series.at(math.floor(begin / dt + 1e-6))
             before, after = records(number)
             return before + (after - before) * np.clip((time / dt - places[0]) / (places[1] - places[0]), 0, 1)
 

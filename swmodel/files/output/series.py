@@ -27,7 +27,8 @@ class Diagnostics(Series):
     """diagnostics.nc of a run: the `quantities` over time; see `RecordFile`."""
 
     def define_contents(self, dataset, config) -> None:
-        for name, quantity in quantities(setup_of(config).scheme, config.open_sides.sides).items():
+        found = quantities(setup_of(config).scheme, config.open_sides.sides, config.time.halvings)
+        for name, quantity in found.items():
             define_variable(dataset, name, ("time",), {"long_name": quantity.long_name, "units": quantity.units})
 
 

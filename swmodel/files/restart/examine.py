@@ -14,12 +14,12 @@ CHECKSUM = "sha256"
 
 #: Attribute of the file: SHA-256 of HEADER and of the fields' names and checksums.
 HEADER_CHECKSUM = "header_sha256"
-HEADER = ("step", "seconds", "mean_steps", "configuration_sha256")
+HEADER = ("step", "seconds", "mean_steps", "configuration_sha256", "substeps")
 
 
 def seal(header: dict, checksums: dict[str, str]) -> str:
-    """The checksum of a file's header: numbers of the HEADER, and the checksums of the fields by name."""
-    numbers = [text(header[name]) for name in HEADER]
+    """The checksum of a file's header: those of the HEADER in it, and the checksums of the fields by name."""
+    numbers = [text(header[name]) for name in HEADER if name in header]
     return hashlib.sha256(
         "\n".join([*numbers, *(f"{k} {v}" for k, v in sorted(checksums.items()))]).encode()
     ).hexdigest()
@@ -56,6 +56,7 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         "step": int(attributes["step"]),
         "seconds": float(attributes["seconds"]),
         "mean_steps": int(attributes["mean_steps"]),
+        "substeps": int(attributes.get("substeps", 1)),
         "written": attributes["written"],
         "configuration": configuration,
         "case_file": attributes.get("case_file", ""),

@@ -24,6 +24,7 @@ class Loaded(NamedTuple):
         carry: state and memory, fields [y, x], those of an ensemble [members, y, x], and step number.
         kept: fields of accumulators, and the number of steps in the means, by the names in the file.
         config: the configuration of the run that wrote it, without its case.
+        substeps: number of substeps that the memory is for, see `model.pace`.
     """
 
     carry: Any  # a Carry
@@ -31,6 +32,7 @@ class Loaded(NamedTuple):
     path: str
     step: int
     config: Config
+    substeps: int
 
 
 def read(path, setup: Setup, transport) -> Loaded:
@@ -61,7 +63,7 @@ def read(path, setup: Setup, transport) -> Loaded:
     accumulated[MEAN_STEPS] = transport.put(np.int32(found[MEAN_STEPS]))
     carry = Carry(states[0], tuple(states[1:]), transport.put(np.int32(found["step"])))
     before = from_toml(found["configuration"], Case)
-    return Loaded(carry, accumulated, found["path"], found["step"], before)
+    return Loaded(carry, accumulated, found["path"], found["step"], before, found["substeps"])
 
 
 def _examined(path, setup: Setup, members: int) -> tuple[dict | None, str | None]:

@@ -55,5 +55,6 @@ class Restarts:
 
 def write_restart(path, model, config, kept: dict, command_line: str = "") -> None:
     """Write a model as a restart file, with fields of its accumulators and the recorded configuration."""
-    contents = contents_of(model.carry, model.step, model.time, kept)._replace(records=model.noted())
+    contents = contents_of(model.carry, model.step, model.time, kept)
+    contents = contents._replace(records=model.noted(), substeps=model.substeps)
     write(path, contents, config, model.transport, command_line, model.get)

@@ -48,6 +48,7 @@ class Contents(NamedTuple):
         seconds: model time, s.
         mean_steps: number of steps in the means.
         records: notes on records in time, see `setup.fields.noted`.
+        substeps: number of substeps that the memory of the time stepper is for, see `model.pace`.
     """
 
     fields: dict[str, np.ndarray]
@@ -55,6 +56,7 @@ class Contents(NamedTuple):
     seconds: float
     mean_steps: int
     records: str = ""
+    substeps: int = 1
 
 
 def contents_of(carry: Carry, step: int, seconds: float, kept: dict) -> Contents:
@@ -119,6 +121,7 @@ def define_contents(contents: Contents, config, transport, command_line: str, da
             "seconds": np.float64(contents.seconds),
             "mean_steps": np.int64(contents.mean_steps),
             **({"records": contents.records} if contents.records else {}),
+            **({"substeps": np.int64(contents.substeps)} if contents.substeps > 1 else {}),
             "written": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
     )

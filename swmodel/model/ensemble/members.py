@@ -146,6 +146,7 @@ class Members(Model):
         one, state = self.domain, self.state._make(field[member - self.here.start] for field in self.state)
         view = {"config": one.config, "scheme": one.scheme, "transport": one.transport, "grid": self._drawn.grid}
         view |= {"carry": Carry(state, (), self.step), "step": self.step, "params": self._drawn.again(member)}
+        view["substeps"] = self.substeps
         present = Present(SimpleNamespace(**view))
         return present.fields(names), present.diagnostics()
 

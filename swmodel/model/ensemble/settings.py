@@ -91,6 +91,8 @@ def problems(setup: Setup) -> Iterator[str]:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
         yield "run.executor: the reference computes one run; choose native or xla"
+    if config.time.halvings:
+        yield "time.halvings: members take steps of one length; set it to 0"
     longest = max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (

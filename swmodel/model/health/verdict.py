@@ -70,6 +70,11 @@ class Health:
         self.warned = False
         self.begin()
 
+    @property
+    def dt(self) -> float:
+        """The length of the last steps, s."""
+        return self.config.time.dt / self.model.substeps
+
     def begin(self) -> None:
         """Use the present states as those of the start; all processes call it together."""
         now = self.look()
@@ -85,7 +90,7 @@ class Health:
         NumericalError: a solution blew up; the message has the place, the time and advice.
         """
         now = self.look()
-        bad = ~(now.neg_min_h < 0) | (now.crossing * self.config.time.dt > CELLS) | (now.concentration > self.most)
+        bad = ~(now.neg_min_h < 0) | (now.crossing * self.dt > CELLS) | (now.concentration > self.most)
         if bad.any():
             self.fail(bad, now)
         self.last, self.step = now, self.model.step
@@ -104,7 +109,7 @@ class Health:
 
     def check_time_step(self) -> None:
         """Warn if the time step is above the largest stable one of the present state."""
-        rates, dt = [getattr(self.last, name).max() for name in RATES], self.config.time.dt
+        rates, dt = [getattr(self.last, name).max() for name in RATES], self.dt
         if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
             return
         for margin in (1.05, 1.0):  # the limit takes 10 ms, so a margin avoids it for small changes
@@ -128,11 +133,11 @@ class Health:
     def cfl(self) -> np.ndarray:
         """(|u| + sqrt(g h)) dt sqrt(1/dx² + 1/dy²) at the last check, with the largest |u| and h; [runs]."""
         gravity = self.config.physics.gravity
-        return self.config.time.dt * (self.last.speed + np.sqrt(gravity * self.last.max_h)) * self.scale
+        return self.dt * (self.last.speed + np.sqrt(gravity * self.last.max_h)) * self.scale
 
     def fail(self, bad: np.ndarray, now: Measures):
         """Write blowup.nc of the first of the bad runs, [runs], whose Measures are `now`, and raise NumericalError."""
-        model, dt, run, which = self.model, self.config.time.dt, int(np.argmax(bad)), in_which(bad)
+        model, dt, run, which = self.model, self.dt, int(np.argmax(bad)), in_which(bad)
         place, left = bad_cell(self, run), remains(self, run)
         when = f"by step {model.step} (day {model.time / 86400:.3f})"
         names = ", ".join(term.name for term in self.domain.scheme.own)
@@ -165,7 +170,7 @@ def state_of(health, run: int) -> State:
 
 def bad_cell(health, run: int) -> str:
     """The value in the domain's first unusable cell, in words."""
-    state, domain, block, dt = state_of(health, run), health.domain, health.transport.block, health.config.time.dt
+    state, domain, block, dt = state_of(health, run), health.domain, health.transport.block, health.dt
     parts = [
         tuple(np.broadcast_to(part.on(shape), shape) for part in (grid.wet, grid.dx.centre, grid.dy.centre))
         for grid, shape in blocks_of(domain)

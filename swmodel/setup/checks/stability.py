@@ -146,14 +146,14 @@ def dt_of_waves(config, extremes) -> float:
 
         dt = cfl / ((|u| + sqrt(g h)) sqrt(1/dx² + 1/dy²))
 
-    with the largest |u| and h, and dx of the narrowest row with water.
+    with the largest |u| and h, and dx of the narrowest row with water. Infinite without any water.
     """
     if config.time.cfl is None:
         return SHARE * largest_dt(config, extremes)[0]
     dx, dy = (extremes.ranges[name][0] for name in ("dx", "dy"))
     speed = math.hypot(extremes.largest("u"), extremes.largest("v"))
     speed += math.sqrt(config.physics.gravity * extremes.largest("h"))
-    return config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2))
+    return config.time.cfl / (speed * math.sqrt(1 / dx**2 + 1 / dy**2)) if speed else math.inf
 
 
 def dt_from_state(config, extremes) -> float:
