@@ -11,6 +11,7 @@
     describe          a table of the generated step
     step.cc, sweep.h  the foreign calls; the pass over rows, threads, halos and several steps at once
     vector.h, job.h   vectors of numbers; the arguments of a call
+    rough.h, given.h  where the sea is not gentle, with drying; arguments and threads of a foreign call
 
 Only calls, kernel and executor need JAX.
 """

@@ -1,82 +1,18 @@
 // The door between XLA and compiled steps: foreign functions that take and give the arrays listed in calls.py.
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <cmath>
-#include <functional>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 #if __has_include(<sys/mman.h>)
 #include <sys/mman.h>
 #endif
 
-#include "job.h"
-#include "xla/ffi/api/ffi.h"
+#include "rough.h"
 
 namespace swmodel {
 
-namespace ffi = xla::ffi;
-
-// Calls task(0) ... task(n - 1), each once, on the threads of the pool and on this one. This thread takes all that the
-// others have not begun: it need not wait for a pool that is busy with something else.
-template <class Task>
-void in_parallel(ffi::ThreadPool& pool, Index n, const Task& task) {
-  struct Progress {
-    std::atomic<Index> begun{0}, done{0};
-  };
-  const auto progress = std::make_shared<Progress>();
-  const auto work = [progress, n, &task] {
-    // A thread that comes too late for a task touches only the counters, which live as long as it needs them.
-    for (Index i; (i = progress->begun.fetch_add(1)) < n;) {
-      task(i);
-      progress->done.fetch_add(1, std::memory_order_release);
-    }
-  };
-  for (Index i = 1; i < std::min<Index>(n, pool.num_threads()); ++i) pool.Schedule(std::function<void()>(work));
-  work();
-  while (progress->done.load(std::memory_order_acquire) < n) std::this_thread::yield();
-}
-
-// The arguments of a foreign function: arrays in their order, results, and numbers by name.
-class Given {
- public:
-  Given(ffi::ThreadPool pool, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers)
-      : pool(pool), arrays_(arrays), results_(results), numbers_(numbers) {}
-
-  ffi::ThreadPool pool;
-
-  // The next array; `dimension` is then one of its dimensions.
-  template <class T = void>
-  const T* next() {
-    const ffi::AnyBuffer array = *arrays_.get<ffi::AnyBuffer>(number_++);
-    dimensions_ = array.dimensions().begin();
-    return static_cast<const T*>(array.untyped_data());
-  }
-  Index dimension(std::size_t axis) const { return dimensions_[axis]; }
-  bool more() const { return number_ < arrays_.size(); }
-  ffi::AnyBuffer result(std::size_t number) const { return **results_.get<ffi::AnyBuffer>(number); }
-  template <class T = void>
-  T* out(std::size_t number) const {
-    return static_cast<T*>(result(number).untyped_data());
-  }
-  // Bytes of a number of the results.
-  Index item() const { return result(0).element_type() == ffi::F32 ? 4 : 8; }
-  std::size_t results() const { return results_.size(); }
-  Index operator[](const char* name) const { return *numbers_.get<std::int64_t>(name); }
-
- private:
-  ffi::RemainingArgs arrays_;
-  ffi::RemainingRets results_;
-  ffi::Dictionary numbers_;
-  const std::int64_t* dimensions_ = nullptr;
-  std::size_t number_ = 0;
-};
-
 using Call = std::size_t (*)(const Job*, int, int, Index, Index, void*);
-using Gentle = bool (*)(const void*, Index, const void*, Index, double, double);
 
 // Memory of this thread to work in: at least so many bytes, from the beginning of a cache line on.
 void* workspace(std::size_t bytes) {
@@ -196,8 +132,6 @@ ffi::Error get(Given given) {
   return ffi::Error::Success();
 }
 
-using Marks = std::vector<std::uint8_t>;
-
 // Rows and columns to the sides of a group.
 struct Window {
   Index south, north, west, east;
@@ -242,156 +176,7 @@ ffi::Error flag(Given given) {
   return ffi::Error::Success();
 }
 
-// A field of a block at row r and column i, which may lie in the halo. Strips: west, east, south, north of the field.
-template <class T>
-struct Around {
-  const T* plane;  // row 0, column 0
-  const T *west, *east, *south, *north;
-  Index ny, nx, halo, stride, across;
-
-  T at(Index r, Index i) const {
-    if (r < 0) return south[(r + halo) * across + i + halo];
-    if (r >= ny) return north[(r - ny) * across + i + halo];
-    if (i < 0) return west[r * halo + i + halo];
-    return i < nx ? plane[r * stride + i] : east[r * halo + i - nx];
-  }
-};
-
-// Flags for the pass over the rest, and for that over the gentle sea, [2, rows, groups]: a group belongs to the rest if the
-// sea is not gentle within `reach` cells. Each pass leaves out what the other writes, except UNWRITTEN rows that it needs.
-// With `leave_out` both leave out groups that a step does not change, as all faces around are closed.
-// Arrays: memory; planes [3, fields]; west, east, south, north; extent; depth; cells; flags; limits of the thickness, m, and
-// of the bend, and the thickness that closes faces, m; numbers of the fields h, u, v, ... now and in the memory [n, 3].
-template <class T>
-ffi::Error rough_in(Given& given) {
-  const T* memory = given.next<T>();
-  const auto* planes = given.next<std::int32_t>();
-  const void* strips[4];
-  for (auto& strip : strips) strip = given.next();
-  const auto* extent = given.next<std::int32_t>();
-  const T* depth = given.next<T>();
-  const auto* cells = given.next<std::uint8_t>();
-  const Index all_rows = given.dimension(0), static_stride = given.dimension(1);
-  const auto* flags = given.next<std::uint8_t>();
-  const T* limits = given.next<T>();
-  const T thin = limits[0], bend = limits[1], dry = limits[2];
-  const auto* histories = given.next<std::int32_t>();
-  const Index fields = given.dimension(0);
-  const auto is_gentle = reinterpret_cast<Gentle>(given["is_gentle"]);
-  const Index halo = given["halo"], margin = given["margin"], lead = given["lead"], ny = extent[0], nx = extent[1];
-  const Index item = given["strip"], across = given["columns"] + 2 * halo, rows = given["rows"];
-  const T* plane = memory + planes[given["field"]] * given["plane"] + lead;
-  const auto strip = [&](int side, Index size) { return static_cast<const T*>(strips[side]) + item * size; };
-  const Around<T> h{plane, strip(0, rows * halo), strip(1, rows * halo), strip(2, across * halo), strip(3, across * halo),
-                    ny, nx, halo, given["stride"], across};
-  const Index groups = (static_stride + GROUP - 1) / GROUP, reach = halo, tall = ny + 2 * halo;
-  // Columns of a group within the block and its halo.
-  const auto begin_of = [&](Index g) { return std::clamp(g * GROUP - lead, -halo, nx + halo); };
-  // Of row r, column i of the block.
-  const auto place = [&](Index r, Index i) { return (r + margin) * static_stride + i + lead; };
-  // Whether `ocean.drying.share_of` may be above zero in a cell that is not beside the end of the halo.
-  const auto is_rough = [&](Index r, Index i) {
-    const auto jump = [&](Index r, Index i, Index up, Index right, std::uint8_t open) {
-      const T H = depth[place(r, i)], next = depth[place(r + up, i + right)], z = -std::min(H, next);
-      if (!(cells[place(r, i)] & open)) return T(0);
-      return std::max(z, h.at(r + up, i + right) - next) - std::max(z, h.at(r, i) - H);
-    };
-    const T here = h.at(r, i), across = jump(r, i, 0, 1, 2) - jump(r, i - 1, 0, 1, 2);
-    const T along = jump(r, i, 1, 0, 4) - jump(r - 1, i, 1, 0, 4);
-    return cells[place(r, i)] & 1 && !(here > thin && std::abs(across) < bend * here && std::abs(along) < bend * here);
-  };
-  std::vector<Index> first(tall * groups, 1), last(tall * groups, 0);  // rough columns of each row of a group
-  Marks closed(tall * groups, 0);  // 1 where all its water is too thin to flow
-  const Index blocks = std::clamp<Index>(tall / 8, 1, std::max<Index>(1, given.pool.num_threads()));
-  in_parallel(given.pool, blocks, [&](Index b) {
-    for (Index r = std::max(b * tall / blocks - halo, 1 - halo); r < std::min((b + 1) * tall / blocks - halo, ny + halo - 1); ++r) {
-      for (Index g = 0; g < groups; ++g) {
-        const Index begin = std::max(begin_of(g), 1 - halo), end = std::min(begin_of(g + 1), nx + halo - 1);
-        if (begin >= end) continue;
-        T copy[3][GROUP + 2];
-        const T* around = &copy[1][1];
-        Index up = GROUP + 2;
-        if (r > 0 && r < ny - 1 && begin > 0 && begin + GROUP < nx) {
-          around = &plane[r * h.stride + begin];
-          up = h.stride;
-        } else {
-          for (Index n = 0; n < 3 * up; ++n) copy[n / up][n % up] = h.at(r + n / up - 1, std::min(begin + n % up, nx + halo) - 1);
-        }
-        if (is_gentle(around, up, &depth[place(r, begin)], static_stride, thin, bend)) continue;
-        const Index at = (r + halo) * groups + g;
-        closed[at] = 1;
-        for (Index i = begin; i < end; ++i) {
-          const T here = around[i - begin];
-          const bool land = !(cells[place(r, i)] & 1);
-          closed[at] &= here <= dry || land;
-          if (land || (here > thin && !is_rough(r, i))) continue;
-          if (first[at] > last[at]) first[at] = i;
-          last[at] = i;
-        }
-      }
-    }
-  });
-  Marks rest(all_rows * groups, 0);
-  for (Index r = 0; r < tall; ++r) {
-    Marks found(groups, 0);
-    bool some = false;
-    for (Index at = r * groups; at < (r + 1) * groups; ++at) {
-      if (first[at] > last[at]) continue;
-      const Index begin = std::max<Index>(first[at] + lead - reach, 0) / GROUP;
-      std::fill(&found[begin], &found[std::min((last[at] + lead + reach) / GROUP, groups - 1)] + 1, 1);
-      some = true;
-    }
-    const Index f = r + margin - halo;  // the row of the flags
-    for (Index s = std::max<Index>(f - reach, 0); some && s <= std::min(f + reach, all_rows - 1); ++s) {
-      for (Index g = 0; g < groups; ++g) rest[s * groups + g] |= found[g];
-    }
-  }
-  const Index size = given["plane"];
-  // Whether a row of a group stays as it is, and was so before.
-  const auto rests = [&](Index r, Index g) {
-    for (Index s = r; s <= r + 2 * halo; ++s) {
-      for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups - 1); ++k) {
-        if (!closed[s * groups + k] && begin_of(k) < begin_of(k + 1)) return false;
-      }
-    }
-    const Index i = std::max<Index>(begin_of(g), 0), n = std::min(begin_of(g + 1), nx) - i;
-    for (Index f = 0; f < fields; ++f) {
-      const T* rows[3];
-      for (int age = 0; age < 3; ++age) {
-        rows[age] = memory + planes[histories[3 * f + age]] * size + r * h.stride + lead + i;
-      }
-      for (Index k = 0; k < n; ++k) {
-        const T now = rows[0][k];
-        if (!(now == rows[1][k] && now == rows[2][k]) || ((f == 1 || f == 2) && now != 0)) return false;
-      }
-    }
-    return true;
-  };
-  if (given["leave_out"]) {
-    in_parallel(given.pool, blocks, [&](Index b) {
-      for (Index at = b * ny / blocks * groups; at < (b + 1) * ny / blocks * groups; ++at) {
-        auto& group = rest[at + margin * groups];
-        if (group && begin_of(at % groups) < nx && begin_of(at % groups + 1) > 0 && rests(at / groups, at % groups)) group = 2;
-      }
-    });
-  }
-  const auto mark = [&](std::uint8_t* found, std::uint8_t ours, Index warm, std::uint8_t least) {
-    for (Index g = 0; g < groups; ++g) {
-      Index last = -1;  // the southernmost row of ours from here on to the north, if it is near enough
-      for (Index f = all_rows; f-- > 0;) {
-        const Index at = f * groups + g;
-        if (rest[at] == ours) last = f;
-        const bool needed = last >= 0 && last - f <= warm;
-        const std::uint8_t flag = std::max(flags[at], least);
-        found[at] = flag == DRY || !needed ? std::uint8_t(DRY) : std::uint8_t(flag + (rest[at] == ours ? 0 : UNWRITTEN));
-      }
-    }
-  };
-  mark(given.out<std::uint8_t>(0), 1, given["warm_rest"], COAST);
-  mark(given.out<std::uint8_t>(0) + all_rows * groups, 0, given["warm_gentle"], WATER);
-  return ffi::Error::Success();
-}
-
+// See `rough_in`.
 ffi::Error rough(Given given) { return given["item"] == 4 ? rough_in<float>(given) : rough_in<double>(given); }
 
 template <ffi::Error (*FUNCTION)(Given)>
