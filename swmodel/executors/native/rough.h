@@ -66,22 +66,22 @@ struct Rough {
     const Index begin = std::max(begin_of(g), 1 - h.halo), end = std::min(begin_of(g + 1), h.nx + h.halo - 1);
     if (begin >= end) return;
     T copy[3][GROUP + 2];
-    const T* around = &copy[1][1];
-    Index up = GROUP + 2;
-    if (r > 0 && r < h.ny - 1 && begin > 0 && begin + GROUP < h.nx) {
-      around = &h.plane[r * h.stride + begin];
-      up = h.stride;
-    } else {
-      for (Index n = 0; n < 3 * up; ++n) {
-        copy[n / up][n % up] = h.at(r + n / up - 1, std::min(begin + n % up, h.nx + h.halo) - 1);
+    const bool inside = r > 0 && r < h.ny - 1;  // the memory has the rows around; columns beside the block are in strips
+    if (!inside) {
+      for (Index n = 0; n < 3 * (GROUP + 2); ++n) {
+        const Index k = n % (GROUP + 2);
+        copy[n / (GROUP + 2)][k] = h.at(r + n / (GROUP + 2) - 1, std::min(begin + k, h.nx + h.halo) - 1);
       }
     }
-    if (is_gentle(around, up, &depth[place(r, begin)], static_stride, thin, bend)) return;
+    const bool gentle = is_gentle(inside ? &h.plane[r * h.stride + begin] : &copy[1][1], inside ? h.stride : GROUP + 2,
+                                  &depth[place(r, begin)], static_stride, thin, bend);
+    if (gentle && (!inside || (begin > 0 && end < h.nx))) return;
     const Index at = (r + h.halo) * groups() + g;
-    found.closed[at] = 1;
+    found.closed[at] = !gentle;
     for (Index i = begin; i < end; ++i) {
+      if (gentle && i > 0 && i < h.nx - 1) continue;
       const bool water = cells[place(r, i)] & 1;
-      found.closed[at] &= !water || around[i - begin] <= dry;
+      found.closed[at] &= !water || h.at(r, i) <= dry;
       if (!water || !is_rough(r, i)) continue;
       if (found.first[at] > found.last[at]) found.first[at] = i;
       found.last[at] = i;
