@@ -39,13 +39,13 @@ def test_what_cannot_be_meant_is_refused(problem):
         check_config(swmodel.load("rest", options, {}))
 
 
-@pytest.mark.parametrize("value", [-200.0, np.nan])
-def test_a_depth_outside_that_is_none_is_refused(value):
+@pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
+def test_a_depth_outside_that_is_none_is_refused(column, value):
+    """Nor may land that floods, beside the water outside, be higher than this is deep."""
     depth = np.full((5, 6), 50.0)
-    depth[2:4, 5] = value
-    config = configuration(
-        5, 6, {"depth": depth, "mask": np.ones((5, 6))}, grid__periodic_x=False, open_sides__sides=("east",)
-    )
+    depth[2:4, column] = value
+    options = {"grid__periodic_x": False, "open_sides__sides": ("east",), "drying__active": column == 4}
+    config = configuration(5, 6, {"depth": depth, "mask": np.ones((5, 6))}, **options)
     with pytest.raises(ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
         check_config(config)
 

@@ -89,11 +89,12 @@ def problems(config) -> Iterator[str]:
     for side in (side_of(config, name) for name in config.open_sides.sides):
         if not side.open.any():
             yield f"open_sides.sides: there is no water along the {side.name} side; leave it out, or open another"
-        shallow = side.open & ~(side.both(config, "depth")[0] > 0)
+        depth = side.both(config, "depth")
+        shallow = side.open & ~((depth[0] > 0) & (depth.mean(axis=0) > 0))
         if shallow.any():
             yield (
-                f"depth: must be above 0 m in the water outside, but is not at {side.in_words(shallow)}; "
-                "give it, or make such cells land in input.mask"
+                f"depth: must be above 0 m in the water outside, and in the mean of it and the cell inside, but is not "
+                f"at {side.in_words(shallow)}; give it, or make such cells land in input.mask"
             )
         yield from problems_of_pressure(config, side)
         for name in (name for name in known if location_of(name) in ("centre", "v" if side.in_rows else "u")):
