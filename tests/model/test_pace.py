@@ -171,3 +171,16 @@ def test_what_needs_equal_steps_refuses_others():
         require_derivatives(swmodel.load("jet", {"time.halvings": 1}))
     with pytest.raises(ConfigError, match=r"time\.halvings"):
         check_ensemble(swmodel.load("jet", {"time.halvings": 1, "run.steps": 2, "ensemble.members": 2}))
+
+
+def test_a_warning_comes_only_when_steps_cannot_be_halved_further(caplog):
+    """Of a flow that becomes too fast between two choices."""
+    flow = {"grid.nx": 60, "grid.ny": 7, "time.dt": 0.01, "time.halve_every_steps": 4}
+    for halvings, warnings in ((4, 0), (1, 1)):
+        caplog.clear()
+        model = swmodel.Simulation("dam_break_dry", flow | {"time.halvings": halvings})
+        health = model.health()
+        for _ in range(8):
+            model.advance(1)
+            health.check()
+        assert sum("time.halvings" in record.message for record in caplog.records) == warnings

@@ -65,7 +65,7 @@ class Time(Section):
     halvings: int = option(
         0, "", "how often a step may be halved while the flow is too fast; 0: all have the length dt", ge=0, le=10
     )
-    halve_every_steps: int = option(10, "", "steps between two choices of the number of halvings", ge=1)
+    halve_every_steps: int = option(5, "", "steps between two choices of the number of halvings", ge=1)
     ab2_epsilon: float = option(0.1, "1", "ab2 weights are 1.5 + epsilon and -(0.5 + epsilon)", ge=0)
     robert_asselin: float = option(0.05, "1", "coefficient of the leapfrog's Robert-Asselin filter", ge=0, lt=1)
     calendar: CalendarName = option("proleptic_gregorian", "", "CF calendar of the run")

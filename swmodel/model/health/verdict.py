@@ -108,7 +108,10 @@ class Health:
         return np.stack(self.transport.pieces(found))[None]
 
     def check_time_step(self) -> None:
-        """Warn if the time step is above the largest stable one of the present state."""
+        """Warn if the time step is above the largest stable one of the present state, and will not be halved."""
+        halvings = self.config.time.halvings
+        if self.model.substeps < 2**halvings:
+            return
         rates, dt = [getattr(self.last, name).max() for name in RATES], self.dt
         if all(now <= before for now, before in zip(rates, self.stable, strict=True)):
             return
@@ -118,11 +121,12 @@ class Health:
                 self.stable = tuple(margin * rate for rate in rates)
                 return
         self.warned = True
+        remedy = f"time.halvings = {halvings + 1}" if halvings else f"time.dt = {SAFETY * largest:.4g} s"
         if self.transport.rank == 0:
             log.warning(
                 f"step {self.step} (day {self.model.time / 86400:.3f}): the time step of {dt:.6g} s is above the "
                 f"largest stable one, {largest:.4g} s ({process}); CFL {self.cfl().max():.3g}; the run may blow up; "
-                f"time.dt = {SAFETY * largest:.4g} s would be stable"
+                f"{remedy} would be stable"
             )
 
     def largest_dt(self, at: Measures, margin: float = 1.0) -> tuple[float, str]:
