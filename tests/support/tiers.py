@@ -72,6 +72,7 @@ NIGHT = {
     "files/test_output.py": ("data_are_the_same", "output_satisfies", "readers_find"),
     "files/test_output_continue.py": ("a_continued_file",),
     "files/test_output_on_a_sphere.py": ("the_file_satisfies",),
+    "files/test_parcels.py": (),
     "files/test_own_case.py": ("a_class_from", "looking_at_a_run"),
     "files/test_restart.py": ("a_restart_is_invisible", "a_run_in_pieces", "when_restart_files"),
     "files/test_restart_files.py": ("members_are_the_same",),
