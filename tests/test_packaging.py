@@ -63,7 +63,7 @@ def make(*arguments, **variables):
 
 def test_what_the_model_imports_is_what_it_depends_on():
     extras = PROJECT["optional-dependencies"]
-    used = names(PROJECT["dependencies"]).union(*(names(extras[extra]) for extra in ("mpi", "animate", "zarr")))
+    used = names(PROJECT["dependencies"]).union(*(names(extras[extra]) for extra in ("mpi", "animate", "bmi", "zarr")))
     assert imported("swmodel") == used
 
 

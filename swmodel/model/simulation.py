@@ -205,6 +205,10 @@ class Simulation(Model):
         self._params |= self._forcing.take(self._step)
         self._executor.exchange(self._params, self._forcing.of)
 
+    def renew_forcing(self) -> None:
+        """Evaluate fields that vary in time again before the next step, as their functions return other values now."""
+        self._forcing.forget()
+
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Call function(model) after each interval of model time; all processes call it together.
 

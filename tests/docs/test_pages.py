@@ -29,6 +29,11 @@ assert zeta.dims == ds.zeta.dims
 away = {"x_f": slice(0, -1), "y_f": slice(0, -1)}
 assert float(abs(zeta - ds.zeta).isel(away).max()) < 1e-5 * float(abs(ds.zeta).max())
 """,
+    "bmi": """
+assert abs(area @ depth - begin - river) < 1e-14 * begin
+assert river > 3e7
+Windy().initialize("bay.toml")
+""",
     "parcels": """
 x, y = (xarray.DataArray(np.array(each), dims="particle") for each in (particles.x, particles.y))
 assert (ds.mask.sel(x_c=x, y_c=y, method="nearest") == 1).all()

@@ -25,6 +25,7 @@ NIGHT = {
         *("[run_up_around", "[run_up_at_monai", "[tide_over_flats"),
     ),
     "bench/test_bench_samples.py": ("a_right_answer", "a_wrong_answer_of", "an_ensemble_is_measured"),
+    "bmi/test_tester.py": (),
     "cases/test_double_gyre.py": ("weak_gyres", "wind_work"),
     "cases/test_global_m2.py": ("the_tide_drives", "what_the_moon_gives"),
     "cases/test_hurricane.py": ("a_run_has_its_track", "a_run_without_a_date", "the_surge"),
