@@ -23,6 +23,7 @@ IMPORT_NAMES = {
     "imageio-ffmpeg": "imageio_ffmpeg",
     "compliance-checker": "compliance_checker",
     "pillow": "PIL",
+    "pyyaml": "yaml",
 }
 #: Used as programs or with JAX and NetCDF files rather than imported by name.
 PROGRAMS = {"mypy", "ruff"}

@@ -132,10 +132,12 @@ NIGHT = {
     "slurm/": (),
     "test_notebooks.py": (),
     "test_packaging.py": (),
+    "test_project_files.py": (),
     "test_readme.py": ("the_table",),
     "test_site.py": (),
     "test_tools.py": (),
     "test_typing.py": (),
+    "test_wheel.py": (),
 }
 #: Of these, what `make test` runs nevertheless: a promise that nothing else proves, or one of the kinds of a theorem.
 DAY = {
