@@ -171,6 +171,7 @@ DAY = {
     "files/test_journal.py": ("a_kill_at_any_moment_leaves_the_records_before_or_with_the_one_in_flight[small",),
     "files/test_output.py": ("[True",),
     "files/test_output_continue.py": ("[before1",),
+    "files/test_parcels.py": ("in_a_strain",),
     "files/test_restart.py": (
         *("[ab2-float32-reference", "[ab3-float64-native", "[leapfrog-float32-native", "[rk3-float32-native"),
         *("[stops3", "[options1", "[options4"),
