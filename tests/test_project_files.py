@@ -73,6 +73,13 @@ def test_an_action_runs_the_tests_on_linux_and_macos():
     assert oldest in jobs["test"]["strategy"]["matrix"]["python"]
 
 
+def test_wheels_are_built_for_linux_and_macos_and_tried():
+    job = yaml.safe_load((GITHUB / "workflows" / "wheels.yml").read_text())["jobs"]["wheel"]
+    assert {system.split("-")[0] for system in job["strategy"]["matrix"]["os"]} == {"ubuntu", "macos"}
+    (settings,) = (step["env"] for step in job["steps"] if "cibuildwheel" in step.get("uses", ""))
+    assert settings["CIBW_TEST_COMMAND"].startswith("swmodel run")
+
+
 @pytest.mark.parametrize("form", ["bug_report", "feature_request", "question"])
 def test_forms_of_issues_can_be_filled_in(form):
     found = yaml.safe_load((GITHUB / "ISSUE_TEMPLATE" / f"{form}.yml").read_text())
