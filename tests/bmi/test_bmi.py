@@ -1,11 +1,15 @@
 """The Basic Model Interface drives the model that `Simulation` is, and its values are those of the model."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import swmodel
+from swmodel.parallel.environment import has_gpu
 
 bmipy = pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
 
@@ -51,6 +55,13 @@ def value(model, name):
 def test_all_methods_of_the_standard_are_there():
     assert len(bmipy.Bmi.__abstractmethods__) == 41
     assert bmi.Model.__abstractmethods__ == frozenset()
+
+
+def test_a_framework_that_imports_the_module_alone_prepares_jax():
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    program = "import importlib, os; importlib.import_module('swmodel.bmi'); print('JAX_PLATFORMS' in os.environ)"
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{not has_gpu()}\n", done.stderr
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -32,7 +32,7 @@ def test_the_tester_passes(tmp_path, dtype):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     line = [sys.executable, "-c", TESTER, "component:Component", "--root-dir=.", "--config-file=sea.toml"]
-    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    paths = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
     environ = os.environ | {"PYTHONPATH": paths, "PYTEST_ADDOPTS": f"-c {tmp_path}/pytest.ini --rootdir={tmp_path}"}
     done = subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
