@@ -25,23 +25,28 @@ OPTIONS = {
 
 
 def opened(path):
-    """The FieldSet of an output file."""
+    """The FieldSet of an output file, on a plane or on the sphere of the file."""
     ds = xr.open_dataset(path).drop_dims("checked")
-    ds = ds.sgrid.rename({"x_f": "lon", "y_f": "lat"})
-    return parcels.FieldSet.from_sgrid_conventions(ds, vector_fields={"UV": ("u", "v")})
+    mesh = parcels.SphericalMesh(radius=float(ds.crs.earth_radius)) if "crs" in ds else None
+    ds = ds[["u", "v", "grid"]].sgrid.rename({"x_f": "lon", "y_f": "lat"})
+    return parcels.FieldSet.from_sgrid_conventions(ds, vector_fields={"UV": ("u", "v")}, mesh=mesh)
+
+
+def written(path, config, u, v):
+    """The FieldSet of a file with a current that stays the same for a day."""
+    with Output(path, config, Serial(block(0, (1, 1), *u.shape))) as output:
+        for seconds in (0.0, DAY):
+            output.write(round(seconds / config.time.dt), seconds, {"u": u, "v": v})
+    return opened(path)
 
 
 def current(path, u, v):
-    """The FieldSet of a file with the steady current u(x, y), v(x, y) of a day about the middle of a square sea."""
+    """The FieldSet of a file with the steady current u(x, y), v(x, y) about the middle of a square sea."""
     options = OPTIONS | {"grid.nx": CELLS, "grid.ny": CELLS, "grid.origin": "middle", "time.dt": 10.0}
     config = resolve(swmodel.load(swmodel.Case, options, environ={}))
     centres = (np.arange(CELLS) + 0.5 - CELLS / 2) * CELL
     faces = centres + CELL / 2
-    fields = {"u": u(*np.meshgrid(faces, centres)), "v": v(*np.meshgrid(centres, faces))}
-    with Output(path, config, Serial(block(0, (1, 1), CELLS, CELLS))) as output:
-        for seconds in (0.0, DAY):
-            output.write(round(seconds / 10), seconds, fields)
-    return opened(path)
+    return written(path, config, u(*np.meshgrid(faces, centres)), v(*np.meshgrid(centres, faces)))
 
 
 def after(fieldset, x, y, time, dt):
@@ -78,6 +83,20 @@ def test_in_a_solid_rotation_the_radius_is_kept(tmp_path):
         assert abs(np.hypot(x, y) - radius).max() < 0.1 * CELL
         turned = np.angle((x + 1j * y) * np.exp(-0.5j * np.pi * quarter))
         assert abs(turned).max() < 0.005 * 2 * np.pi
+
+
+def test_on_a_sphere_a_zonal_flow_that_turns_with_it_carries_particles_around_at_its_rate(tmp_path):
+    """On the circles of latitude of the centres, with the radius of the file."""
+    n, options = 60, {name: OPTIONS[name] for name in ("run.dtype", "run.executor", "output.fields")}
+    options |= {"grid.west": 0.0, "grid.east": 60.0, "grid.south": 0.0, "grid.north": 60.0, "grid.radius": 3e6}
+    config = resolve(swmodel.load("sea", options | {"grid.nx": n, "grid.ny": n, "time.dt": 10.0}, environ={}))
+    latitude = np.radians(np.arange(n) + 0.5)[:, None]
+    u = 3e6 * RATE / 12 * np.cos(latitude) * np.ones((n, n))
+    fieldset = written(tmp_path / "output.nc", config, u, np.zeros((n, n)))
+    y0 = np.array([5.5, 30.5, 55.5])
+    x, y = after(fieldset, np.full(3, 10.0), y0, DAY / 2, 3600)
+    np.testing.assert_allclose(x, 10.0 + 360 / 24, rtol=1e-5)
+    np.testing.assert_allclose(y, y0, rtol=1e-5)
 
 
 def test_particles_stay_in_the_water(tmp_path):
