@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from . import bmi as bmi
     from . import errors as errors
     from . import gradients as gradients
     from . import typing as typing
@@ -43,7 +44,7 @@ EXPORTS = {
 COMPUTING = ("Simulation", "functional")
 
 #: Modules with further public names.
-MODULES = ("errors", "gradients", "typing")
+MODULES = ("bmi", "errors", "gradients", "typing")
 
 __all__ = list(EXPORTS)
 

@@ -33,6 +33,7 @@ ROOMS = (
     "gradients",
     "assimilation",
     "model.ensemble",
+    "bmi",
     "bench",
     "cli",
     "__main__",
@@ -50,6 +51,7 @@ DOORS = {
     "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.synthetic"),
     "matplotlib": "plotting bench.figures model.simulation",
     "cmocean": "plotting",
+    "bmipy": "bmi",
 }
 
 

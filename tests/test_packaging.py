@@ -23,6 +23,7 @@ IMPORT_NAMES = {
     "imageio-ffmpeg": "imageio_ffmpeg",
     "compliance-checker": "compliance_checker",
     "pillow": "PIL",
+    "pyyaml": "yaml",
 }
 #: Used as programs or with JAX and NetCDF files rather than imported by name.
 PROGRAMS = {"mypy", "ruff"}
@@ -63,7 +64,7 @@ def make(*arguments, **variables):
 
 def test_what_the_model_imports_is_what_it_depends_on():
     extras = PROJECT["optional-dependencies"]
-    used = names(PROJECT["dependencies"]).union(*(names(extras[extra]) for extra in ("mpi", "animate", "zarr")))
+    used = names(PROJECT["dependencies"]).union(*(names(extras[extra]) for extra in ("mpi", "animate", "bmi", "zarr")))
     assert imported("swmodel") == used
 
 

@@ -46,7 +46,7 @@ def test_the_reference_lists_every_public_name():
 
 
 def test_the_stable_names_are_those_of_the_package():
-    public = {"gradients.Problem", "typing", "errors", *swmodel.__all__}
+    public = {"bmi.Model", "gradients.Problem", "typing", "errors", *swmodel.__all__}
     assert sorted(re.findall(r"`swmodel\.([\w.]+)`", part("Python"))) == sorted(public)
     assert set(re.findall(r"`([a-z-]+)`", part("Command line").split("\n\n`-s")[0])) == {
         name for name, command in main.commands.items() if not command.hidden

@@ -176,6 +176,7 @@ PUBLIC = {
     "Operators": ("operators",),
     "Pictures": ("plot",),
     "Derivatives": ("gradients",),
+    "Coupling": ("bmi",),
     "Errors": ("errors",),
     "Types": ("typing",),
 }

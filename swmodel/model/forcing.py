@@ -33,6 +33,11 @@ class Forcing:
         """The step until which the present coefficients hold, at most `step`."""
         return min(step, self.last) if self.scheme.varying else step
 
+    def forget(self) -> None:
+        """Let the next step read all records again, as functions from Python return other values now."""
+        self.first = self.last = self._ahead = 0
+        self._records = self.setup.records()
+
     def cuts(self, steps: int) -> list[int]:
         """The steps of a run of `steps` steps at which coefficients are replaced, with its first and last step."""
         found = [0]

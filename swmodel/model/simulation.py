@@ -224,6 +224,10 @@ class Simulation(Model):
         params = divided(self._params, varying, substeps) | self.transport.make(lambda block: numbers)
         self._executor.exchange(params, lambda *at: divided(self._forcing.of(*at), varying, substeps) | numbers)
 
+    def renew_forcing(self) -> None:
+        """Evaluate fields that vary in time again before the next step, as their functions return other values now."""
+        self._forcing.forget()
+
     def every(self, interval: float | str, function: Callable[[Simulation], object]) -> None:
         """Call function(model) after each interval of model time; all processes call it together.
 

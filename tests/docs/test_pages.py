@@ -29,6 +29,18 @@ assert zeta.dims == ds.zeta.dims
 away = {"x_f": slice(0, -1), "y_f": slice(0, -1)}
 assert float(abs(zeta - ds.zeta).isel(away).max()) < 1e-5 * float(abs(ds.zeta).max())
 """,
+    "bmi": """
+assert abs(area @ depth - begin - river) < 1e-14 * begin
+assert river > 3e7
+Windy().initialize("bay.toml")
+""",
+    "parcels": """
+x, y = (xarray.DataArray(np.array(each), dims="particle") for each in (particles.x, particles.y))
+assert (ds.mask.sel(x_c=x, y_c=y, method="nearest") == 1).all()
+assert np.hypot(x - start.x_c.values, y - start.y_c.values).max() > 0.02
+assert len(tracks) == 21 * start.size
+assert ((floats.x >= east - length) & (floats.x <= east)).all()
+""",
     "real-sea": """
 from pathlib import Path
 assert Path("outputs/atlantic/harmonics.png").exists()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import cf_xarray  # noqa: F401  gives Datasets the attribute cf
 import netCDF4
 import numpy as np
 import pytest
@@ -108,6 +109,12 @@ def test_fields_means_and_times_come_back(tmp_path, dtype):
             np.testing.assert_array_equal(mean[2], expected)
         bounds = (data.time_bounds.values - start) / np.timedelta64(1, "s")
         assert bounds.tolist() == [[0, 0], [0, 140], [140, 200]]
+
+
+def test_cf_xarray_finds_the_axes_of_the_grid(tmp_path):
+    with xr.open_dataset(write(tmp_path / "output.nc", config_of())) as data:
+        axes = {name: set(found) for name, found in data.cf.axes.items()}
+    assert axes == {"X": {"x_c", "x_f"}, "Y": {"y_c", "y_f"}, "T": {"time"}}
 
 
 def land_masks():

@@ -79,6 +79,22 @@ def test_a_record_has_the_weather_of_its_step_and_only_where_it_is_asked_for(tmp
         assert {*names} & {*found.data_vars} == {"linear_drag"}
 
 
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_a_function_that_has_changed_acts_from_the_step_after_it_is_renewed(executor):
+    """On a flat sea that does not turn, without renewal the record of the day still acts."""
+    flat = {"case.speed": 0.0, "physics.f0": 0.0, "grid.nx": 6, "grid.ny": 5, "time.dt": 60.0, "time.stepper": "rk3"}
+    options = flat | {"run.dtype": "float64", "run.executor": executor, "forcing.every": 86400.0}
+    stress = [0.1]
+    model = swmodel.Simulation("inertial", options, fields={"wind_x": lambda at, t: stress[0] + 0 * at.x})
+    gain = 0.1 * 60.0 / (model.config.physics.density * model.config.physics.depth)
+    for value, renewed, total in ((0.1, False, 1), (-0.2, False, 2), (-0.2, True, 0), (0.0, False, -2)):
+        stress[0] = value
+        if renewed:
+            model.renew_forcing()
+        model.advance(1)
+        np.testing.assert_allclose(model.state.u, total * gain, atol=1e-16)
+
+
 def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp_path):
     model = swmodel.Simulation(configure(run__executor="reference"))
     model.write_restart(tmp_path / "restart.nc")

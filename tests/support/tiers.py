@@ -25,6 +25,7 @@ NIGHT = {
         *("[run_up_around", "[run_up_at_monai", "[tide_over_flats"),
     ),
     "bench/test_bench_samples.py": ("a_right_answer", "a_wrong_answer_of", "an_ensemble_is_measured"),
+    "bmi/test_tester.py": (),
     "cases/test_double_gyre.py": ("weak_gyres", "wind_work"),
     "cases/test_global_m2.py": ("the_tide_drives", "what_the_moon_gives"),
     "cases/test_hurricane.py": ("a_run_has_its_track", "a_run_without_a_date", "the_surge"),
@@ -72,6 +73,7 @@ NIGHT = {
     "files/test_output.py": ("data_are_the_same", "output_satisfies", "readers_find"),
     "files/test_output_continue.py": ("a_continued_file",),
     "files/test_output_on_a_sphere.py": ("the_file_satisfies",),
+    "files/test_parcels.py": (),
     "files/test_own_case.py": ("a_class_from", "looking_at_a_run"),
     "files/test_restart.py": ("a_restart_is_invisible", "a_run_in_pieces", "when_restart_files"),
     "files/test_restart_files.py": ("members_are_the_same",),
@@ -130,10 +132,12 @@ NIGHT = {
     "slurm/": (),
     "test_notebooks.py": (),
     "test_packaging.py": (),
+    "test_project_files.py": (),
     "test_readme.py": ("the_table",),
     "test_site.py": (),
     "test_tools.py": (),
     "test_typing.py": (),
+    "test_wheel.py": (),
 }
 #: Of these, what `make test` runs nevertheless: a promise that nothing else proves, or one of the kinds of a theorem.
 DAY = {
@@ -167,6 +171,7 @@ DAY = {
     "files/test_journal.py": ("a_kill_at_any_moment_leaves_the_records_before_or_with_the_one_in_flight[small",),
     "files/test_output.py": ("[True",),
     "files/test_output_continue.py": ("[before1",),
+    "files/test_parcels.py": ("in_a_strain",),
     "files/test_restart.py": (
         *("[ab2-float32-reference", "[ab3-float64-native", "[leapfrog-float32-native", "[rk3-float32-native"),
         *("[stops3", "[options1", "[options4"),

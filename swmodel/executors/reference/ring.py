@@ -55,7 +55,7 @@ class Ring:
         self.columns = np.arange(-self.walls[1], grid.nx)
         self.shape = (self.rows.size + 2, self.columns.size + 2)
         self.depth = self.field("depth")
-        self.state = setup.scheme.state
+        self.state, self._kept = setup.scheme.state, []
         water = (self.rows >= 0)[:, None] & (self.columns >= 0) & (self.field("mask") != 0)
         sides = setup.config.open_sides.sides
         outermost_rows = (self.rows == 0) & ("south" in sides) | (self.rows == grid.ny - 1) & ("north" in sides)
@@ -130,12 +130,19 @@ class Ring:
             found = (record(self.config, name, number + k, self.rows, self.columns) for k in (0, 1))
             return [place(values.astype(self.dtype)) for values in found]
 
+        self._kept.append(records)
+
         def at(begin, time):
             number, places = series.at(math.floor(begin / dt + 1e-6))
             before, after = records(number)
             return before + (after - before) * np.clip((time / dt - places[0]) / (places[1] - places[0]), 0, 1)
 
         return at
+
+    def forget(self):
+        """Read all records in time again."""
+        for records in self._kept:
+            records.cache_clear()
 
     def at_corners(self, name):
         """A field at centres averaged over the wet cells around each corner; a number if it is constant."""

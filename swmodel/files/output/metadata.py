@@ -27,8 +27,6 @@ TOPOLOGY = {
     "topology_dimension": np.int32(2),
     "node_dimensions": "x_f y_f",
     "face_dimensions": "x_c: x_f (padding: low) y_c: y_f (padding: low)",
-    "edge1_dimensions": "x_f y_c: y_f (padding: low)",
-    "edge2_dimensions": "x_c: x_f (padding: low) y_f",
     "node_coordinates": "x_f y_f",
     "face_coordinates": "x_c y_c",
 }

@@ -1,0 +1,131 @@
+"""The grids of the interface: one for each location of the C-grid, whose nodes are the points of the fields there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bmipy import Bmi
+
+from ..errors import UsageError
+from ..model.dataset import indices
+from ..ocean.coordinates import OFFSETS, axes, points, turned
+
+#: The locations, by grid identifier.
+LOCATIONS = ("centre", "u", "v", "corner")
+
+
+class Grids(Bmi):
+    """The methods about grids.
+
+    Grid 0 has the centres of cells, 1 the east faces, 2 the north faces and 3 the north-eastern corners, of the block
+    of this process. Positions are in m on a plane, in degrees on a sphere. The grids are uniform along their axes. With
+    a pole of its own a grid is a `structured_quadrilateral` of longitudes and latitudes. Neighbours across a period are
+    left out of edges and faces.
+
+    UsageError: there is no such grid, or it lacks what a method asks for.
+    """
+
+    simulation: Any
+
+    def _location(self, grid: int) -> str:
+        if grid not in range(len(LOCATIONS)):
+            raise UsageError(f"grid {grid!r:.40}: there are 0 (centres), 1 (east faces), 2 (north faces), 3 (corners)")
+        return LOCATIONS[grid]
+
+    def _along(self, grid: int) -> list[tuple[float, float]]:
+        """The position of the first node and the spacing, along y and x."""
+        of_x, of_y = axes(self.simulation.config.grid)
+        block, offsets = self.simulation.block, OFFSETS[self._location(grid)]
+        starts = zip((of_y, of_x), (block.y.start, block.x.start), offsets, strict=True)
+        return [(axis.first + (start + offset) * axis.spacing, axis.spacing) for axis, start, offset in starts]
+
+    def _positions(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
+        """x and y of the nodes: of columns and rows, or of all nodes of a `structured_quadrilateral`."""
+        if self.get_grid_type(grid) == "structured_quadrilateral":
+            at = points(self.simulation.config.grid, self._location(grid), *indices(self.simulation.block))
+            return at.lon, at.lat
+        (y, dy), (x, dx) = self._along(grid)
+        rows, columns = self._shape(grid)
+        return x + dx * np.arange(columns), y + dy * np.arange(rows)
+
+    def _shape(self, grid: int) -> tuple[int, int]:
+        self._location(grid)
+        return self.simulation.block.shape
+
+    def get_grid_type(self, grid: int) -> str:
+        self._location(grid)
+        return "structured_quadrilateral" if turned(self.simulation.config.grid) else "uniform_rectilinear"
+
+    def get_grid_rank(self, grid: int) -> int:
+        self._location(grid)
+        return 2
+
+    def get_grid_size(self, grid: int) -> int:
+        rows, columns = self._shape(grid)
+        return rows * columns
+
+    def get_grid_shape(self, grid: int, shape: np.ndarray) -> np.ndarray:
+        return filled(shape, self._shape(grid))
+
+    def get_grid_spacing(self, grid: int, spacing: np.ndarray) -> np.ndarray:
+        return filled(spacing, [step for _, step in self._along(grid)])
+
+    def get_grid_origin(self, grid: int, origin: np.ndarray) -> np.ndarray:
+        return filled(origin, [first for first, _ in self._along(grid)])
+
+    def get_grid_x(self, grid: int, x: np.ndarray) -> np.ndarray:
+        return filled(x, self._positions(grid)[0])
+
+    def get_grid_y(self, grid: int, y: np.ndarray) -> np.ndarray:
+        return filled(y, self._positions(grid)[1])
+
+    def get_grid_z(self, grid: int, z: np.ndarray) -> np.ndarray:
+        raise UsageError(f"grid {grid}: has two dimensions, and no z")
+
+    def get_grid_node_count(self, grid: int) -> int:
+        return self.get_grid_size(grid)
+
+    def get_grid_edge_count(self, grid: int) -> int:
+        return sum(edges.size for edges in self._edges(grid))
+
+    def get_grid_face_count(self, grid: int) -> int:
+        rows, columns = self._shape(grid)
+        return (rows - 1) * (columns - 1)
+
+    def _nodes(self, grid: int) -> np.ndarray:
+        """The numbers of the nodes [y, x]."""
+        return np.arange(self.get_grid_size(grid)).reshape(self._shape(grid))
+
+    def _edges(self, grid: int) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the edges along x [rows, columns - 1], and along y [rows - 1, columns]."""
+        rows, columns = self._shape(grid)
+        along_x = np.arange(rows * (columns - 1)).reshape(rows, columns - 1)
+        return along_x, along_x.size + np.arange((rows - 1) * columns).reshape(rows - 1, columns)
+
+    def get_grid_edge_nodes(self, grid: int, edge_nodes: np.ndarray) -> np.ndarray:
+        nodes = self._nodes(grid)
+        pairs = (nodes[:, :-1], nodes[:, 1:]), (nodes[:-1], nodes[1:])
+        return filled(edge_nodes, np.concatenate([np.stack(pair, -1).ravel() for pair in pairs]))
+
+    def get_grid_face_nodes(self, grid: int, face_nodes: np.ndarray) -> np.ndarray:
+        nodes = self._nodes(grid)
+        corners = nodes[:-1, :-1], nodes[:-1, 1:], nodes[1:, 1:], nodes[1:, :-1]  # counter-clockwise
+        return filled(face_nodes, np.stack(corners, -1))
+
+    def get_grid_face_edges(self, grid: int, face_edges: np.ndarray) -> np.ndarray:
+        along_x, along_y = self._edges(grid)
+        sides = along_x[:-1], along_y[:, 1:], along_x[1:], along_y[:, :-1]
+        return filled(face_edges, np.stack(sides, -1))
+
+    def get_grid_nodes_per_face(self, grid: int, nodes_per_face: np.ndarray) -> np.ndarray:
+        return filled(nodes_per_face, np.full(self.get_grid_face_count(grid), 4))
+
+
+def filled(buffer: np.ndarray, values: Any) -> np.ndarray:
+    """The buffer of the caller with these values. UsageError: it has another size."""
+    values = np.asarray(values)
+    if np.size(buffer) != values.size:
+        raise UsageError(f"the array has {np.size(buffer)} elements, and {values.size} are needed")
+    buffer[...] = values.reshape(buffer.shape)
+    return buffer

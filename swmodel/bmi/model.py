@@ -1,0 +1,102 @@
+"""The component: control, time, and the model that it drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import swmodel
+
+from ..errors import UsageError
+from ..setup import fields
+from .names import WEATHER, items
+from .values import Values
+
+
+class Model(Values):
+    """A run behind the Basic Model Interface 2.0: `initialize`, `update`, values by standard names, `finalize`.
+
+        model = swmodel.bmi.Model(forcings=["wind_x", "wind_y"])
+        model.initialize("config.toml")
+        model.set_value("sea_surface_air_flow__x_component_of_shear_stress", stress)
+        model.update()
+
+    Under mpiexec each process has the block of its Simulation, and all processes call each method together. No files
+    are written; `simulation` does so, as with `write_restart` and `dataset`.
+
+    Args:
+        forcings: coefficients that are inputs, of wind_x, wind_y, u10, v10 and air_pressure. They begin with the
+            values of the configuration, or with zero if these vary in time, and keep those that were set last.
+
+    Attributes:
+        simulation: the `swmodel.Simulation`. UsageError: `initialize` has not been called.
+    """
+
+    def __init__(self, forcings: Iterable[str] = ()):
+        self.forcings = tuple(forcings)
+        self._simulation: swmodel.Simulation | None = None
+        if unknown := [name for name in self.forcings if name not in WEATHER]:
+            raise UsageError(f"forcings: no {unknown[0]}; there are {', '.join(WEATHER)}")
+
+    @property
+    def simulation(self) -> swmodel.Simulation:
+        if self._simulation is None:
+            raise UsageError("the model is not there: call initialize first")
+        return self._simulation
+
+    def initialize(self, config_file: str) -> None:
+        """Make the model of a configuration file, or of a case by its name. ConfigError: it cannot be used."""
+        config = swmodel.load(config_file)
+        shape = config.grid.ny, config.grid.nx
+        rows, columns = map(np.arange, shape)
+        self._held = {
+            name: np.broadcast_to(fields.evaluate(config, name, rows, columns), shape).copy() for name in self.forcings
+        }
+        functions = {name: held(values) for name, values in self._held.items()}
+        self._simulation = swmodel.Simulation(config, fields=functions)
+        scheme = self._simulation.scheme
+        self._items, self._pointers = items(self._simulation.config, scheme.initial, self.forcings), {}
+
+    def update(self) -> None:
+        """Compute a time step. NumericalError: the solution blew up."""
+        self._advance(steps=1)
+
+    def update_until(self, time: float) -> None:
+        """Compute time steps to the first one at or after a time, s. UsageError: the time has passed."""
+        self._advance(until=float(time))
+
+    def _advance(self, **how: Any) -> None:
+        simulation = self.simulation
+        self._take_pointers()
+        simulation.advance(**how)
+        self._refresh_pointers()
+
+    def finalize(self) -> None:
+        """Drop the model."""
+        self._simulation = None
+
+    def get_component_name(self) -> str:
+        return "swmodel"
+
+    def get_current_time(self) -> float:
+        return float(self.simulation.time)
+
+    def get_start_time(self) -> float:
+        return 0.0
+
+    def get_end_time(self) -> float:
+        """The end of the configuration; a model can go further."""
+        return float((self.simulation.config.run.steps or 0) * self.simulation.dt)
+
+    def get_time_units(self) -> str:
+        return "s"
+
+    def get_time_step(self) -> float:
+        return float(self.simulation.dt)
+
+
+def held(values: np.ndarray) -> Callable[[Any, Any], np.ndarray]:
+    """The function of points and time that has these values of the whole grid at all times."""
+    return lambda at, t: values[at.j, at.i]

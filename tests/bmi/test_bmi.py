@@ -1,0 +1,229 @@
+"""The Basic Model Interface drives the model that `Simulation` is, and its values are those of the model."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel.parallel.environment import has_gpu
+
+bmipy = pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
+
+from swmodel import bmi  # noqa: E402
+
+DEPTH, LEVEL = "sea_water__depth", "sea_surface__elevation"
+U, V = (f"sea_water_flow__{axis}_component_of_velocity" for axis in "xy")
+STRESS = "sea_surface_air_flow__x_component_of_shear_stress"
+PRESSURE = "sea_surface_air__pressure"
+NY, NX = 9, 13
+SEA = {
+    "grid.nx": NX,
+    "grid.ny": NY,
+    "grid.dx": 5e3,
+    "grid.dy": 4e3,
+    "time.dt": 60.0,
+    "run.steps": 20,
+    "run.executor": "reference",
+}
+
+
+def component(tmp_path, case="inertial", forcings=(), more="", **options):
+    """The component of a configuration file, and the Simulation of that file; "inertial" is a flat sea at rest."""
+    options = SEA | ({"case.speed": 0.0} if case == "inertial" else {}) | changed(options)
+    lines = [f"{key} = {json.dumps(value)}" for key, value in options.items() if value is not None]
+    path = tmp_path / "sea.toml"
+    path.write_text("\n".join([*lines, f'case.name = "{case}"', more]))
+    model = bmi.Model(forcings)
+    model.initialize(str(path))
+    return model, swmodel.Simulation(str(path))
+
+
+def changed(options):
+    """Options given as section__key=value."""
+    return {name.replace("__", "."): value for name, value in options.items()}
+
+
+def value(model, name):
+    """The values of a variable [y, x]."""
+    return model.get_value(name, np.empty(NY * NX, model.get_var_type(name))).reshape(NY, NX)
+
+
+def test_all_methods_of_the_standard_are_there():
+    assert len(bmipy.Bmi.__abstractmethods__) == 41
+    assert bmi.Model.__abstractmethods__ == frozenset()
+
+
+def test_a_framework_that_imports_the_module_alone_prepares_jax():
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    program = "import importlib, os; importlib.import_module('swmodel.bmi'); print('JAX_PLATFORMS' in os.environ)"
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{not has_gpu()}\n", done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_it_takes_the_steps_of_the_model(tmp_path, dtype):
+    model, simulation = component(tmp_path, "vortex", run__dtype=dtype)
+    model.update()
+    model.update_until(190.0)  # no multiple of the time step: to the first one beyond
+    simulation.advance(4)
+    assert (model.get_current_time(), model.get_time_step(), model.get_end_time()) == (240.0, 60.0, 1200.0)
+    for name, field in zip((DEPTH, U, V), simulation.state, strict=True):
+        np.testing.assert_array_equal(value(model, name), field)
+        assert model.get_var_type(name) == dtype
+    np.testing.assert_array_equal(value(model, LEVEL), simulation.field("eta"))
+
+
+def test_constant_fields_are_those_of_the_model(tmp_path):
+    model, simulation = component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
+    known = simulation.dataset(["depth", "mask", "cell_area"])
+    np.testing.assert_array_equal(value(model, "earth_surface_ocean__area_fraction"), known.mask)
+    wet = known.mask.values == 1
+    np.testing.assert_array_equal(value(model, "sea_bottom_surface__elevation")[wet], -known.depth.values[wet])
+    np.testing.assert_array_equal(value(model, "model_grid_cell__area"), known.cell_area)
+
+
+@pytest.mark.parametrize("executor", ["reference", "xla", "native"])
+def test_a_stress_acts_from_the_step_after_it_was_set(tmp_path, executor):
+    """On a flat sea that is periodic both ways u = sum of tau dt / (rho h) over the steps."""
+    options = {"physics__f0": 0.0, "time__stepper": "rk3", "run__dtype": "float64", "run__executor": executor}
+    model, simulation = component(tmp_path, "inertial", ["wind_x"], **options)
+    physics, expected = simulation.config.physics, 0.0
+    for stress in (0.0, 0.1, 0.1, -0.3, 0.2):
+        model.set_value(STRESS, np.full(NY * NX, stress))
+        model.update()
+        expected += stress * 60.0 / (physics.density * physics.depth)
+        np.testing.assert_allclose(value(model, U), expected, rtol=1e-12)
+
+
+def test_a_stress_that_is_not_uniform_lies_where_it_was_set(tmp_path):
+    """As in a run that has it from the beginning."""
+    stress = np.random.default_rng(1).normal(0, 0.2, (NY, NX))
+    model, _ = component(tmp_path, "inertial", ["wind_x"], run__dtype="float64")
+    model.set_value(STRESS, stress)
+    model.update_until(300.0)
+    options = SEA | {"case.speed": 0.0, "run.dtype": "float64"}
+    simulation = swmodel.Simulation("inertial", options, fields={"wind_x": stress})
+    simulation.advance(5)
+    np.testing.assert_allclose(value(model, U), simulation.state.u, rtol=1e-10)
+
+
+def test_forcings_begin_with_the_values_of_the_case(tmp_path):
+    model, simulation = component(tmp_path, "double_gyre", ["wind_x", "air_pressure"], run__dtype="float64")
+    np.testing.assert_array_equal(value(model, STRESS), simulation.field("wind_x").astype(float))
+    np.testing.assert_array_equal(value(model, PRESSURE), 0.0)
+    assert {STRESS, PRESSURE} <= set(model.get_input_var_names()) - set(model.get_output_var_names())
+
+
+@pytest.mark.parametrize("name", [DEPTH, LEVEL, U, V, "sea_water_dye__concentration"])
+def test_what_is_set_is_what_the_model_has(tmp_path, name):
+    model, _ = component(tmp_path, more='tracer = [{name = "dye"}]', run__dtype="float64")
+    wanted = np.random.default_rng(2).uniform(0.1, 0.2, (NY, NX)) + (100.0 if name == DEPTH else 0.0)
+    model.update()
+    model.set_value(name, wanted)
+    np.testing.assert_allclose(value(model, name), wanted, rtol=1e-12)
+    model.set_value_at_indices(name, np.array([3, NX]), np.array([wanted[0, 0], wanted[1, 1]]))
+    wanted[0, 3], wanted[1, 0] = wanted[0, 0], wanted[1, 1]
+    np.testing.assert_allclose(value(model, name), wanted, rtol=1e-12)
+    some = model.get_value_at_indices(name, np.empty(2), np.array([3, NX]))
+    np.testing.assert_allclose(some, wanted[[0, 1], [3, 0]], rtol=1e-12)
+
+
+def test_water_that_comes_in_by_memory_stays(tmp_path):
+    """The memory has the present thickness after each step, and what is added to it is all that the sea gains."""
+    model, _ = component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")
+    depth, area = model.get_value_ptr(DEPTH), model.get_value_ptr("model_grid_cell__area")
+    mouth = np.flatnonzero(model.get_value_ptr("earth_surface_ocean__area_fraction"))[:3]
+    begin, added = float((depth * area).sum()), 0.0
+    for step in range(10):
+        depth[mouth] += 0.01 * (step + 1)
+        added += float(0.01 * (step + 1) * area[mouth].sum())
+        model.update()
+        np.testing.assert_array_equal(depth, value(model, DEPTH).ravel())
+    assert np.ptp(model.get_value_ptr(LEVEL)) > 0.01
+    assert float((depth * area).sum()) == pytest.approx(begin + added, rel=1e-14)
+
+
+def test_memory_of_outputs_is_for_reading(tmp_path):
+    model, simulation = component(tmp_path, "vortex")
+    speed = model.get_value_ptr("sea_water_flow__speed")
+    with pytest.raises(ValueError, match="read-only"):
+        speed[0] = 1.0
+    model.update()
+    simulation.advance(1)
+    np.testing.assert_array_equal(speed, simulation.field("speed").ravel())
+
+
+@pytest.mark.parametrize("grid", range(4))
+def test_the_nodes_lie_where_the_fields_do(tmp_path, grid):
+    model, simulation = component(tmp_path, grid__origin="middle")
+    name = [DEPTH, U, V, "sea_water_flow__z_component_of_vorticity"][grid]
+    field = simulation.dataset([["h", "u", "v", "zeta"][grid]]).to_array()
+    assert model.get_var_grid(name) == grid
+    shape = tuple(model.get_grid_shape(grid, np.empty(2, int)))
+    origin, spacing = model.get_grid_origin(grid, np.empty(2)), model.get_grid_spacing(grid, np.empty(2))
+    for axis, positions in enumerate(field[dim].values for dim in field.dims[1:]):
+        np.testing.assert_allclose(origin[axis] + spacing[axis] * np.arange(shape[axis]), positions, atol=1e-6)
+        found = model.get_grid_y(grid, np.empty(NY)) if axis == 0 else model.get_grid_x(grid, np.empty(NX))
+        np.testing.assert_allclose(found, positions, atol=1e-6)
+
+
+def test_a_grid_with_a_pole_of_its_own_has_longitudes_and_latitudes(tmp_path):
+    edges = {"grid__west": 150.0, "grid__east": 163.0, "grid__south": -5.0, "grid__north": 4.0}
+    pole = {"grid__pole": (-40.0, 70.0), "grid__dx": None, "grid__dy": None, "time__dt": 10.0}
+    model, simulation = component(tmp_path, "sea", **edges, **pole)
+    assert model.get_grid_type(3) == "structured_quadrilateral"
+    known = simulation.dataset(["lon_f", "lat_f"])
+    for name, get in {"lon_f": model.get_grid_x, "lat_f": model.get_grid_y}.items():
+        np.testing.assert_allclose(get(3, np.empty(NY * NX)).reshape(NY, NX), known[name])
+
+
+def test_faces_edges_and_nodes_belong_together(tmp_path):
+    """Euler's formula, cells counter-clockwise around their area, and edges between the nodes of their faces."""
+    model, _ = component(tmp_path)
+    nodes, edges, faces = model.get_grid_node_count(0), model.get_grid_edge_count(0), model.get_grid_face_count(0)
+    assert nodes - edges + faces == 1
+    ends = model.get_grid_edge_nodes(0, np.empty(2 * edges, int)).reshape(-1, 2)
+    corners = model.get_grid_face_nodes(0, np.empty(4 * faces, int)).reshape(-1, 4)
+    sides = model.get_grid_face_edges(0, np.empty(4 * faces, int)).reshape(-1, 4)
+    assert (model.get_grid_nodes_per_face(0, np.empty(faces, int)) == 4).all()
+    x, y = np.meshgrid(model.get_grid_x(0, np.empty(NX)), model.get_grid_y(0, np.empty(NY)))
+    x, y = x.ravel()[corners], y.ravel()[corners]
+    area = 0.5 * (x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1)
+    np.testing.assert_allclose(area, 5e3 * 4e3)
+    between = np.stack([corners, np.roll(corners, -1, axis=1)], axis=-1)
+    np.testing.assert_array_equal(np.sort(ends[sides], axis=-1), np.sort(between, axis=-1))
+    assert len({tuple(sorted(pair)) for pair in ends}) == edges
+
+
+WRONG = {
+    "an unknown variable": lambda model: model.get_var_units("sea_water__temperature"),
+    "an output": lambda model: model.set_value("sea_water_flow__speed", np.zeros(NY * NX)),
+    "an array of another size": lambda model: model.get_value(DEPTH, np.empty(3)),
+    "values of another size": lambda model: model.set_value(DEPTH, np.ones(3)),
+    "no water": lambda model: model.set_value(DEPTH, np.zeros(NY * NX)),
+    "an index outside": lambda model: model.get_value_at_indices(DEPTH, np.empty(1), np.array([NY * NX])),
+    "a negative index": lambda model: model.set_value_at_indices(DEPTH, np.array([-1]), np.ones(1)),
+    "a time in the past": lambda model: model.update_until(-60.0),
+    "no such grid": lambda model: model.get_grid_size(4),
+    "no depth of the grid": lambda model: model.get_grid_z(0, np.empty(1)),
+    "an unknown forcing": lambda model: bmi.Model(["wind"]),
+    "before it begins": lambda model: bmi.Model().update(),
+    "names before it begins": lambda model: bmi.Model().get_output_var_names(),
+    "after its end": lambda model: (model.finalize(), model.get_current_time()),
+}
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_a_wrong_call_is_one_line_and_changes_nothing(tmp_path, call):
+    model, _ = component(tmp_path)
+    before = model.simulation.state
+    with pytest.raises(swmodel.errors.UsageError) as raised:
+        call(model)
+    assert len(str(raised.value).splitlines()) == 1
+    if model._simulation:
+        for new, old in zip(model.simulation.state, before, strict=True):
+            np.testing.assert_array_equal(new, old)
