@@ -218,7 +218,7 @@ def _loop(
                 reason = calls.make(model)
                 if transport.any(model.carry is not before):
                     health.begin()  # a function may set a new state
-            reason = reason or (stop.reason(transport) if step < steps else None)
+            reason = reason or (stop.reason(transport, results.failed()) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
                 stop.reserve = restarts.write(results.accumulators.stored())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,8 @@ def check_output(setup: Setup) -> Iterator[str]:
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
+    if output.format == "zarr" and find_spec("zarr") is None:
+        yield 'output.format: "zarr" needs the package zarr: pip install "swmodel[zarr]"'
     if output.inundation and not setup.scheme.drying:
         yield f"output.inundation: {NO_DRYING}"
     for key in ("fields", "means"):

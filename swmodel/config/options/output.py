@@ -87,6 +87,9 @@ class Output(Section):
         None, "s", 'model time between snapshots, as seconds or "6 h" (or give every_steps)'
     )
     every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
+    format: Literal["netcdf", "zarr"] = option(
+        "netcdf", "", "format of the snapshots: output.nc, or output.zarr, which all processes write at once"
+    )
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
     means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(

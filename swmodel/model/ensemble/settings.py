@@ -91,6 +91,8 @@ def problems(setup: Setup) -> Iterator[str]:
             yield f"run.{key}: {getattr(run, key)} {what} are too many for {members} members; at most {members}"
     if run.executor == "reference":
         yield "run.executor: the reference computes one run; choose native or xla"
+    if config.output.format != "netcdf":
+        yield 'output.format: an ensemble is written as NetCDF; leave it "netcdf"'
     longest = max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (
