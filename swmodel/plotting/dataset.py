@@ -1,4 +1,4 @@
-"""The NetCDF files of a run: their paths, their fields, series and records, and their values."""
+"""The files of a run, NetCDF or stores of Zarr: their paths, their fields, series and records, and their values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import netCDF4
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 from ..config.loading.older import renewed
 from ..errors import FilesError, file_errors, suggest
 from ..files.integrity import checksums, guard
-from ..files.run_folder import ENSEMBLE, OUTPUT
+from ..files.run_folder import ENSEMBLE, SNAPSHOTS, is_folder, is_store
+from ..files.store.data import StoreData
 from ..ocean.diagnostics import OF_DRYING
 from ..ocean.table import INFLOW
 
@@ -32,11 +34,11 @@ class PlotError(ValueError):
 
 
 def data_file(path, *names: str) -> Path:
-    """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder."""
-    path, names = Path(path), names or (OUTPUT, ENSEMBLE)
+    """The file or store meant by `path`: itself, or the first of `names` (its records) in the run folder."""
+    path, names = Path(path), names or (*SNAPSHOTS, ENSEMBLE)
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
-    if not path.is_dir():
+    if not is_folder(path):
         return path
     found = [path / name for name in names if os.path.lexists(path / name)]
     if not found:
@@ -66,9 +68,9 @@ def look(path) -> guard.Job:
 
 
 def opened(path) -> netCDF4.Dataset:
-    """A file that was examined, to be used in a `with`."""
+    """A file or a store that was examined, to be used in a `with`; a store has what readers use of the interface."""
     with file_errors(path, "read"):
-        return netCDF4.Dataset(path)
+        return cast(netCDF4.Dataset, StoreData(path)) if is_store(path) else netCDF4.Dataset(path)
 
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:

@@ -10,6 +10,7 @@ import resource
 
 from ...parallel.spawn import end_with_parent
 from ..restart.examine import examine as examine_restart
+from ..store.examine import examine as examine_store
 from . import checksums
 
 #: Limit of CPU time for a file without reading of values, s, and least speed of reading, bytes/s.
@@ -41,6 +42,8 @@ def allow_time(nbytes: int) -> None:
 def facts(path, kind: str, allow=lambda nbytes: None) -> dict:
     """The facts about a file (`guard.Job`), or its "problem"; calls `allow` before it reads values."""
     try:
+        if os.path.isdir(path):
+            return examine_store(path, kind == "whole", allow)
         if not os.path.isfile(path):
             return {"problem": "there is no such file"}
         return examine_restart(path, allow) if kind == "restart" else examine(path, kind == "whole", allow)

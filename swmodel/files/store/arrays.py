@@ -9,13 +9,14 @@ of them at once.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import math
 import shutil
 import struct
 import warnings
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +38,9 @@ PARTIAL = ".partial"
 
 #: The attribute with the checksum of the metadata.
 HEADER = "header_crc32"
+
+#: Chunks of fill values are written, too: a missing file is a damage.
+WRITE_ALL = {"write_empty_chunks": True}
 
 #: More records than any store has.
 ENDLESS = 2**40
@@ -60,18 +64,20 @@ def defined(define):
         return dataset
 
 
-def create(path: Path, dataset, shape: tuple[int, int]) -> dict:
-    """Make the arrays of a store from a netCDF4.Dataset, with values that it has; returns the global attributes.
+def create(path: Path, dataset, shape: tuple[int, int]) -> tuple[dict, list[str]]:
+    """Make the arrays of a store from a netCDF4.Dataset, with values that it has.
+
+    Returns the global attributes and the names of the arrays.
 
     `shape`: rows and columns of a file of a field.
     """
     with NETCDF:
         dataset.set_auto_mask(False)
         for name, variable in dataset.variables.items():
-            array = make(path / name, variable, shape)
+            array = make(path / name, variable, shape).with_config(WRITE_ALL)
             if not (on_grid(variable.dimensions) or moves(variable.dimensions)):
                 array[...] = variable[...]
-        found = {name: plain(dataset.getncattr(name)) for name in dataset.ncattrs()}
+        found = {name: plain(dataset.getncattr(name)) for name in dataset.ncattrs()}, list(dataset.variables)
         dataset.close()
     return found
 
@@ -150,7 +156,7 @@ def endless(path: Path, name: str):
     """An array for writing; one with records takes them at any place, without a change of its metadata."""
     import zarr
 
-    array = zarr.open_array(path / name, mode="r+").with_config({"write_empty_chunks": True})
+    array = zarr.open_array(path / name, mode="r+").with_config(WRITE_ALL)
     if not moves(array.metadata.dimension_names or ()):
         return array
     inside = array.async_array
@@ -158,15 +164,43 @@ def endless(path: Path, name: str):
     return zarr.Array(type(inside)(replace(inside.metadata, shape=shape), inside.store_path, inside.config))
 
 
-def documents(path: Path) -> dict[str, dict]:
-    """The metadata of all arrays in the folder of a store, by name."""
-    found = sorted(path.glob(f"*/{METADATA}"))
-    return {file.parent.name: json.loads(file.read_text()) for file in found}
+def as_shown(path: Path, document: dict):
+    """An array for reading, with the records that its metadata in the store shows."""
+    import zarr
+    from zarr.storage import LocalStore, StorePath
+
+    store = StorePath(LocalStore(path.parent, read_only=True), path.name)
+    return zarr.Array.from_dict(store, dict(document))
 
 
-def attributes_of(path: Path) -> dict:
-    """The global attributes of a store."""
-    return json.loads((path / METADATA).read_text())["attributes"]
+def chunk_files(path: Path, document: dict, records: Iterable[int] | None = None) -> Iterator[Path]:
+    """The files of an array, of these records or all."""
+    counts = [math.ceil(n / size) for n, size in zip(document["shape"], file_size(document), strict=True)]
+    ranges = [range(count) for count in counts]
+    if records is not None:
+        ranges[0] = records
+    return (path.joinpath("c", *map(str, place)) for place in itertools.product(*ranges))
+
+
+def read(path: Path) -> dict:
+    """The metadata in the folder of a store or an array."""
+    return json.loads((path / METADATA).read_text())
+
+
+def values(path: Path, document: dict, name: str) -> list:
+    """All values of an array of a store."""
+    return as_shown(path / name, document)[...].tolist()
+
+
+def documents(path: Path, names: Iterable[str]) -> dict[str, dict]:
+    """The metadata of arrays in the folder of a store, by name."""
+    return {name: read(path / name) for name in names}
+
+
+def contents(path: Path) -> tuple[dict, list[str]]:
+    """The global attributes of a store and the names of its arrays."""
+    found = read(path)
+    return found["attributes"], list(found["consolidated_metadata"]["metadata"])
 
 
 def remove_beyond(path: Path, document: dict, records: int) -> None:

@@ -74,6 +74,7 @@ class RecordStore:
         self._beside = self.path.with_name(self.path.name + WRITING)
         self._worker, self._error, self._told = Worker("zarr"), None, False
         self._queue, self._pending, self._unsynced = Queue(self._worker), [], set()
+        self._names: list[str] = []  # of the arrays, on rank 0
         self._missing: dict[str, None] = {}  # fields of the record in work
         block = transport.block
         part = block.y.start, block.y.stop, block.x.start, block.x.stop
@@ -184,7 +185,7 @@ class RecordStore:
 
         self.path.mkdir()
         size = pieces.file_shape(self._parts, *self.shape)
-        self._attributes = arrays.create(self.path, arrays.defined(define), size)
+        self._attributes, self._names = arrays.create(self.path, arrays.defined(define), size)
         self._last = 0.0
 
     def _require_ours(self) -> None:
@@ -192,7 +193,7 @@ class RecordStore:
         if not (self.path / arrays.METADATA).is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such store")
         try:
-            attributes = arrays.attributes_of(self.path)
+            attributes, _ = arrays.contents(self.path)
             found = other_configuration(attributes.get("configuration"), self.config)
             found = found or [
                 f"{name} has other values in the store"
@@ -214,7 +215,8 @@ class RecordStore:
 
     def _resume(self, keep: Callable, command_line: str) -> None:
         """Keep the first records, remove all files of others, and record the configuration and the command line."""
-        self._attributes, documents = arrays.attributes_of(self.path), arrays.documents(self.path)
+        self._attributes, self._names = arrays.contents(self.path)
+        documents = arrays.documents(self.path, self._names)
         records = documents["time"]["shape"][0]
         steps, times = (arrays.endless(self.path, name)[:records].tolist() for name in ("step", "time"))
         records = sum(map(keep, steps))
@@ -228,7 +230,8 @@ class RecordStore:
             arrays.remove_beyond(self.path / name, documents[name], records)
 
     def _open(self) -> None:
-        documents = arrays.documents(self.path)
+        names = self._names or sorted(file.parent.name for file in self.path.glob(f"*/{arrays.METADATA}"))
+        documents = arrays.documents(self.path, names)
         fields = {name: one for name, one in documents.items() if arrays.on_grid(arrays.dimensions_of(one))}
         self._documents, self._records = documents, documents["time"]["shape"][0]
         self._moving = [name for name, one in fields.items() if arrays.moves(arrays.dimensions_of(one))]
