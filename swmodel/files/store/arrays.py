@@ -252,7 +252,7 @@ def checksum(attributes: dict, arrays: dict[str, dict]) -> int:
 def write(path: Path, document: dict) -> Path:
     """Write a file of metadata, which appears whole; returns its path."""
     draft = path.with_name(path.name + WRITING)
-    draft.write_text(json.dumps(document, indent=1))
+    draft.write_text(json.dumps(document))
     return draft.replace(path)
 
 
