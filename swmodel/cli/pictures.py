@@ -8,7 +8,17 @@ import webbrowser
 
 import click
 
-from ..files.run_folder import DIAGNOSTICS, DRIFTERS, HARMONICS, SECTIONS, SNAPSHOTS, SPECTRA, STATIONS, config_of, is_folder
+from ..files.run_folder import (
+    DIAGNOSTICS,
+    DRIFTERS,
+    HARMONICS,
+    SECTIONS,
+    SNAPSHOTS,
+    SPECTRA,
+    STATIONS,
+    config_of,
+    is_folder,
+)
 from .options import PATH, combined, command_line, model_time, output, renamed
 
 path = click.argument("path", metavar="DIR|FILE", type=PATH)
@@ -73,9 +83,9 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
       ensembles       mean and spread; sensitivities: all maps; assimilations: their summary
       other runs      relative vorticity and sea level in the last record, with the tracks of drifters
 
-    A FILE has its own picture: fields (output.nc, output.zarr), time series (diagnostics.nc), gauges (stations.nc), transports
-    (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a
-    hodograph.
+    A FILE has its own picture: fields (output.nc, output.zarr), time series (diagnostics.nc), gauges (stations.nc),
+    transports (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of
+    gauges is a hodograph.
 
     Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
     difference of a field from the known answer of its case.
@@ -228,8 +238,8 @@ def spectra(path, names, record, time, mean, budget, output):
     swmodel spectra outputs/turbulence --mean --field kinetic_energy --output mean.nc
 
     NAME is kinetic_energy, potential_energy, enstrophy, or dye_variance of a tracer dye. The command reads the
-    snapshots, writes output-spectra.nc beside it, and draws that. The sum of a spectrum over wavenumbers is the mean over the
-    domain. With --budget the command executes a case of your own, as `swmodel resume` does.
+    snapshots, writes output-spectra.nc beside them, and draws that. The sum of a spectrum over wavenumbers is the mean
+    over the domain. With --budget the command executes a case of your own, as `swmodel resume` does.
 
     A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """

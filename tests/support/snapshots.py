@@ -45,4 +45,6 @@ def everything(path):
     with StoreData(path) as data:
         found = {name: np.ma.getdata(each[...]).tobytes() for name, each in data.variables.items()}
         found |= {(name, "about"): (each.shape, each._attributes) for name, each in data.variables.items()}
-        return found | {("", key): data.getncattr(key) for key in data.ncattrs() if key not in ("history", "header_crc32")}
+        return found | {
+            ("", key): data.getncattr(key) for key in data.ncattrs() if key not in ("history", "header_crc32")
+        }

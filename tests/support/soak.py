@@ -2,7 +2,7 @@
 
 Each cycle resumes the run and ends it by force or by request. Most cycles first wait for a new restart file and then
 for a random time, so that they make progress; a few strike at any moment since the start of the program. At the end the
-run is resumed once more, to a step that it has not reached. Then the snapshots, diagnostics.nc and the last restart file
+run is resumed once more, to a step that it has not reached. Then snapshots, diagnostics.nc and the last restart file
 are compared bit for bit with those of an undisturbed run of that length, which writes a restart only at its end.
 """
 

@@ -49,7 +49,7 @@ class RecordFile(BackgroundFile, ABC):
             self.put(Records.seal)
 
     def put_field(self, name: str, local: np.ndarray, member: int = 0) -> None:
-        """Write a field of the new record from the processes' parts [y, x]; empty on those without one of the member."""
+        """Write a field of the new record from all parts [y, x]; empty on processes without a part of the member."""
         for first, rows in gathered(self.transport, local, member):
             if rows is not None:
                 rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again

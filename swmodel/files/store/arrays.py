@@ -2,8 +2,8 @@
 
 The same functions define the contents of NetCDF files and of stores: those of `files.output`, of a netCDF4.Dataset. For
 a store they define one in memory, which is translated. The files of arrays, zarr.json and chunks, appear whole. The
-zarr.json of the store has the metadata of all arrays (consolidated), and is written last: it shows a new record in all
-of them at once.
+zarr.json of the store has the metadata of all arrays (consolidated). It is written last, and shows a new record in
+all of them at once.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def make(path: Path, variable, shape: tuple[int, int]):
             compressors=[*packed, Crc32cCodec()],
             fill_value="" if variable.dtype is str else 0 if fill is None else fill,
             dimension_names=variable.dimensions,
-            attributes={name: encoded(value) if name == "_FillValue" else plain(value) for name, value in about.items()},
+            attributes={
+                name: encoded(value) if name == "_FillValue" else plain(value) for name, value in about.items()
+            },
         )
 
 

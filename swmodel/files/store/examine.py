@@ -32,7 +32,9 @@ def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
             damaged.append([name, None])
         else:
             damaged += [[name, record] for record in bad(path / name, document)]
-    steps = [] if "step" not in documents or ["step", None] in damaged else arrays.values(path, documents["step"], "step")
+    steps = (
+        [] if "step" not in documents or ["step", None] in damaged else arrays.values(path, documents["step"], "step")
+    )
     return {"checksums": sealed, "steps": [int(step) for step in steps], "damaged": damaged}
 
 

@@ -1,8 +1,8 @@
 """Records in a store of Zarr that all processes write at once: output.zarr of a run.
 
-Each process writes the files of its part of the grid, in a thread of its own. Rank 0 also looks at the folder, and shows
-a record when the files of all processes are there. So a record is whole or absent, whoever is killed at any moment, and
-a record needs no message. Processes exchange messages when a store is opened, before restart files, and at the end.
+Each process writes the files of its part of the grid, in a thread of its own. Rank 0 shows a record when it finds the
+files of all processes in the folder. So a record is whole or absent, also if a process is killed at any moment, and it
+needs no message. Processes exchange messages when a store is opened, before restart files, and at the end.
 
 A file on the parts of several processes (`pieces`) is put together by its owner, from pieces in a folder beside the
 store.
@@ -31,8 +31,8 @@ from ..queue import Queue
 from ..run_folder import remove
 from . import arrays, pieces
 
-#: Longest time for which rank 0 looks for files of other processes while it has nothing else to do, or when all are
-#: known to be written, s; time between two looks.
+#: Longest time for which rank 0 waits for files of other processes, while it has nothing else to do, or when all are
+#: written, s. Time between two looks, s.
 PATIENCE, LOOK = 20.0, 0.01
 
 #: Upper bound of the bytes of metadata of a record.
