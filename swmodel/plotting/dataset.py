@@ -8,16 +8,15 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import netCDF4
 import numpy as np
 
 from ..config.loading.older import renewed
-from ..errors import FilesError, file_errors, suggest
+from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
-from ..files.run_folder import ENSEMBLE, SNAPSHOTS, is_folder, is_store
-from ..files.store.data import StoreData
+from ..files.run_folder import ENSEMBLE, SNAPSHOTS, is_folder
+from ..files.store.data import opened
 from ..ocean.diagnostics import OF_DRYING
 from ..ocean.table import INFLOW
 
@@ -65,12 +64,6 @@ def warn_of(path, found: dict) -> None:
 def look(path) -> guard.Job:
     """The examination by another process that comes before the file is `opened` here."""
     return guard.Job(Path(path), "look")
-
-
-def opened(path) -> netCDF4.Dataset:
-    """A file or a store that was examined, to be used in a `with`; a store has what readers use of the interface."""
-    with file_errors(path, "read"):
-        return cast(netCDF4.Dataset, StoreData(path)) if is_store(path) else netCDF4.Dataset(path)
 
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:

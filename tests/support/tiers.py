@@ -61,6 +61,9 @@ NIGHT = {
     ),
     "executors/test_reference_answers.py": ("order_of_each_stepper",),
     "files/relief/test_grid.py": ("panama_is_closed", "the_file_satisfies"),
+    "files/store/test_record_store.py": ("after_a_kill", "xarray_reads"),
+    "files/store/test_store_damage.py": ("a_flipped_bit",),
+    "files/store/test_store_resume.py": ("a_continued_store",),
     "files/test_foreign_files.py": ("a_run_goes_on_whatever",),
     "files/test_given.py": ("eastward_and_northward", "the_command_line", "fields_that_vary"),
     "files/test_harmonics.py": ("the_constants_of_a_canal",),
@@ -158,6 +161,9 @@ DAY = {
     "executors/test_own_terms.py": ("[native-rk3",),
     "executors/test_reference_answers.py": ("[ab3", "[rk4"),
     "files/relief/test_grid.py": ("[1.0",),
+    "files/store/test_record_store.py": ("[3]", "[float32-layout1", "[float64-layout3"),
+    "files/store/test_store_damage.py": ("[0.3",),
+    "files/store/test_store_resume.py": ("[before1-14-after1-layouts1", "[before2--1-after2-layouts3"),
     "files/test_foreign_files.py": ("[latin-1",),
     "files/test_given.py": ("[one",),
     "files/test_integrity.py": (
@@ -186,6 +192,7 @@ DAY = {
     "mpi/test_sharded.py": ("each_transport_goes_on_from_another_and_leaves_the_files_of_one_process[devices, mpi",),
     "mpi/test_slurm.py": ("only_a_run_that_can_be_resumed",),
     "mpi/test_soak.py": ("[1-",),
+    "mpi/test_store.py": ("a_run_goes_on",),
     "ocean/test_diagnostics.py": ("[layout2",),
     "ocean/test_elliptic.py": ("[walls",),
     "ocean/test_open_sides.py": ("[x",),
@@ -208,7 +215,7 @@ MPI = ("mpi/",)
 #: What takes too long for `make check`, beside tests of derivatives and of the executor xla.
 LONG = (
     *("assimilation/", "bench/", "cases/", "ensemble/", "examples/", "executors/", "gradients/", "ocean/", "plotting/"),
-    *("files/test_foreign_files.py", "files/test_given.py"),
+    *("files/store/", "files/test_foreign_files.py", "files/test_given.py"),
     *("files/test_harmonics.py", "files/test_integrity.py", "files/test_journal.py", "files/test_output_continue.py"),
     *("files/test_output_errors.py", "files/test_own_case.py", "files/test_restart.py", "files/test_samples.py"),
     *("files/test_spectra.py", "model/test_calls.py", "model/test_change.py", "model/test_door.py"),

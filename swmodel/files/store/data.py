@@ -1,4 +1,4 @@
-"""A store of Zarr with the part of the interface of netCDF4 that readers use."""
+"""Reading of a run's snapshots in either format: a store of Zarr has what readers use of netCDF4's interface."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import FilesError
+from ...errors import FilesError, file_errors
+from ..run_folder import is_store
 from . import arrays
 
 #: The attribute of values that are missing.
 FILL_VALUE = "_FillValue"
+
+
+def opened(path):
+    """A NetCDF file or a store, to be used in a `with`. FilesError: it cannot be read."""
+    if is_store(path):
+        return StoreData(path)
+    import netCDF4
+
+    with file_errors(path, "read"):
+        return netCDF4.Dataset(path)
 
 
 class Dimension:
@@ -85,7 +96,8 @@ class StoreData(Attributes):
     def __init__(self, path):
         self._path = Path(path)
         try:
-            document = arrays.read(self._path)
+            with file_errors(path, "read"):
+                document = arrays.read(self._path)
             documents = document["consolidated_metadata"]["metadata"]
             super().__init__(document["attributes"])
             self.variables = {name: Variable(name, one, self._path / name) for name, one in documents.items()}
