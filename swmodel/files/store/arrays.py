@@ -12,6 +12,7 @@ import base64
 import itertools
 import json
 import math
+import os
 import shutil
 import struct
 import warnings
@@ -254,7 +255,10 @@ def checksum(attributes: dict, arrays: dict[str, dict]) -> int:
 def write(path: Path, document: dict) -> Path:
     """Write a file of metadata, which appears whole; returns its path."""
     draft = path.with_name(path.name + WRITING)
-    draft.write_text(json.dumps(document))
+    with draft.open("w") as file:
+        json.dump(document, file)
+        file.flush()
+        os.fsync(file.fileno())
     return draft.replace(path)
 
 

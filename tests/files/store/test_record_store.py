@@ -15,7 +15,7 @@ from support.snapshots import CASE, NX, NY, config_of, record, whole, write
 
 from swmodel.errors import FilesError
 from swmodel.files.output import Output
-from swmodel.files.store import record_store
+from swmodel.files.store import block_store
 from swmodel.files.store.data import StoreData
 from swmodel.files.store.snapshots import OutputStore
 from swmodel.parallel.decomposition import block
@@ -161,7 +161,7 @@ def test_a_full_disk_is_one_message_on_all_ranks_and_leaves_whole_records(tmp_pa
     def free(_):
         return size - sum(each.stat().st_size for each in tmp_path.rglob("*") if each.is_file())
 
-    monkeypatch.setattr(record_store, "free", free)
+    monkeypatch.setattr(block_store, "free", free)
 
     def rank(transport):
         messages = []
