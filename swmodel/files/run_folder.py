@@ -122,6 +122,12 @@ def remove(path: Path):
         path.unlink(missing_ok=True)
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of the files in a folder."""
+    files = [path] if not path.is_dir() else (each for each in path.rglob("*") if each.is_file())
+    return sum(each.lstat().st_size for each in files)
+
+
 def is_store(path) -> bool:
     """Whether a path is a store of Zarr, which commands use like a file."""
     return Path(path).suffix == ZARR or (Path(path) / "zarr.json").is_file()

@@ -200,7 +200,8 @@ def _loop(
 ) -> str | None:
     """Run to the end or to a stop; returns the reason of a stop. `config` is the recorded configuration."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
-    at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
+    path = path_of(directory, first, model.config.restart.format)
+    at_hand = resume and Path(model.restart.path).absolute() == path.absolute()
     restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
     health = model.health(directory)
     chunk, overdue, begin = 1, False, time.perf_counter()

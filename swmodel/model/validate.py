@@ -160,8 +160,9 @@ def check_output(setup: Setup) -> Iterator[str]:
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
-    if output.format == "zarr" and find_spec("zarr") is None:
-        yield 'output.format: "zarr" needs the package zarr: pip install "swmodel[zarr]"'
+    for table, options in {"output": output, "restart": setup.config.restart}.items():
+        if options.format == "zarr" and find_spec("zarr") is None:
+            yield f'{table}.format: "zarr" needs the package zarr: pip install "swmodel[zarr]"'
     if output.inundation and not setup.scheme.drying:
         yield f"output.inundation: {NO_DRYING}"
     for key in ("fields", "means"):

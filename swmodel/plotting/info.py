@@ -18,7 +18,7 @@ from ..config import ConfigError, load
 from ..errors import FilesError, file_errors
 from ..files.integrity import guard
 from ..files.restart.folder import candidates, job
-from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, SNAPSHOTS, is_folder
+from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, SNAPSHOTS, is_folder, size_of
 from ..files.status import NAME as STATUS
 from ..files.status import read_status
 from ..model.progress import workers
@@ -165,7 +165,7 @@ def conservation_facts(data: netCDF4.Dataset) -> Facts:
 def restart_facts(restarts: dict[Path, dict]) -> Facts:
     """The restart files, the newest first, and whether they are intact."""
     for number, (restart, found) in enumerate(restarts.items()):
-        words = [f"{restart.lstat().st_size / 1e6:.3g} MB", found.get("problem", "intact")]
+        words = [f"{size_of(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
             words = [
                 f"step {found['step']}",

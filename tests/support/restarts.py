@@ -6,6 +6,7 @@ import numpy as np
 import swmodel
 from swmodel.files.integrity import checksums
 from swmodel.files.restart import folder
+from swmodel.files.restart.folder import ENDINGS
 from swmodel.files.run_folder import DIAGNOSTICS, SNAPSHOTS
 from swmodel.plotting.dataset import opened
 
@@ -44,8 +45,10 @@ def assert_same_data(path, other):
 
 def assert_same_run(ours, theirs, steps=11):
     """Records and the final restart of two run folders are the same to the last bit."""
-    snapshots = next(name for name in SNAPSHOTS if (theirs / name).exists())
-    for name in (snapshots, DIAGNOSTICS, f"restart/step-{steps:010d}.nc"):
+    names = [*SNAPSHOTS, DIAGNOSTICS, *(f"restart/step-{steps:010d}{ending}" for ending in ENDINGS.values())]
+    there = [name for name in names if (theirs / name).exists()]
+    assert len(there) == 3
+    for name in there:
         assert_same_data(ours / name, theirs / name)
 
 

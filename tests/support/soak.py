@@ -82,6 +82,11 @@ def reached(run) -> int:
     return max(map(step_of, candidates(run)), default=0)
 
 
+def formats(store: str) -> list[str]:
+    """The options with the formats of a run."""
+    return ["-s", f"output.format={store}", "-s", f"restart.format={store}"]
+
+
 def resume(ranks: str = "2") -> list[str]:
     """The command that continues the run."""
     return ["resume", "run", "--nproc", ranks, "--quiet"]
@@ -95,7 +100,7 @@ def cycle(folder, chance: random.Random, store: str = "netcdf") -> str:
     """
     run = folder / "run"
     begin = reached(run)
-    line = [*CASE, *RECORDS, *RESTARTS, "-s", f"output.format={store}", *TWO, "--days", "10000", "--force"]
+    line = [*CASE, *RECORDS, *RESTARTS, *formats(store), *TWO, "--days", "10000", "--force"]
     line = resume(chance.choice(RANKS[store])) if begin else line
     name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT and begin > 0
     strike, codes = STRIKES[name]
@@ -130,7 +135,7 @@ def _text(file):
 
 def soak(folder, cycles: int, seed: int, say=print, store: str = "netcdf") -> int:
     """Disturb a run in `folder` by so many cycles, then compare it with an undisturbed one; returns its number of
-    steps. `store`: its output.format.
+    steps. `store`: the format of its output and restart files.
 
     Raises:
         AssertionError: something differs, or a cycle did not end as it should.
@@ -139,7 +144,7 @@ def soak(folder, cycles: int, seed: int, say=print, store: str = "netcdf") -> in
     for number in range(1, cycles + 1):
         say(f"{number}/{cycles} {cycle(folder, chance, store)}")
     steps = reached(folder / "run") + RESTART_STEPS // 2 + 1
-    for line in (resume(), [*CASE, *RECORDS, "-s", f"output.format={store}", *TWO[:-1], "undisturbed"]):
+    for line in (resume(), [*CASE, *RECORDS, *formats(store), *TWO[:-1], "undisturbed"]):
         done = swmodel(folder, *line, "--steps", steps)
         assert done.returncode == 0, done.stderr
     assert_same_run(folder / "run", folder / "undisturbed", steps)

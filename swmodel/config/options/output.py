@@ -156,6 +156,9 @@ class Restart(Section):
 
     every: Duration | None = option(None, "s", 'model time between restarts, as "1 day" (or give every_steps)')
     every_steps: int | None = option(None, "steps", "steps between restarts (or give every)", ge=1)
+    format: Literal["netcdf", "zarr"] = option(
+        "netcdf", "", "format of restart files: netcdf, or zarr, which all processes write at once"
+    )
     every_wall: Duration | None = option(
         1200.0, "s", 'wall-clock time between restarts, besides those of every or every_steps; "none": only those'
     )

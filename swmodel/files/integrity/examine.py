@@ -42,11 +42,11 @@ def allow_time(nbytes: int) -> None:
 def facts(path, kind: str, allow=lambda nbytes: None) -> dict:
     """The facts about a file (`guard.Job`), or its "problem"; calls `allow` before it reads values."""
     try:
-        if os.path.isdir(path):
-            return examine_store(path, kind == "whole", allow)
-        if not os.path.isfile(path):
+        if not os.path.exists(path):
             return {"problem": "there is no such file"}
-        return examine_restart(path, allow) if kind == "restart" else examine(path, kind == "whole", allow)
+        if kind == "restart":
+            return examine_restart(path, allow)
+        return (examine_store if os.path.isdir(path) else examine)(path, kind == "whole", allow)
     except MemoryError:
         return {"problem": "cannot be read: it takes too much memory"}
     except Exception as error:

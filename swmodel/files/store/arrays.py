@@ -17,13 +17,12 @@ import shutil
 import struct
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import SetupError
 from ...parallel.worker import NETCDF
 from ..draft import WRITING
 from ..gather import CHUNK_BYTES
@@ -47,40 +46,21 @@ WRITE_ALL = {"write_empty_chunks": True}
 ENDLESS = 2**40
 
 
-def require_zarr() -> None:
-    """SetupError: zarr is not installed."""
-    try:
-        import zarr  # noqa: F401
-    except ImportError as error:
-        raise SetupError(f'stores of Zarr need zarr ({error}): pip install "swmodel[zarr]"') from None
+def create(path: Path, define: Callable, shape: tuple[int, int]) -> tuple[dict, list[str]]:
+    """Make the arrays of a store from a function that defines them in a netCDF4.Dataset, with the values it has there.
 
-
-def defined(define):
-    """A netCDF4.Dataset in memory with the contents that `define` makes."""
+    `shape`: rows and columns of a file of a field. Returns the global attributes and the names of the arrays.
+    """
     import netCDF4
 
-    with NETCDF:
-        dataset = netCDF4.Dataset("store", "w", diskless=True, persist=False)
+    with NETCDF, netCDF4.Dataset("store", "w", diskless=True, persist=False) as dataset:
         define(dataset)
-        return dataset
-
-
-def create(path: Path, dataset, shape: tuple[int, int]) -> tuple[dict, list[str]]:
-    """Make the arrays of a store from a netCDF4.Dataset, with values that it has.
-
-    Returns the global attributes and the names of the arrays.
-
-    `shape`: rows and columns of a file of a field.
-    """
-    with NETCDF:
         dataset.set_auto_mask(False)
         for name, variable in dataset.variables.items():
             array = make(path / name, variable, shape).with_config(WRITE_ALL)
             if not (on_grid(variable.dimensions) or moves(variable.dimensions)):
                 array[...] = variable[...]
-        found = {name: plain(dataset.getncattr(name)) for name in dataset.ncattrs()}, list(dataset.variables)
-        dataset.close()
-    return found
+        return {name: plain(dataset.getncattr(name)) for name in dataset.ncattrs()}, list(dataset.variables)
 
 
 def make(path: Path, variable, shape: tuple[int, int]):

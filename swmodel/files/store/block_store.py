@@ -116,7 +116,7 @@ class BlockStore:
         remove(self._beside)
         self.path.mkdir()
         size = pieces.file_shape(self._parts, *self.shape)
-        self._attributes, self._names = arrays.create(self.path, arrays.defined(define), size)
+        self._attributes, self._names = arrays.create(self.path, define, size)
 
     def _open(self) -> None:
         """Open the arrays, and find out which files this process writes."""
