@@ -62,10 +62,9 @@ def examine(path, allow=lambda nbytes: None) -> dict:
 def examine_store(path, allow) -> dict:
     """As `examine`, of a store of Zarr, whose chunks and metadata have checksums."""
     damaged = store.examine(path, allow=allow)["damaged"]
-    attributes, _ = arrays.contents(Path(path))
+    attributes, documents = arrays.contents(Path(path))
     attributes = {name: text(value) for name, value in attributes.items()}
     fields = attributes["fields"].split()
-    documents = arrays.read(Path(path))["consolidated_metadata"]["metadata"]
     members = max((documents[name]["shape"][0] for name in fields if len(documents[name]["shape"]) > 2), default=1)
     if not same(attributes) and ["header", None] not in damaged:
         damaged.insert(0, ["header", None])

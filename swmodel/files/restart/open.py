@@ -18,7 +18,7 @@ def opened(path) -> Iterator:
     """
     path = Path(path)
     if is_store(path):
-        documents = arrays.read(path)["consolidated_metadata"]["metadata"]
+        _, documents = arrays.contents(path)
         yield {name: arrays.as_shown(path / name, document) for name, document in documents.items()}
     else:
         import h5py

@@ -18,7 +18,6 @@ import struct
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,24 +134,19 @@ def decoded(value, dtype: np.dtype):
     return dtype.type(value)
 
 
-def endless(path: Path, name: str):
+def endless(path: Path, document: dict):
     """An array for writing; one with records takes them at any place, without a change of its metadata."""
-    import zarr
-
-    array = zarr.open_array(path / name, mode="r+").with_config(WRITE_ALL)
-    if not moves(array.metadata.dimension_names or ()):
-        return array
-    inside = array.async_array
-    shape = ENDLESS, *array.shape[1:]
-    return zarr.Array(type(inside)(replace(inside.metadata, shape=shape), inside.store_path, inside.config))
+    if moves(dimensions_of(document)):
+        document = document | {"shape": [ENDLESS, *document["shape"][1:]]}
+    return as_shown(path, document, read_only=False).with_config(WRITE_ALL)
 
 
-def as_shown(path: Path, document: dict):
-    """An array for reading, with the records that its metadata in the store shows."""
+def as_shown(path: Path, document: dict, read_only: bool = True):
+    """An array with the records that its metadata in the store shows."""
     import zarr
     from zarr.storage import LocalStore, StorePath
 
-    store = StorePath(LocalStore(path.parent, read_only=True), path.name)
+    store = StorePath(LocalStore(path.parent, read_only=read_only), path.name)
     return zarr.Array.from_dict(store, dict(document))
 
 
@@ -175,15 +169,17 @@ def values(path: Path, document: dict, name: str) -> list:
     return as_shown(path / name, document)[...].tolist()
 
 
-def documents(path: Path, names: Iterable[str]) -> dict[str, dict]:
-    """The metadata of arrays in the folder of a store, by name."""
-    return {name: read(path / name) for name in names}
+def documents(path: Path) -> dict[str, dict]:
+    """The metadata of the arrays in a folder, by name: those of the store, or before these are written, of each."""
+    if (path / METADATA).is_file():
+        return contents(path)[1]
+    return {file.parent.name: read(file.parent) for file in sorted(path.glob(f"*/{METADATA}"))}
 
 
-def contents(path: Path) -> tuple[dict, list[str]]:
-    """The global attributes of a store and the names of its arrays."""
+def contents(path: Path) -> tuple[dict, dict[str, dict]]:
+    """The global attributes of a store, and the metadata of its arrays by name."""
     found = read(path)
-    return found["attributes"], list(found["consolidated_metadata"]["metadata"])
+    return found["attributes"], found["consolidated_metadata"]["metadata"]
 
 
 def remove_beyond(path: Path, document: dict, records: int) -> None:
@@ -205,17 +201,18 @@ def series_files(path: Path, arrays: dict[str, dict], record: int) -> list[Path]
     return [path.joinpath(name, "c", str(record // RECORDS), *["0"] * (len(dimensions[name]) - 1)) for name in series]
 
 
-def published(path: Path, attributes: dict, arrays: dict[str, dict], records: int) -> list[Path]:
-    """Show this number of records to readers; returns the files that were written.
+def published(path: Path, attributes: dict, arrays: dict[str, dict], records: int) -> Path:
+    """Show this number of records to readers of a store; returns the file, which is the old or the new one."""
+    for one in arrays.values():
+        if moves(dimensions_of(one)):
+            one["shape"][0] = records
+    return write(path / METADATA, group(attributes, arrays))
 
-    Each is the old or the new one at any moment. An array may be ahead of the whole store, but not of time.
-    """
+
+def repeated(path: Path, arrays: dict[str, dict]) -> list[Path]:
+    """Write the metadata of arrays with records for readers of single arrays, those of time last; returns the files."""
     moving = sorted((name for name, one in arrays.items() if moves(dimensions_of(one))), key="time".__eq__)
-    written = []
-    for name in moving:
-        arrays[name]["shape"][0] = records
-        written.append(write(path / name / METADATA, arrays[name]))
-    return [*written, write(path / METADATA, group(attributes, arrays))]
+    return [write(path / name / METADATA, arrays[name]) for name in moving]
 
 
 def group(attributes: dict, arrays: dict[str, dict]) -> dict:

@@ -120,9 +120,10 @@ class BlockStore:
 
     def _open(self) -> None:
         """Open the arrays, and find out which files this process writes."""
-        names = self._names or sorted(file.parent.name for file in self.path.glob(f"*/{arrays.METADATA}"))
-        self._documents = arrays.documents(self.path, names)
-        self._arrays = {name: arrays.endless(self.path, name) for name in names}
+        found = arrays.documents(self.path)
+        names = self._names or list(found)
+        self._documents = {name: found[name] for name in names}
+        self._arrays = {name: arrays.endless(self.path / name, one) for name, one in self._documents.items()}
         dimensions = {name: arrays.dimensions_of(one) for name, one in self._documents.items()}
         self._fields = [name for name in names if arrays.on_grid(dimensions[name])]
         self._moving = [name for name in self._fields if arrays.moves(dimensions[name])]

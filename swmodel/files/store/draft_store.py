@@ -83,7 +83,7 @@ class DraftStore(BlockStore):
 
     def _appear(self) -> None:
         remove(self._beside)
-        self._unsynced |= set(arrays.published(self.path, self._attributes, self._documents, 0))
+        self._unsynced.add(arrays.published(self.path, self._attributes, self._documents, 0))
         for name, one in self._documents.items():
             if not arrays.on_grid(arrays.dimensions_of(one)):
                 self._unsynced |= set(arrays.chunk_files(self.path / name, one))

@@ -121,12 +121,12 @@ class RecordStore(BlockStore):
         if not (self.path / arrays.METADATA).is_file():
             raise FilesError(f"{self.path} cannot be continued: there is no such store")
         try:
-            attributes, _ = arrays.contents(self.path)
+            attributes, documents = arrays.contents(self.path)
             found = other_configuration(attributes.get("configuration"), self.config)
             found = found or [
                 f"{name} has other values in the store"
                 for name, values in static_cells(self.config, self._part)
-                if self._differs(*place_of(self.config, name), values)
+                if self._differs(documents, *place_of(self.config, name), values)
             ]
         except (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError) as error:  # a foreign store
             reason = getattr(error, "strerror", None) or error
@@ -134,25 +134,25 @@ class RecordStore(BlockStore):
         if found:
             raise FilesError(f"{self.path} cannot be continued: {'; '.join(found)}")
 
-    def _differs(self, name: str, at: tuple[int, ...], values: np.ndarray) -> bool:
-        if not (self.path / name).is_dir():
+    def _differs(self, documents: dict, name: str, at: tuple[int, ...], values: np.ndarray) -> bool:
+        if name not in documents:
             return False
         south, north, west, east = self._part
-        there = arrays.endless(self.path, name)[(*at, slice(south, north), slice(west, east))]
+        there = arrays.as_shown(self.path / name, documents[name])[(*at, slice(south, north), slice(west, east))]
         return not np.array_equal(there, values)
 
     def _resume(self, keep: Callable, command_line: str) -> None:
         """Keep the first records, remove all files of others, and record the configuration and the command line."""
-        self._attributes, self._names = arrays.contents(self.path)
-        documents = arrays.documents(self.path, self._names)
-        records = documents["time"]["shape"][0]
-        steps, times = (arrays.endless(self.path, name)[:records].tolist() for name in ("step", "time"))
+        self._attributes, documents = arrays.contents(self.path)
+        self._names = list(documents)
+        steps, times = (arrays.values(self.path, documents[name], name) for name in ("step", "time"))
         records = sum(map(keep, steps))
         self._last, self._shown = times[records - 1] if records else 0.0, records
         about = self._attributes
         about["history"] = prolonged(about.get("history", ""), command_line)
         about |= {"configuration": to_toml(self.config), "configuration_sha256": config_hash(self.config)}
         arrays.published(self.path, about, documents, records)
+        arrays.repeated(self.path, documents)
         remove(self._beside)
         for name in documents:
             arrays.remove_beyond(self.path / name, documents[name], records)
@@ -187,6 +187,13 @@ class RecordStore(BlockStore):
         if self._whole_records and not while_idle:
             self._show()
 
+    def _settle_all(self) -> None:
+        super()._settle_all()
+        if self.transport.rank == 0:
+            arrays.repeated(self.path, self._documents)
+            self._unsynced.add(self.path / arrays.METADATA)
+            self._sync()
+
     def _show(self) -> None:
         """Write the times of whole records, then the metadata that show them to readers."""
         first, last = self._shown, self._shown + len(self._whole_records)
@@ -199,5 +206,5 @@ class RecordStore(BlockStore):
                 for file in arrays.series_files(self.path, self._documents, record):
                     sync(file)
             self._last = times[-1]
-        self._unsynced |= set(arrays.published(self.path, self._attributes, self._documents, last))
+        arrays.published(self.path, self._attributes, self._documents, last)
         self._whole_records, self._shown, self._latest = [], last, time.monotonic()

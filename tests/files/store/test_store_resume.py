@@ -89,9 +89,9 @@ def test_a_store_of_another_run_and_half_a_store_are_refused_by_all_ranks_and_le
     elif harm == "half":
         (path / "zarr.json").unlink()
     elif harm == "foreign":
-        attributes, names = arrays.contents(path)
+        attributes, documents = arrays.contents(path)
         del attributes["configuration"]
-        arrays.published(path, attributes, arrays.documents(path, names), 2)
+        arrays.published(path, attributes, documents, 2)
     else:
         text = (path / "zarr.json").read_bytes()
         (path / "zarr.json").write_bytes(text[: len(text) // 2])
