@@ -140,7 +140,7 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
 
     Args:
         samples: the true values [n], as from `Operator.collect`, a function (quantity, time in s, x, y in m) of arrays,
-            or the path of a run's output.nc or output.zarr, where the nearest records count.
+            or the path of a run's snapshots. Of these the nearest records count.
 
     Raises:
         UsageError: the output lacks a quantity, has another grid, or is too short.
