@@ -1,14 +1,18 @@
 """A run of several processes writes output.zarr with the values of output.nc; commands take either."""
 
+import os
+
 import numpy as np
 import pytest
 import xarray
-from support.faults import SMALL, swmodel
+from support.faults import SMALL, small_disk, swmodel
 
+from swmodel.files.store.data import StoreData
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.record import read_map
 
-RUN = ["run", "jet", *SMALL, "-s", "time.dt=18", "-s", "output.every_steps=3", "-s", "output.maxima=eta", "--quiet"]
+JET = ["run", "jet", *SMALL, "-s", "time.dt=18", "--quiet"]
+RUN = [*JET, "-s", "output.every_steps=3", "-s", "output.maxima=eta"]
 
 
 def done(folder, *arguments):
@@ -64,3 +68,19 @@ def test_a_change_of_the_format_is_refused(folder):
     found = swmodel(folder, "resume", "two", "--steps", "25", "-s", "output.format=netcdf", "--quiet")
     assert found.returncode == 2
     assert "output.format: zarr before, netcdf now" in found.stderr
+
+
+def test_a_full_disk_is_one_line_with_code_5_and_leaves_whole_records(tmp_path):
+    with small_disk(tmp_path / "disk", "2m") as disk:
+        if not os.path.ismount(disk):
+            pytest.skip("mounting is not allowed")
+        often = ("-s", "output.every_steps=20", "-s", "output.diagnostics_every_steps=1000000", "--steps", "100000")
+        found = swmodel(tmp_path, *JET, *often, "-o", "disk/run", "--nproc", "2", "-s", "output.format=zarr")
+        assert found.returncode == 5
+        assert found.stderr.startswith("Error: disk/run/output.zarr: disk full, ")
+        assert len(found.stderr.splitlines()) == 1
+        with StoreData(disk / "run" / "output.zarr") as store:
+            steps = store["step"][:].tolist()
+            assert steps == list(range(0, 20 * len(steps), 20))
+            assert len(steps) > 5
+            assert all(np.isfinite(store["eta"][number]).all() for number in range(len(steps)))

@@ -51,10 +51,12 @@ class BlockStore:
     Args:
         path: folder of the store.
         beside: folder for pieces.
+        target: the path of the store in messages; None: that of the folder.
         shape: rows and columns of the grid.
     """
 
-    def __init__(self, path, beside: Path, transport, shape: tuple[int, int]):
+    def __init__(self, path, beside: Path, transport, shape: tuple[int, int], target: Path | None = None):
+        self.target = target or Path(path)
         self.path, self.transport, self.shape, self._beside = Path(path), transport, shape, beside
         self._worker, self._error, self._told = Worker("zarr"), None, False
         self._queue, self._pending, self._unsynced = Queue(self._worker), [], set()
@@ -90,7 +92,7 @@ class BlockStore:
             if self._error is None:
                 function(*arguments)
         except BaseException as error:
-            self._error = as_files_error(error, self.path)
+            self._error = as_files_error(error, self.target)
 
     def _on_all(self, function, *arguments) -> None:
         """Call a function on all processes after the queue, and raise the first error on all, once."""
@@ -135,7 +137,7 @@ class BlockStore:
 
     def _require_room(self, nbytes: int) -> None:
         if nbytes > (present := free(self.path)):
-            raise FilesError(f"{self.path}: disk full, {present} bytes free, {nbytes} may be needed")
+            raise FilesError(f"{self.target}: disk full, {present} bytes free, {nbytes} may be needed")
 
     def _write(self, name: str, lead: tuple[int, ...], local: np.ndarray) -> None:
         """Write this process's part of a field: whole files, and pieces of others."""

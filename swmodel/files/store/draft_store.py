@@ -27,9 +27,9 @@ class DraftStore(BlockStore):
     """
 
     def __init__(self, path, transport, shape: tuple[int, int], define: Callable, room: int):
-        self.target = Path(path)
-        draft = self.target.with_name(self.target.name + WRITING)
-        super().__init__(draft, draft / PIECES, transport, shape)
+        target = Path(path)
+        draft = target.with_name(target.name + WRITING)
+        super().__init__(draft, draft / PIECES, transport, shape, target)
         self._leads: list[Place] = []
         try:
             self._on_first(self._begin, define, room)

@@ -90,7 +90,7 @@ def test_a_failure_of_one_rank_is_one_message_on_all_and_leaves_what_was_there(r
         loaded = read(path, setup_of(settings), transport)
         contents = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept)
         transport.exchange(None)
-        with pytest.raises(FilesError, match="cannot be written: No space left on device"):
+        with pytest.raises(FilesError, match=f"{path} cannot be written: No space left on device"):
             write.write(path, contents, settings, transport)
 
     monkeypatch.setattr(DraftStore, name, broken)
