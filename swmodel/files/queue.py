@@ -15,7 +15,12 @@ class Queue:
 
     def __init__(self, worker: Worker):
         self.worker = worker
-        self._pending, self._waiting = deque(), 0
+        self._pending, self._waiting, self._wanted = deque(), 0, False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for the end of the present call."""
+        return self.worker.idle and not self._wanted
 
     def put(self, function, *arguments, nbytes: int = 0) -> None:
         """Queue a call of `function(*arguments)`, which hold `nbytes`."""
@@ -31,5 +36,7 @@ class Queue:
 
     def _wait_for_first(self) -> None:
         future, nbytes = self._pending.popleft()
+        self._wanted = True
         future.result()
+        self._wanted = False
         self._waiting -= nbytes

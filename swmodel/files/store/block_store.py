@@ -182,7 +182,7 @@ class BlockStore:
             if not one.pieces and not one.files:
                 self._pending.pop(0)
                 self._done(one.what)
-            elif time.monotonic() >= until or (while_idle and not self._worker.idle):
+            elif time.monotonic() >= until or (while_idle and not self._queue.idle):
                 return
             else:
                 time.sleep(LOOK)

@@ -179,7 +179,7 @@ class RecordStore(BlockStore):
         if self.transport.rank:
             return
         self._whole_records += [what] if what else []
-        if what is None or self._worker.idle or time.monotonic() > self._latest + DELAY:
+        if what is None or self._queue.idle or time.monotonic() > self._latest + DELAY:
             self._show()
 
     def _settle(self, patience: float, while_idle: bool = False) -> None:
