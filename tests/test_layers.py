@@ -48,7 +48,8 @@ DOORS = {
     "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
-    "netCDF4": ("setup.fields.netcdf_input files plotting assimilation.synthetic"),
+    "netCDF4": "setup.fields.netcdf_input files plotting",
+    "zarr": "setup.fields.netcdf_input files.store",
     "matplotlib": "plotting bench.figures model.simulation",
     "cmocean": "plotting",
     "bmipy": "bmi",

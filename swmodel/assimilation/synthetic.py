@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import UsageError, file_errors
 from ..files.journal import recover
+from ..files.store.data import opened
 from ..ocean.coordinates import axes, edges, metres, on_sphere
 from ..parallel.worker import NETCDF
 from ..setup.positions.stencils import QUANTITIES, neighbourhoods, stencils
@@ -139,7 +140,7 @@ def observe_run(observations: Observations, samples, config, seed: int = 0) -> O
 
     Args:
         samples: the true values [n], as from `Operator.collect`, a function (quantity, time in s, x, y in m) of arrays,
-            or the path of a run's output.nc. In output.nc the nearest records count.
+            or the path of a run's snapshots. Of these the nearest records count.
 
     Raises:
         UsageError: the output lacks a quantity, has another grid, or is too short.
@@ -167,11 +168,9 @@ def by_quantity(observations: Observations, evaluate: Callable) -> np.ndarray:
 
 def in_output(observations: Observations, path, config) -> np.ndarray:
     """Values [n] from the output of a run: bilinear in space, nearest record in time."""
-    import netCDF4
-
     with file_errors(path, "read"):
         recover(path)
-        with NETCDF, netCDF4.Dataset(path) as dataset:
+        with NETCDF, opened(path) as dataset:
             return by_quantity(observations, lambda name, at: in_records(dataset, path, name, at, config))
 
 

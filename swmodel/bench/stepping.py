@@ -92,10 +92,15 @@ def measure_writing(row: Row, task: dict) -> dict:
         folder = Path(transport.broadcast(name))
         bare = partial(simulation.take_steps, row.steps)
         seconds = seconds_of(bare if row.writing == "none" else partial(simulation.run, folder), transport)
-        written = int(largest(sum(path.stat().st_size for path in folder.glob("*.nc")), transport))
+        written = int(largest(sum(path.stat().st_size for path in results(folder)), transport))
     in_steps = largest(simulation.loop_seconds, transport)
     sample = {"steps": row.steps, "seconds": seconds, "step_seconds": in_steps, "written_bytes": written}
     return result | {"sample": sample}
+
+
+def results(folder: Path) -> list[Path]:
+    """The files with results in a run folder, without restart files."""
+    return [*folder.glob("*.nc"), *(path for path in folder.glob("*.zarr/**/*") if path.is_file())]
 
 
 def measure_ensemble(row: Row, task: dict) -> dict:

@@ -9,11 +9,11 @@ from .options import PATH
 
 
 @click.command()
-@click.argument("path", metavar="DIR|FILE.nc|CONFIG", type=PATH)
+@click.argument("path", metavar="DIR|FILE|CONFIG", type=PATH)
 @click.option("--kernel", is_flag=True, help="Describe the native step of a configuration.")
 @click.option("--verify", is_flag=True, help="Compare all files with their checksums.")
 def info(path, kernel, verify):
-    """Describe a run, a NetCDF file or a configuration; verify files.
+    """Describe a run, a file of one or a configuration; verify files.
 
     \b
     swmodel info outputs/jet

@@ -8,10 +8,20 @@ import webbrowser
 
 import click
 
-from ..files.run_folder import DIAGNOSTICS, DRIFTERS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS, config_of
+from ..files.run_folder import (
+    DIAGNOSTICS,
+    DRIFTERS,
+    HARMONICS,
+    SECTIONS,
+    SNAPSHOTS,
+    SPECTRA,
+    STATIONS,
+    config_of,
+    is_folder,
+)
 from .options import PATH, combined, command_line, model_time, output, renamed
 
-path = click.argument("path", metavar="DIR|FILE.nc", type=PATH)
+path = click.argument("path", metavar="DIR|FILE", type=PATH)
 fields = click.option("--field", "fields", metavar="NAME", multiple=True, help="Field to draw; repeatable.")
 member = click.option("--member", type=int, metavar="N", help="Member of an ensemble whose fields are drawn.")
 
@@ -73,9 +83,9 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
       ensembles       mean and spread; sensitivities: all maps; assimilations: their summary
       other runs      relative vorticity and sea level in the last record, with the tracks of drifters
 
-    A FILE.nc has its own picture: fields (output.nc), time series (diagnostics.nc), gauges (stations.nc), transports
-    (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of gauges is a
-    hodograph.
+    A FILE has its own picture: fields (output.nc, output.zarr), time series (diagnostics.nc), gauges (stations.nc),
+    transports (sections.nc), tracks (drifters.nc), spectra (spectra.nc), tides (harmonics.nc). The field "current" of
+    gauges is a hodograph.
 
     Speed, vorticity and the like are computed from u, v and h if the file does not hold them. NAME_error is the
     difference of a field from the known answer of its case.
@@ -105,14 +115,14 @@ def plot(context, path, fields, record, time, member, names, output, kind, **how
     elif kind == MAXIMA:
         written = plotting.plot_maxima(path, output, record, time, *styles(**how))
     elif kind == DRIFTERS:
-        file = path if path.is_dir() else path.with_name(OUTPUT)
-        target = output or (None if path.is_dir() else path.with_suffix(".png"))
+        file = path if is_folder(path) else path.parent
+        target = output or (None if is_folder(path) else path.with_suffix(".png"))
         written = plotting.plot(file, fields or None, record, time, target, None, *styles(**how | {"drifters": True}))
     else:
-        file = path / HARMONICS if kind == HARMONICS and path.is_dir() else path
+        file = path / HARMONICS if kind == HARMONICS and is_folder(path) else path
         written = plotting.plot(file, fields or None, record, time, output, member, *styles(**how))
     click.echo(f"Wrote {written}")
-    others = [name for name in FILES if name != (kind or OUTPUT) and (path / name).is_file()]
+    others = [name for name in FILES if name != kind and (kind or name not in SNAPSHOTS) and (path / name).exists()]
     if others and not options:
         click.echo(f"More pictures: swmodel plot {path}/FILE, of {', '.join(others)}")
 
@@ -130,12 +140,12 @@ TAKES = {
 #: Options of maps of a record, which a picture of tides does not take.
 OF_RECORDS = {"record", "time", "arrows", "wind", "drifters", "contours"}
 #: The files of a run folder that have pictures.
-FILES = (OUTPUT, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
+FILES = (*SNAPSHOTS, HARMONICS, STATIONS, SECTIONS, DRIFTERS, SPECTRA, DIAGNOSTICS)
 
 
 def usual(path, options) -> str:
     """What is drawn of a file or a folder: the name of a file, or MAXIMA; "" for the fields of a folder."""
-    if not path.is_dir():
+    if not is_folder(path):
         return path.name
     if options.keys() & {"fields", "member"}:
         return ""
@@ -144,7 +154,7 @@ def usual(path, options) -> str:
         return HARMONICS
     drawn = DRIFTERS if (path / DRIFTERS).is_file() and not options else ""
     has_maxima = wanted.get("maxima") or wanted.get("arrival", "none") != "none"
-    return MAXIMA if has_maxima and (path / OUTPUT).is_file() else drawn
+    return MAXIMA if has_maxima and any((path / name).exists() for name in SNAPSHOTS) else drawn
 
 
 def styles(vmin, vmax, range_, arrows, wind, drifters, contours):
@@ -227,9 +237,9 @@ def spectra(path, names, record, time, mean, budget, output):
     swmodel spectra outputs/turbulence --time "10 days" --budget
     swmodel spectra outputs/turbulence --mean --field kinetic_energy --output mean.nc
 
-    NAME is kinetic_energy, potential_energy, enstrophy, or dye_variance of a tracer dye. The command reads output.nc,
-    writes output-spectra.nc beside it, and draws that. The sum of a spectrum over wavenumbers is the mean over the
-    domain. With --budget the command executes a case of your own, as `swmodel resume` does.
+    NAME is kinetic_energy, potential_energy, enstrophy, or dye_variance of a tracer dye. The command reads the
+    snapshots, writes output-spectra.nc beside them, and draws that. The sum of a spectrum over wavenumbers is the mean
+    over the domain. With --budget the command executes a case of your own, as `swmodel resume` does.
 
     A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """

@@ -11,17 +11,14 @@ import contextlib
 import os
 import time
 import traceback
-from collections import deque
 from pathlib import Path
 
 from ..errors import FilesError
 from ..parallel.worker import NETCDF, Worker
 from .draft import WRITING, free
 from .journal import JournaledFile, remove, sync_folder
+from .queue import Queue
 from .records import Records
-
-#: Most bytes of arrays in the queue of one file; beyond that the model waits.
-BUDGET = 64 << 20
 
 #: Longest delay of a commit, s, while further records wait.
 COMMIT_SECONDS = 0.2
@@ -53,9 +50,9 @@ class BackgroundFile:
         self._at = self.path.with_name(self.path.name + WRITING) if draft else self.path
         self._records = self._journal = self._error = None
         self._told = self._ready = False
-        self._pending, self._waiting, self._begun, self._done, self._committed = deque(), 0, 0, 0, 0.0
+        self._queue, self._begun, self._done, self._committed = Queue(_WRITER), 0, 0, 0.0
         self.put(self._continue if resume else self._create, resume or define)
-        self._finish()
+        self._queue.finish()
         try:
             self.agree()
         except FilesError:
@@ -79,6 +76,7 @@ class BackgroundFile:
     def complete(self, step: int, seconds: float) -> None:
         """Complete the record with its number of steps and its time, s."""
         self.put(self._complete, {"step": [step], "time": [seconds]})
+        self.agree()
 
     def append(self, values: dict) -> None:
         """Add whole records: {variable with time: its values, one record after the other}."""
@@ -87,6 +85,7 @@ class BackgroundFile:
         self.require_room(2 * nbytes + RECORD_METADATA_BYTES)
         self.put(Records.begin, len(values["step"]))
         self.put(self._complete, values, nbytes=nbytes)
+        self.agree()
 
     def require_room(self, nbytes: int) -> None:
         """Stop writing unless the disk has this many bytes free."""
@@ -95,7 +94,7 @@ class BackgroundFile:
     def flush(self) -> None:
         """Make all records so far durable: they survive a kill and a power cut."""
         self.put(self._commit)
-        self._finish()
+        self._queue.finish()
         self.agree()
 
     def put(self, function, *arguments, nbytes: int = 0) -> None:
@@ -103,10 +102,11 @@ class BackgroundFile:
         if self.transport.rank:
             return
         nbytes += sum(getattr(each, "nbytes", 0) for each in arguments)
-        while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
-            self._wait_for_first()
-        self._pending.append((_WRITER.submit(self._call, function, arguments), nbytes))
-        self._waiting += nbytes
+        self._queue.put(self._call, function, arguments, nbytes=nbytes)
+
+    def failed(self) -> bool:
+        """Whether this process alone knows of a failure: never, as all have agreed after each record."""
+        return False
 
     def agree(self) -> None:
         """Raise the first error of writing on all ranks, once."""
@@ -118,8 +118,8 @@ class BackgroundFile:
     def close(self, agree: bool = True) -> None:
         """Write the queue and close the file; `agree=False` if the ranks may no longer act together."""
         if self.transport.rank == 0:
-            self._pending.append((_WRITER.submit(self._close), 0))
-        self._finish()
+            self._queue.put(self._close)
+        self._queue.finish()
         if agree:
             self.agree()
 
@@ -217,17 +217,13 @@ class BackgroundFile:
         traceback.clear_frames(error.__traceback__)
         if self._error is not None:
             return
-        if isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
-            number = getattr(error, "errno", None) or 0
-            reason = os.strerror(number) if number > 0 else error
-            error = FilesError(f"{self.path} cannot be written: {reason}; {free(self.path)} bytes free")
-        self._error = error
+        self._error = as_files_error(error, self.path)
 
-    def _wait_for_first(self) -> None:
-        future, nbytes = self._pending.popleft()
-        future.result()
-        self._waiting -= nbytes
 
-    def _finish(self) -> None:
-        while self._pending:
-            self._wait_for_first()
+def as_files_error(error: BaseException, path: Path) -> BaseException:
+    """A FilesError for a failure to write a file, with the bytes free; other errors unchanged."""
+    if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
+        return error
+    number = getattr(error, "errno", None) or 0
+    reason = os.strerror(number) if number > 0 else error
+    return FilesError(f"{path} cannot be written: {reason}; {free(path)} bytes free")

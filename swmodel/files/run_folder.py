@@ -16,6 +16,8 @@ from .status import read_status
 
 CONFIG = "config.toml"
 OUTPUT = "output.nc"
+ZARR = ".zarr"
+STORE = f"output{ZARR}"
 DIAGNOSTICS = "diagnostics.nc"
 SPECTRA = "spectra.nc"
 STATIONS = "stations.nc"
@@ -28,10 +30,13 @@ FILES = (CONFIG, OUTPUT, DIAGNOSTICS, SPECTRA, STATIONS, SECTIONS, DRIFTERS, HAR
 ENSEMBLE = "ensemble.nc"
 SENSITIVITY = "sensitivity.nc"
 ANALYSIS = "analysis.nc"
+#: The snapshots of a run, of which a folder has one.
+SNAPSHOTS = (OUTPUT, STORE)
 #: The endings of files from killed writers.
 LEFT_OVER = (WRITING, f"{WRITING}.journal")
 #: The files that tasks other than a run write.
 RESULTS = (
+    STORE,
     "check.json",
     SENSITIVITY,
     "sensitivity.png",
@@ -102,16 +107,35 @@ def holding(directory, python: bool = False) -> Holding:
 def prepare(directory):
     """Make the folder and remove the files of an earlier run, but no others."""
     directory = Path(directory)
-    restarts = directory / RESTARTS
     with file_errors(directory, "written"):
         directory.mkdir(parents=True, exist_ok=True)
-        for name in (*FILES, *RESULTS, BLOWUP):
+        for name in (*FILES, *RESULTS, BLOWUP, RESTARTS):
             for left in ("", *LEFT_OVER):
-                (directory / (name + left)).unlink(missing_ok=True)
-        if restarts.is_dir() and not restarts.is_symlink():
-            shutil.rmtree(restarts)
-        else:
-            restarts.unlink(missing_ok=True)
+                remove(directory / (name + left))
+
+
+def remove(path: Path):
+    """Remove a file, a link or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of the files in a folder."""
+    files = [path] if not path.is_dir() else (each for each in path.rglob("*") if each.is_file())
+    return sum(each.lstat().st_size for each in files)
+
+
+def is_store(path) -> bool:
+    """Whether a path is a store of Zarr, which commands use like a file."""
+    return Path(path).suffix == ZARR or (Path(path) / "zarr.json").is_file()
+
+
+def is_folder(path) -> bool:
+    """Whether a path is a folder that may hold files of a run."""
+    return Path(path).is_dir() and not is_store(path)
 
 
 def reopen(directory):

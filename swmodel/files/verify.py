@@ -13,7 +13,7 @@ from ..config.options.case import Case
 from ..errors import FilesError, UsageError, file_errors
 from .integrity import guard
 from .restart.folder import LEFT_OVER, candidates, job
-from .run_folder import CONFIG, RESTARTS, own_case
+from .run_folder import CONFIG, RESTARTS, ZARR, is_folder, own_case
 from .status import NAME as STATUS
 from .status import read_status
 
@@ -29,10 +29,10 @@ def verdicts(path) -> dict[str, str]:
     path, found = Path(path), {}
     if not os.path.lexists(path):
         raise UsageError(f"there is no file or folder {path}")
-    if path.is_dir():
+    if is_folder(path):
         with file_errors(path, "read"):
             names = sorted(each.name for each in path.iterdir())
-            jobs = [guard.Job(path / name) for name in names if name.endswith((".nc", ".h5"))]
+            jobs = [guard.Job(path / name) for name in names if name.endswith((".nc", ".h5", ZARR))]
             jobs += [job(each) for each in candidates(path)]
         texts = {CONFIG: read_config, STATUS: read_status, CASE: read_case if own_case(path).get("sha256") else None}
         found = {name: of_text(read, path) for name, read in texts.items() if read and name in {*names, CASE}}

@@ -14,6 +14,7 @@ from ..config.loading.load import is_source
 from ..errors import UsageError
 from ..files.restart.folder import choose
 from ..files.restart.python_fields import with_stored
+from ..files.run_folder import is_folder
 from ..ocean.own_term import OwnTerm
 from ..parallel.environment import world
 from ..parallel.transport.sharded import processes
@@ -57,7 +58,7 @@ def as_restarted(
 ) -> tuple[Config, Path]:
     """The configuration in a restart file, or in the newest intact one of a folder, and the path of that file."""
     path = Path(source)
-    restart, _ = choose(path) if path.is_dir() else choose(path.parent, str(path))
+    restart, _ = choose(path) if is_folder(path) else choose(path.parent, str(path))
     config, place = from_toml(restart.configuration, case or restart.case_file, terms), world()
     config = load(config, overrides, fields=fields) if overrides or fields else config
     alone = processes(config.run.devices) if config.run.transport == "sharded" else 1

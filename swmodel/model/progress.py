@@ -22,6 +22,7 @@ from ..files.run_folder import (
     OUTPUT,
     RESTARTS,
     SECTIONS,
+    SNAPSHOTS,
     SPECTRA,
     STATIONS,
     STATUS,
@@ -150,7 +151,8 @@ def workers(nproc: int, devices: int) -> str:
 def summary(status: dict, directory) -> str:
     """Files, wall time and speed of a run or an ensemble, and the next command, in words."""
     there = [name for name in (SPECTRA, STATIONS, SECTIONS, DRIFTERS, HARMONICS) if (Path(directory) / name).is_file()]
-    files, target, members = [OUTPUT, DIAGNOSTICS, *there], Path(directory), ""
+    snapshots = next((name for name in SNAPSHOTS if (Path(directory) / name).exists()), OUTPUT)
+    files, target, members = [snapshots, DIAGNOSTICS, *there], Path(directory), ""
     speed = f"{status['cell_updates_per_second'] / 1e6:.1f} million cell updates"
     if "members" in status:
         files, target, members = (

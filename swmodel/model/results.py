@@ -1,4 +1,4 @@
-"""The output of a run besides restarts: output.nc and series, each record when it is due."""
+"""The output of a run besides restarts: snapshots and series, each record when it is due."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from ..files.output import Diagnostics, Drifters, Output, Sections, Spectra, Stations, tidal_constants
 from ..files.output.continuation import require_intact
-from ..files.run_folder import DIAGNOSTICS, DRIFTERS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS
+from ..files.run_folder import DIAGNOSTICS, DRIFTERS, HARMONICS, OUTPUT, SECTIONS, SPECTRA, STATIONS, STORE
 from ..files.schedule import Schedule
+from ..files.store.snapshots import OutputStore
 from ..ocean.table import maxima_of
 from ..setup.positions.crossings import crossings
 from ..setup.positions.gauges import gauges
@@ -21,6 +22,9 @@ from .accumulators import NO_ACCUMULATORS, Accumulators, Extremes, Harmonics, Se
 #: The files of a run, in the order of their creation.
 FILES = {DIAGNOSTICS: Diagnostics, OUTPUT: Output, SPECTRA: Spectra, STATIONS: Stations, SECTIONS: Sections}
 FILES |= {DRIFTERS: Drifters}
+
+#: What holds the snapshots of a run, called OUTPUT here, by `output.format`: the name in its folder, and the class.
+FORMATS = {"netcdf": (OUTPUT, Output), "zarr": (STORE, OutputStore)}
 
 #: The files of series at places: the function of the configuration that returns the places, and the key of `every`.
 PLACES = {STATIONS: (gauges, "stations_every_steps"), SECTIONS: (crossings, "sections_every_steps")}
@@ -49,6 +53,10 @@ class Results:
     def next(self, step: int) -> int:
         """The first step after `step` at which a record is due; series at places need no stop."""
         return min(schedule.next(step) for name, schedule in self.schedules.items() if name not in PLACES)
+
+    def failed(self) -> bool:
+        """Whether this process alone knows that a file cannot be written."""
+        return any(file.failed() for file in self.files.values())
 
     def flush(self) -> None:
         """Make all records so far durable."""
@@ -105,12 +113,15 @@ def opened(simulation, directory, command_line: str = "", resume: bool = False) 
     config, transport, directory = simulation.config, simulation.transport, Path(directory)
     names = [name for name in FILES if name in schedules(config)]
     keep = keepers(simulation) if resume else {}
+    made = {name: (directory / name, FILES[name]) for name in names}
+    path, kind = FORMATS[config.output.format]
+    made[OUTPUT] = directory / path, kind
     if resume:
-        require_intact({directory / name: keep[name] for name in names if name in keep}, transport)
+        require_intact({made[name][0]: keep[name] for name in names if name in keep}, transport)
     with ExitStack() as stack:
         files = {
-            name: stack.enter_context(FILES[name](directory / name, config, transport, command_line, keep.get(name)))
-            for name in names
+            name: stack.enter_context(kind(path, config, transport, command_line, keep.get(name)))
+            for name, (path, kind) in made.items()
         }
         yield ResultsOfRun(simulation, files, directory, command_line)
 

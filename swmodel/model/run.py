@@ -207,7 +207,8 @@ def _loop(
 ) -> str | None:
     """Run to the end or to a stop; returns the reason of a stop. `config` is the recorded configuration."""
     transport, first, steps = model.transport, model.step, model.config.run.steps
-    at_hand = resume and Path(model.restart.path).absolute() == path_of(directory, first).absolute()
+    path = path_of(directory, first, model.config.restart.format)
+    at_hand = resume and Path(model.restart.path).absolute() == path.absolute()
     restarts = Restarts(model, config, directory, command_line, first if at_hand else -1)
     health = model.health(directory)
     chunk, overdue, begin = 1, False, time.perf_counter()
@@ -225,7 +226,7 @@ def _loop(
                 reason = calls.make(model)
                 if transport.any(model.carry is not before):
                     health.begin()  # a function may set a new state
-            reason = reason or (stop.reason(transport) if step < steps else None)
+            reason = reason or (stop.reason(transport, results.failed()) if step < steps else None)
             if (fresh and restarts.due(step)) or overdue or reason:
                 results.flush()
                 stop.reserve = restarts.write(results.accumulators.stored())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,9 @@ def check_output(setup: Setup) -> Iterator[str]:
     for name in sorted({*FORCING} - {*setup.scheme.forcing}):
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
+    for table, options in {"output": output, "restart": setup.config.restart}.items():
+        if options.format == "zarr" and find_spec("zarr") is None:
+            yield f'{table}.format: "zarr" needs the package zarr: pip install "swmodel[zarr]"'
     if output.inundation and not setup.scheme.drying:
         yield f"output.inundation: {NO_DRYING}"
     for key in ("fields", "means"):

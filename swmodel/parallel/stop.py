@@ -22,9 +22,10 @@ from .environment import started
 
 log = logging.getLogger(__name__)
 
-#: The signals that stop a run; the larger number counts if ranks got different ones. LATE: the limit is near.
+#: The signals that stop a run; the larger number counts if ranks got different ones. LATE: the limit is near. FAILED: a
+#: rank cannot write its files.
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-LATE = 1
+LATE, FAILED = 1, 2**20
 #: Signals within this time are one request, s: a terminal sends SIGINT to mpiexec and to the ranks, and mpiexec
 #: forwards its own.
 SAME_REQUEST = 1.0
@@ -66,10 +67,16 @@ class Stop:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def reason(self, transport) -> str | None:
-        """The reason to stop, as words after "stopped by", or None; all ranks call it together."""
+    def reason(self, transport, failed: bool = False) -> str | None:
+        """The reason to stop, as words after "stopped by", or None; all ranks call it together.
+
+        `failed`: whether the files of this rank have failed; their `flush` then says more on all ranks.
+        """
         late = transport.rank == 0 and self._late()
-        number = int(transport.reduce(np.asarray(self.received or late * LATE, np.int64), "max"))
+        mine = FAILED if failed else self.received or late * LATE
+        number = int(transport.reduce(np.asarray(mine, np.int64), "max"))
+        if number == FAILED:
+            return "files that cannot be written"
         if number == LATE:
             return f"the wall-clock limit of {duration(self.walltime)}"
         return signal.Signals(number).name if number else None

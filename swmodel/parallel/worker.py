@@ -26,11 +26,20 @@ class Worker:
         self._calls.put((future, function, arguments))
         return future
 
+    @property
+    def idle(self) -> bool:
+        """Whether no call waits behind the present one."""
+        return self._calls.empty()
+
+    def end(self) -> None:
+        """End the thread after the queued calls; there may be no others."""
+        self._calls.put(None)
+
     def _work(self) -> None:
-        while True:
-            future, function, arguments = self._calls.get()
+        while (call := self._calls.get()) is not None:
+            future, function, arguments = call
             try:
                 future.set_result(function(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-            del future, function, arguments  # free arrays, and references of an error
+            del call, future, function, arguments  # free arrays, and references of an error

@@ -1,4 +1,4 @@
-"""The NetCDF files of a run: their paths, their fields, series and records, and their values."""
+"""The files of a run, NetCDF or stores of Zarr: their paths, their fields, series and records, and their values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import netCDF4
 import numpy as np
 
 from ..config.loading.older import renewed
-from ..errors import FilesError, file_errors, suggest
+from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
-from ..files.run_folder import ENSEMBLE, OUTPUT
+from ..files.run_folder import ENSEMBLE, SNAPSHOTS, is_folder
+from ..files.store.data import opened
 from ..ocean.diagnostics import OF_DRYING
 from ..ocean.table import INFLOW
 
@@ -32,11 +33,11 @@ class PlotError(ValueError):
 
 
 def data_file(path, *names: str) -> Path:
-    """The NetCDF file meant by `path`: the file itself, or the first of `names` (its records) in the run folder."""
-    path, names = Path(path), names or (OUTPUT, ENSEMBLE)
+    """The file or store meant by `path`: itself, or the first of `names` (its records) in the run folder."""
+    path, names = Path(path), names or (*SNAPSHOTS, ENSEMBLE)
     if not os.path.lexists(path):
         raise PlotError(f"there is no file or folder {path}")
-    if not path.is_dir():
+    if not is_folder(path):
         return path
     found = [path / name for name in names if os.path.lexists(path / name)]
     if not found:
@@ -63,12 +64,6 @@ def warn_of(path, found: dict) -> None:
 def look(path) -> guard.Job:
     """The examination by another process that comes before the file is `opened` here."""
     return guard.Job(Path(path), "look")
-
-
-def opened(path) -> netCDF4.Dataset:
-    """A file that was examined, to be used in a `with`."""
-    with file_errors(path, "read"):
-        return netCDF4.Dataset(path)
 
 
 def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.MaskedArray:

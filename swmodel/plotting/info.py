@@ -18,7 +18,7 @@ from ..config import ConfigError, load
 from ..errors import FilesError, file_errors
 from ..files.integrity import guard
 from ..files.restart.folder import candidates, job
-from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, OUTPUT
+from ..files.run_folder import CONFIG, DIAGNOSTICS, ENSEMBLE, SNAPSHOTS, is_folder, size_of
 from ..files.status import NAME as STATUS
 from ..files.status import read_status
 from ..model.progress import workers
@@ -62,14 +62,14 @@ def examine(path: Path, file: Path | None) -> dict[Path, dict]:
 
 def records_of(path: Path) -> Path | None:
     """The file with the records of a run or an ensemble; None if a folder with a configuration holds none yet."""
-    written = any(os.path.lexists(path / name) for name in (OUTPUT, ENSEMBLE))
+    written = any(os.path.lexists(path / name) for name in (*SNAPSHOTS, ENSEMBLE))
     return None if (path / CONFIG).is_file() and not written else data_file(path)
 
 
 def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Facts:
     """Configuration, state, records, time series and restart files, as far as present."""
-    written = path / CONFIG if path.is_dir() else path
-    if path.is_dir():
+    written = path / CONFIG if is_folder(path) else path
+    if is_folder(path):
         with as_written(path / STATUS):
             yield from [*state_facts(read_status(path))]
     with as_written(written):
@@ -89,7 +89,7 @@ def facts(path: Path, file: Path | None, restarts: dict[Path, dict]) -> Facts:
 
 def read_config(path: Path) -> dict:
     """The configuration of the run as {section: {key: value}}, from its folder or its file; empty if there is none."""
-    if not path.is_dir():
+    if not is_folder(path):
         with opened(path) as data:
             return tomllib.loads(getattr(data, "configuration", ""))
     return tomllib.loads((path / CONFIG).read_text(encoding="utf-8")) if os.path.lexists(path / CONFIG) else {}
@@ -165,7 +165,7 @@ def conservation_facts(data: netCDF4.Dataset) -> Facts:
 def restart_facts(restarts: dict[Path, dict]) -> Facts:
     """The restart files, the newest first, and whether they are intact."""
     for number, (restart, found) in enumerate(restarts.items()):
-        words = [f"{restart.lstat().st_size / 1e6:.3g} MB", found.get("problem", "intact")]
+        words = [f"{size_of(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
             words = [
                 f"step {found['step']}",

@@ -12,7 +12,7 @@ import netCDF4
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..files.run_folder import ANALYSIS, ENSEMBLE, OUTPUT, SENSITIVITY
+from ..files.run_folder import ANALYSIS, ENSEMBLE, SENSITIVITY, SNAPSHOTS
 from . import assimilation, ensemble, spectrum, style
 from .dataset import (
     PlotError,
@@ -35,7 +35,7 @@ from .titles import case_of, titles
 log = logging.getLogger(__name__)
 
 #: The files of a run folder that `plot` draws: the first of them.
-DRAWABLE = (OUTPUT, ENSEMBLE, SENSITIVITY, ANALYSIS)
+DRAWABLE = (*SNAPSHOTS, ENSEMBLE, SENSITIVITY, ANALYSIS)
 #: The colour of marks on cells of a grid that were closed.
 MARK = "#d7301f"
 #: Names in a file of harmonic constants, and degrees between lines of equal phase.

@@ -14,7 +14,7 @@ import numpy as np
 from ..config.loading.load import from_toml
 from ..files.output.metadata import define_time, history_line
 from ..files.output.series import define_spectra, define_wavenumbers
-from ..files.run_folder import OUTPUT
+from ..files.run_folder import SNAPSHOTS
 from ..ocean.squares import square_of, squares_of
 from ..ocean.state import State, state_type
 from ..ocean.terms.tracer import CONTENT
@@ -73,7 +73,7 @@ def spectra(
     Returns:
         The file and the picture, if there is something to draw.
     """
-    file = data_file(path, OUTPUT)
+    file = data_file(path, *SNAPSHOTS)
     target = Path(output) if output else file.with_name(file.stem + SUFFIX)
     if target.suffix != ".nc":
         raise PlotError(f"cannot write {target}: the file of spectra is a NetCDF file, with a name like spectra.nc")

@@ -223,7 +223,7 @@ output.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.a
 output.put(lambda records: records.file["h"].resize(4, axis=0))
 output.put(lambda records: records.file["h"].__setitem__(3, 3.0))
 output.put(lambda file: os.kill(os.getpid(), 9))
-output._finish()
+output._queue.finish()
 """
 
 

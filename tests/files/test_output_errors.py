@@ -9,7 +9,7 @@ from support.ranks import run_ranks
 
 from swmodel.config import load
 from swmodel.errors import FilesError
-from swmodel.files import background
+from swmodel.files import background, queue
 from swmodel.files.output import Output
 from swmodel.model.resolve import resolve
 
@@ -65,7 +65,7 @@ def test_a_full_disk_is_one_message_on_all_ranks_and_leaves_whole_records(small_
 
 
 def test_no_more_than_the_budget_waits(tmp_path, monkeypatch):
-    monkeypatch.setattr(background, "BUDGET", 100)
+    monkeypatch.setattr(queue, "BUDGET", 100)
     asked, done, most = [0], [0], [0]
 
     def slow(dataset, size):

@@ -172,9 +172,10 @@ def test_what_a_killed_writer_left_is_removed_with_the_next_file(run_folder):
     assert left == ["mine.nc", "step-0000000007.nc", "step-0000000011.nc"]
 
 
+@pytest.mark.parametrize("ending", ["nc", "zarr"])
 @pytest.mark.parametrize("layout", [(2, 1), (1, 3), (2, 2)])
-def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, layout):
-    path, made = folder.path_of(halfway, 7), tmp_path / "made.nc"
+def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, layout, ending):
+    path, made = folder.path_of(halfway, 7), tmp_path / f"made.{ending}"
     settings = config()
 
     def work(transport):
@@ -188,23 +189,24 @@ def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, l
     assert_same_data(made, path)
 
 
+@pytest.mark.parametrize("ending", ["nc", "zarr"])
 @pytest.mark.parametrize(("shares", "nbytes"), [(1, 300), (2, 1 << 22), (3, 3000)])
-def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypatch, shares, nbytes):
+def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypatch, shares, nbytes, ending):
     monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", nbytes // 2)
     monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", nbytes)
-    settings = config()
+    settings, path = config(), tmp_path / f"members.{ending}"
     whole = np.random.default_rng(0).standard_normal((5, 9, 14))
     fields = {name: whole + number for number, name in enumerate(("h", "u", "v"))}
 
     def work(transport):
         here = slice(transport.block.members.start, transport.block.members.stop)
         own = {name: field[here] for name, field in fields.items()}
-        write.write(tmp_path / "members.nc", write.Contents(own, 3, 60.0, 0), settings, transport)
-        state = read(tmp_path / "members.nc", setup_of(settings), transport).carry.state
+        write.write(path, write.Contents(own, 3, 60.0, 0), settings, transport)
+        state = read(path, setup_of(settings), transport).carry.state
         return all(np.array_equal(getattr(state, name), field) for name, field in own.items())
 
     assert run_ranks(work, (1, 1), 9, 14, members=5, shares=shares) == [True] * shares
-    found = data(tmp_path / "members.nc")
+    found = data(path)
     for name, field in fields.items():
         np.testing.assert_array_equal(found[name], field)
-    assert folder.facts(tmp_path / "members.nc")["members"] == 5
+    assert folder.facts(path)["members"] == 5

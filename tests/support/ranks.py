@@ -32,6 +32,9 @@ class Thread(OneDevice):
     def broadcast(self, value):
         return self.exchange(value)[0]
 
+    def allgather(self, value):
+        return self.exchange(value)
+
     def gather_rows(self, local, first, last, member=0):
         pieces = self.exchange(local)
         if self.rank:

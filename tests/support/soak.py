@@ -2,7 +2,7 @@
 
 Each cycle resumes the run and ends it by force or by request. Most cycles first wait for a new restart file and then
 for a random time, so that they make progress; a few strike at any moment since the start of the program. At the end the
-run is resumed once more, to a step that it has not reached. Then output.nc, diagnostics.nc and the last restart file
+run is resumed once more, to a step that it has not reached. Then snapshots, diagnostics.nc and the last restart file
 are compared bit for bit with those of an undisturbed run of that length, which writes a restart only at its end.
 """
 
@@ -28,6 +28,8 @@ CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", "time.dt=18"]
 RESTARTS = ["-s", f"restart.every_steps={RESTART_STEPS}"]
 RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
 TWO = ["--nproc", "2", "--quiet", "-o", "run"]
+#: Numbers of ranks of the resumed runs: with stores of Zarr the blocks are others than those of the files.
+RANKS = {"netcdf": "2", "zarr": "23"}
 
 #: Share of the cycles that strike at any moment since the start; latest strike after the start, and after a restart, s.
 ANY_MOMENT, LATEST, AFTER = 0.15, 4.0, 0.6
@@ -80,7 +82,17 @@ def reached(run) -> int:
     return max(map(step_of, candidates(run)), default=0)
 
 
-def cycle(folder, chance: random.Random) -> str:
+def formats(store: str) -> list[str]:
+    """The options with the formats of a run."""
+    return ["-s", f"output.format={store}", "-s", f"restart.format={store}"]
+
+
+def resume(ranks: str = "2") -> list[str]:
+    """The command that continues the run."""
+    return ["resume", "run", "--nproc", ranks, "--quiet"]
+
+
+def cycle(folder, chance: random.Random, store: str = "netcdf") -> str:
     """Resume the run in `folder`/run, or begin it anew, and end it; returns a line that says how.
 
     Raises:
@@ -88,7 +100,8 @@ def cycle(folder, chance: random.Random) -> str:
     """
     run = folder / "run"
     begin = reached(run)
-    line = ["resume", "run", *TWO[:-2]] if begin else [*CASE, *RECORDS, *RESTARTS, *TWO, "--days", "10000", "--force"]
+    line = [*CASE, *RECORDS, *RESTARTS, *formats(store), *TWO, "--days", "10000", "--force"]
+    line = resume(chance.choice(RANKS[store])) if begin else line
     name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT and begin > 0
     strike, codes = STRIKES[name]
     environ = os.environ | {TAG: str(folder)}
@@ -120,18 +133,18 @@ def _text(file):
     return file.read()
 
 
-def soak(folder, cycles: int, seed: int, say=print) -> int:
+def soak(folder, cycles: int, seed: int, say=print, store: str = "netcdf") -> int:
     """Disturb a run in `folder` by so many cycles, then compare it with an undisturbed one; returns its number of
-    steps.
+    steps. `store`: the format of its output and restart files.
 
     Raises:
         AssertionError: something differs, or a cycle did not end as it should.
     """
     chance = random.Random(seed)
     for number in range(1, cycles + 1):
-        say(f"{number}/{cycles} {cycle(folder, chance)}")
+        say(f"{number}/{cycles} {cycle(folder, chance, store)}")
     steps = reached(folder / "run") + RESTART_STEPS // 2 + 1
-    for line in (["resume", "run", *TWO[:-2]], [*CASE, *RECORDS, *TWO[:-1], "undisturbed"]):
+    for line in (resume(), [*CASE, *RECORDS, *formats(store), *TWO[:-1], "undisturbed"]):
         done = swmodel(folder, *line, "--steps", steps)
         assert done.returncode == 0, done.stderr
     assert_same_run(folder / "run", folder / "undisturbed", steps)
@@ -141,12 +154,13 @@ def soak(folder, cycles: int, seed: int, say=print) -> int:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cycles", type=int, default=100)
+    parser.add_argument("--format", choices=RANKS, default="netcdf")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     arguments = parser.parse_args()
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="swmodel-soak-"))
     print(f"seed {arguments.seed}, in {folder}, which stays if something is wrong", flush=True)
-    steps = soak(folder, arguments.cycles, arguments.seed, lambda text: print(text, flush=True))
+    steps = soak(folder, arguments.cycles, arguments.seed, lambda text: print(text, flush=True), arguments.format)
     shutil.rmtree(folder)
     minutes = (time.monotonic() - begin) / 60
     print(f"The same bits after {steps} steps and {arguments.cycles} cycles; {minutes:.1f} minutes")

@@ -18,8 +18,8 @@ SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "forcing")
 PYTHON = "python"
 #: Keys of [output] that determine the contents of the files.
 WRITTEN = (
-    *("fields", "means", "maxima", "arrival", "stations", "stations_every_steps", "sections", "sections_every_steps"),
-    "drifters",
+    *("format", "fields", "means", "maxima", "arrival", "stations", "stations_every_steps"),
+    *("sections", "sections_every_steps", "drifters"),
     *(f"harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
 

@@ -87,6 +87,9 @@ class Output(Section):
         None, "s", 'model time between snapshots, as seconds or "6 h" (or give every_steps)'
     )
     every_steps: int | None = option(None, "steps", "steps between snapshots (or give every)", ge=1)
+    format: Literal["netcdf", "zarr"] = option(
+        "netcdf", "", "format of the snapshots: output.nc, or output.zarr, which all processes write at once"
+    )
     fields: tuple[FieldName, ...] = option(("h", "u", "v", "eta", "zeta"), "", "fields in each snapshot")
     means: tuple[DerivedName, ...] = option((), "", "fields averaged over the steps between snapshots")
     diagnostics_every_steps: int | None = option(
@@ -153,6 +156,9 @@ class Restart(Section):
 
     every: Duration | None = option(None, "s", 'model time between restarts, as "1 day" (or give every_steps)')
     every_steps: int | None = option(None, "steps", "steps between restarts (or give every)", ge=1)
+    format: Literal["netcdf", "zarr"] = option(
+        "netcdf", "", "format of restart files: netcdf, or zarr, which all processes write at once"
+    )
     every_wall: Duration | None = option(
         1200.0, "s", 'wall-clock time between restarts, besides those of every or every_steps; "none": only those'
     )

@@ -10,6 +10,7 @@ import resource
 
 from ...parallel.spawn import end_with_parent
 from ..restart.examine import examine as examine_restart
+from ..store.examine import examine as examine_store
 from . import checksums
 
 #: Limit of CPU time for a file without reading of values, s, and least speed of reading, bytes/s.
@@ -41,9 +42,11 @@ def allow_time(nbytes: int) -> None:
 def facts(path, kind: str, allow=lambda nbytes: None) -> dict:
     """The facts about a file (`guard.Job`), or its "problem"; calls `allow` before it reads values."""
     try:
-        if not os.path.isfile(path):
+        if not os.path.exists(path):
             return {"problem": "there is no such file"}
-        return examine_restart(path, allow) if kind == "restart" else examine(path, kind == "whole", allow)
+        if kind == "restart":
+            return examine_restart(path, allow)
+        return (examine_store if os.path.isdir(path) else examine)(path, kind == "whole", allow)
     except MemoryError:
         return {"problem": "cannot be read: it takes too much memory"}
     except Exception as error:

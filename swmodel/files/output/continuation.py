@@ -26,7 +26,7 @@ def require_intact(files: dict, transport) -> None:
     """
     problems = []
     if transport.rank == 0:
-        paths = [path for path in files if path.is_file()]
+        paths = [path for path in files if path.exists()]
         found = zip(paths, guard.facts([guard.Job(path) for path in paths]), strict=True)
         problems = [f"{path}: {problem}" for path, one in found if (problem := problem_of(one, files[path]))]
         if problems:
@@ -54,9 +54,7 @@ def resume(records, keep, config, command_line: str) -> None:
     """Keep the Records whose step is in `keep`, and record the configuration and the command line."""
     records.select(keep)
     file = records.file
-    lines = text_of(file, "history").splitlines()
-    kept = [*lines[:1], *lines[1:][-HISTORY_LINES:]]
-    set_text(file, "history", "\n".join([*kept, history_line(command_line)]))
+    set_text(file, "history", prolonged(text_of(file, "history"), command_line))
     if text_of(file, "configuration_sha256") != config_hash(config):
         set_text(file, "configuration", to_toml(config))
         set_text(file, "configuration_sha256", config_hash(config))
@@ -64,16 +62,28 @@ def resume(records, keep, config, command_line: str) -> None:
             checksums.seal_header(file)
 
 
+def prolonged(history: str, command_line: str) -> str:
+    """The history of a file that a command continues."""
+    lines = history.splitlines()
+    return "\n".join([*lines[:1], *lines[1:][-HISTORY_LINES:], history_line(command_line)])
+
+
+def other_configuration(text: str | None, config) -> list[str]:
+    """The differences between the configuration of a file (TOML) and `config`, in words."""
+    if not text:
+        return ["it has no configuration of swmodel"]
+    return decisive.differences(text, to_toml(config))
+
+
 def differences(file, config) -> list[str]:
     """The differences between a file and `config`, in words."""
-    if "configuration" not in file.attrs:
-        return ["it has no configuration of swmodel"]
-    different = decisive.differences(text_of(file, "configuration"), to_toml(config))
+    if different := other_configuration(text_of(file, "configuration"), config):
+        return different
     moving = {name: file[name] for name in list(file) if file[name].ndim > 2}
     chunk = chunk_rows((config.grid.ny, config.grid.nx), np.dtype(config.run.dtype).itemsize), config.grid.nx
     # Rows are written as whole chunks, which may differ in files of earlier versions.
     other = [name for name, field in moving.items() if field.maxshape[0] is None and field.chunks[-2:] != chunk]
-    return different or [f"{name} has chunks of {moving[name].chunks}" for name in other]
+    return [f"{name} has chunks of {moving[name].chunks}" for name in other]
 
 
 def text_of(file, name: str) -> str:

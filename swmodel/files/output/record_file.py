@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import FilesError
 from ..background import BackgroundFile
-from ..gather import row_blocks
+from ..gather import gathered, row_blocks
 from ..records import Records
 from . import continuation
 from .metadata import define_checksums, define_provenance, define_time, times_of
@@ -47,6 +47,13 @@ class RecordFile(BackgroundFile, ABC):
             for first, last in static:
                 self.put(write_static, config, first, last)
             self.put(Records.seal)
+
+    def put_field(self, name: str, local: np.ndarray, member: int = 0) -> None:
+        """Write a field of the new record from all parts [y, x]; empty on processes without a part of the member."""
+        for first, rows in gathered(self.transport, local, member):
+            if rows is not None:
+                rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
+                self.put(Records.put_rows, name, first, rows)
 
     @abstractmethod
     def define_contents(self, dataset, config) -> None:

@@ -28,7 +28,6 @@ class Samples(RecordFile):
         """Append the values [k, places] at k times; all processes call it together."""
         if len(steps):
             self.append({"step": np.asarray(steps), "time": np.asarray(seconds), **values})
-        self.agree()
 
     def define_names(self, dataset, names: list[str], **about: str) -> None:
         """Make the dimension of the places, and the variable of their names."""

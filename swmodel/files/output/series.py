@@ -20,7 +20,6 @@ class Series(RecordFile):
         """Append the values at one time, by the names of their variables."""
         values = {"step": step, "time": seconds} | values
         self.append({name: np.asarray(each)[None] for name, each in values.items()})
-        self.agree()
 
 
 class Diagnostics(Series):

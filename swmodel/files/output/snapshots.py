@@ -1,4 +1,4 @@
-"""Snapshots and means of fields over time, gathered by rows and written by rank 0 in the background."""
+"""Snapshots and means of fields over time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 
 from ...ocean.table import MAXIMUM, MEAN, entry_of, maxima_of
 from ...ocean.variable import Variable
-from ..gather import gathered
-from ..records import Records
 from .metadata import define_field, define_grid
 from .record_file import RecordFile
 from .static import define_static, land, on_water
@@ -17,10 +15,11 @@ DRY_AT = ("eta", "sea_level")
 DRY = {"ancillary_variables": "wet", "comment": "where wet is 0, the height of the dry ground"}
 
 
-class Output(RecordFile):
-    """output.nc of a run: CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
+class Snapshots:
+    """The records of a run: CF-1.12 and SGRID-0.3; the data do not depend on the number of processes.
 
-    `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents; see `RecordFile`.
+    `output.fields`, `means`, `maxima` and `arrival` of the configuration choose the contents. A subclass also derives
+    from what stores them: a `RecordFile`, or a `store.record_store.RecordStore`.
     """
 
     def __init__(self, path, config, transport, command_line: str = "", keep=None):
@@ -43,12 +42,8 @@ class Output(RecordFile):
             local = np.asarray(local, self.dtype)
             local = on_water(local, np.isnan(local) if row.units == "s" or name.endswith(MAXIMUM) else None)
             local = on_water(local, self._land[row.location] if np.size(local) else None)
-            for first, rows in gathered(self.transport, local, member):
-                if rows is not None:
-                    rows = np.array(rows, self.dtype)  # a copy: the model may use the memory again
-                    self.put(Records.put_rows, name, first, rows)
+            self.put_field(name, local, member)
         self.complete(step, seconds)
-        self.agree()
 
     def define_contents(self, dataset, config) -> None:
         define_grid(dataset, config.grid)
@@ -56,6 +51,10 @@ class Output(RecordFile):
         for name, (row, method) in self.rows.items():
             about = DRY if "wet" in self.rows and name in DRY_AT else {}
             define_field(dataset, row, config, ("time",), name, cell_methods=method, **about)
+
+
+class Output(Snapshots, RecordFile):
+    """output.nc of a run, which rank 0 writes; see `RecordFile`."""
 
 
 def rows_of(config) -> dict[str, tuple[Variable, str]]:

@@ -127,7 +127,12 @@ def place_of(config, name: str) -> tuple[str, tuple[int, ...]]:
 
 def static_rows(config, first: int, last: int) -> Iterator[tuple[str, np.ndarray]]:
     """Rows first to last of the constant fields, as in the file."""
-    rows, columns = np.arange(first, last), np.arange(config.grid.nx)
+    return static_cells(config, (first, last, 0, config.grid.nx))
+
+
+def static_cells(config, part: tuple[int, int, int, int]) -> Iterator[tuple[str, np.ndarray]]:
+    """The constant fields, as in the file, in the rows [a, b) and columns [c, d) of `part` = (a, b, c, d)."""
+    rows, columns = np.arange(*part[:2]), np.arange(*part[2:])
     dry = ground(config, rows, columns)
     for name in static_fields(config):
         values = evaluate(config, name, rows, columns)

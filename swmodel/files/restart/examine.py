@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 
 from ..integrity.checksums import READ_BYTES, text
+from ..store import arrays
+from ..store import examine as store
 
 #: Attribute of a field: SHA-256 of its values in the order of rows, little-endian.
 CHECKSUM = "sha256"
@@ -39,6 +43,8 @@ def examine(path, allow=lambda nbytes: None) -> dict:
 
     Any error: the file cannot be read, or is no restart file. `allow` receives its size before fields are read.
     """
+    if os.path.isdir(path):
+        return examine_store(path, allow)
     import h5py
 
     with h5py.File(path, "r", locking=False) as file:
@@ -48,17 +54,37 @@ def examine(path, allow=lambda nbytes: None) -> dict:
         allow(file.id.get_filesize())  # values are not compressed
         members = max((len(file[name]) for name in fields if file[name].ndim > 2), default=1)
         damaged = [[name, None] for name in fields if checksum(file[name]) != checksums[name]]
-    configuration = attributes["configuration"]
-    same = hashlib.sha256(configuration.encode()).hexdigest() == attributes["configuration_sha256"]
-    if not same or seal(attributes, checksums) != attributes[HEADER_CHECKSUM]:
+    if not same(attributes) or seal(attributes, checksums) != attributes[HEADER_CHECKSUM]:
         damaged.insert(0, ["header", None])
+    return facts(attributes, fields, members, damaged)
+
+
+def examine_store(path, allow) -> dict:
+    """As `examine`, of a store of Zarr, whose chunks and metadata have checksums."""
+    damaged = store.examine(path, allow=allow)["damaged"]
+    attributes, documents = arrays.contents(Path(path))
+    attributes = {name: text(value) for name, value in attributes.items()}
+    fields = attributes["fields"].split()
+    members = max((documents[name]["shape"][0] for name in fields if len(documents[name]["shape"]) > 2), default=1)
+    if not same(attributes) and ["header", None] not in damaged:
+        damaged.insert(0, ["header", None])
+    return facts(attributes, sorted(fields), members, damaged)
+
+
+def same(attributes: dict) -> bool:
+    """Whether the configuration has its checksum."""
+    return hashlib.sha256(attributes["configuration"].encode()).hexdigest() == attributes["configuration_sha256"]
+
+
+def facts(attributes: dict[str, str], fields: list[str], members: int, damaged: list) -> dict:
+    """The facts of `examine`, from the attributes of a file."""
     return {
         "step": int(attributes["step"]),
         "seconds": float(attributes["seconds"]),
         "mean_steps": int(attributes["mean_steps"]),
         "substeps": int(attributes.get("substeps", 1)),
         "written": attributes["written"],
-        "configuration": configuration,
+        "configuration": attributes["configuration"],
         "case_file": attributes.get("case_file", ""),
         "records": attributes.get("records", ""),
         "fields": fields,

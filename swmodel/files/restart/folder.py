@@ -12,13 +12,17 @@ from ...errors import FilesError, UsageError
 from ...setup.fields import noted
 from ..draft import WRITING
 from ..integrity import guard
-from ..run_folder import CONFIG, RESTARTS, holding
+from ..run_folder import CONFIG, RESTARTS, ZARR, holding, remove
+from ..store.draft_store import EARLIER
 
-NAME = re.compile(r"step-(\d+)\.nc")
+NAME = re.compile(r"step-(\d+)\.(nc|zarr)")
 
 #: Endings of unused files: of a run that died while writing, or set aside by a resumed run.
 TEMPORARY, UNUSED = WRITING, ".unused"
-LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED})?")
+LEFT_OVER = re.compile(rf"{NAME.pattern}({TEMPORARY}(\.journal)?|{UNUSED}|{EARLIER})?")
+
+#: The ending of a restart file by `restart.format`.
+ENDINGS = {"netcdf": ".nc", "zarr": ZARR}
 
 
 class Restart(NamedTuple):
@@ -32,9 +36,9 @@ class Restart(NamedTuple):
     records: str = ""
 
 
-def path_of(directory, step: int) -> Path:
-    """The restart file of the run in `directory` after `step` steps."""
-    return Path(directory) / RESTARTS / f"step-{step:010d}.nc"
+def path_of(directory, step: int, kind: str = "netcdf") -> Path:
+    """The restart file of the run in `directory` after `step` steps, in a format."""
+    return Path(directory) / RESTARTS / f"step-{step:010d}{ENDINGS[kind]}"
 
 
 def step_of(path: Path) -> int:
@@ -67,7 +71,7 @@ def choose(directory, name: str | None = None) -> tuple[Restart, list[str]]:
     """
     if name is not None:
         named = Path(directory) / RESTARTS / name
-        paths = [named if named.is_file() else Path(name)]
+        paths = [named if named.exists() else Path(name)]
     else:
         paths = candidates(directory)
     problems = []
@@ -113,7 +117,9 @@ def set_aside(directory, step: int) -> None:
     """Rename the restart files beyond `step`, from which the run continues and writes them again."""
     for path in candidates(directory):
         if step_of(path) > step:
-            path.replace(path.with_name(path.name + UNUSED))
+            unused = path.with_name(path.name + UNUSED)
+            remove(unused)
+            path.replace(unused)
 
 
 def tidy(directory, step: int) -> None:
@@ -121,4 +127,4 @@ def tidy(directory, step: int) -> None:
     ours = [path for path in candidates(directory) if step_of(path) <= step][:2]
     for path in (Path(directory) / RESTARTS).iterdir():
         if LEFT_OVER.fullmatch(path.name) and path not in ours:
-            path.unlink(missing_ok=True)
+            remove(path)

@@ -16,6 +16,7 @@ from ...setup.fields.formula import in_time
 from ...setup.fields.kinds import PythonField
 from ...setup.fields.noted import IN_TIME
 from ..integrity.checksums import text
+from .open import opened
 
 #: The begin of the name of such a field in a file, and its attribute with the recorded checksum.
 GIVEN, RECORDED = "given_", "recorded_sha256"
@@ -29,8 +30,6 @@ def with_stored(config, path):
     python = config.python
     if not (missing := [name for name in python.names if name not in python._sources]):
         return config
-    import h5py
-
     of_case = (name for name in missing if in_time(getattr(type(config.case), array_of(name), None)))
     found = {name: PythonField(None, in_time=True) for name in of_case}
     for name in (words[0] for words in map(str.split, python.fields) if IN_TIME in words):
@@ -39,7 +38,7 @@ def with_stored(config, path):
                 f"{path}: {name} varies in time and comes from Python; continue the run there, as "
                 f'swmodel.Simulation.resume(DIR, fields={{"{name}": ...}}).run(DIR), or with case=CLASS of its case'
             )
-    with file_errors(path, "read"), h5py.File(path, "r", locking=False) as file:
+    with file_errors(path, "read"), opened(path) as file:
         for name in (name for name in missing if name not in found):
             written = name if GIVEN + name in file else earlier(name)
             if any(key not in file for key in keys_of(config, name, written)):

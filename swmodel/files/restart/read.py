@@ -13,6 +13,7 @@ from ...ocean.state import Carry
 from ...ocean.table import MEAN_STEPS
 from ...setup.setup import Setup, setup_of
 from .folder import facts
+from .open import opened
 from .python_fields import GIVEN
 from .write import MEMORY
 
@@ -44,15 +45,16 @@ def read(path, setup: Setup, transport) -> Loaded:
     found, problem = transport.broadcast(_examined(path, setup, members) if transport.rank == 0 else None)
     if problem is not None:
         raise FilesError(problem)
-    import h5py
 
     def part(block):
         where = [slice(span.start, span.stop) for span in (block.members, block.y, block.x)]
         names = (name for name in found["fields"] if not name.startswith(GIVEN))
         # Arrays of one axis are no fields: all blocks have them.
-        return {name: file[name][tuple(where[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names}
+        parts = {name: file[name][tuple(where[-file[name].ndim :]) if file[name].ndim > 1 else ...] for name in names}
+        # zarr names the order of bytes in a type, which netCDF4 refuses for new variables.
+        return {name: values.view(values.dtype.newbyteorder("=")) for name, values in parts.items()}
 
-    with h5py.File(found["path"], "r", locking=False) as file:
+    with opened(found["path"]) as file:
         fields = transport.make(part)
     state = setup.scheme.state
     kept = sum(name.startswith(f"{state._fields[0]}{MEMORY}") for name in fields)

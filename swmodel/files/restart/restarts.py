@@ -44,7 +44,7 @@ class Restarts:
         """
         begin, step = time.monotonic(), self.model.step
         if step != self.written:
-            path = folder.path_of(self.directory, step)
+            path = folder.path_of(self.directory, step, self.options.format)
             write_restart(path, self.model, self.config, kept, self.command_line)
             if self.model.transport.rank == 0:
                 with contextlib.suppress(OSError):  # old files do no harm

@@ -1,6 +1,7 @@
-"""Write a restart file: rank 0 gathers blocks of rows, writes and verifies them; the file appears whole or not at all.
+"""Write a restart file, which is verified and appears whole or not at all.
 
-The file of an ensemble has the carries of all members, along a leading axis.
+A NetCDF file is written by rank 0, which gathers blocks of rows; a store of Zarr by all processes. That of an ensemble
+has the carries of all members, along a leading axis.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import hashlib
 import re
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +23,8 @@ from ..background import BackgroundFile
 from ..gather import gathered_members
 from ..output.continuation import set_text
 from ..output.metadata import DIMENSIONS, attributes, define_grid, define_provenance, define_variable
+from ..run_folder import ZARR
+from ..store.draft_store import DraftStore
 from . import python_fields
 from .examine import CHECKSUM, HEADER_CHECKSUM, examine, seal
 
@@ -73,6 +78,40 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
     `get`: function of a field that returns this process's part of it; None: that of the transport.
     """
     names = [*contents.fields, *python_fields.kept(config)]
+    cells = config.grid.ny * config.grid.nx
+    needed = cells * transport.block.members.size * len(contents.fields) * np.dtype(config.run.dtype).itemsize
+    needed += cells * (len(names) - len(contents.fields)) * np.dtype(np.float64).itemsize
+    define = partial(define_contents, contents, config, transport, command_line)
+    parts = chain(
+        ((name, (get or transport.get)(field) if field.ndim > 1 else field) for name, field in contents.fields.items()),
+        python_fields.fields_of(config, transport.block).items(),
+    )
+    if Path(path).suffix == ZARR:
+        write_store(path, parts, names, config, transport, define, needed)
+    else:
+        write_file(path, parts, names, transport, define, needed)
+
+
+def write_store(path, parts, names: list[str], config, transport, define, needed: int) -> None:
+    """Write a store of Zarr by all processes; `parts`: pairs of a name and this process's part of a field."""
+
+    def define_all(dataset):
+        define(dataset)
+        dataset.fields = " ".join(names)
+
+    with DraftStore(path, transport, (config.grid.ny, config.grid.nx), define_all, needed) as store:
+        for name, local in parts:
+            if local.ndim == 1:
+                store.put_numbers(name, local)
+            elif local.ndim == 3:
+                for member, field in enumerate(local, transport.block.members.start):
+                    store.put(name, (member,), field)
+            else:
+                store.put(name, (), local)
+
+
+def write_file(path, parts, names: list[str], transport, define, needed: int) -> None:
+    """Write a NetCDF file by rank 0; arguments as for `write_store`."""
     digests = {name: hashlib.sha256() for name in names}
 
     def store(records, name: str, where: tuple[slice, ...], values: np.ndarray):
@@ -93,20 +132,13 @@ def write(path, contents: Contents, config, transport, command_line: str = "", g
             places = ", ".join(name for name, _ in found["damaged"])
             raise OSError(f"verification failed: other values were read back ({places or 'fields'})")
 
-    cells = config.grid.ny * config.grid.nx
-    needed = cells * transport.block.members.size * len(contents.fields) * np.dtype(config.run.dtype).itemsize
-    needed += cells * (len(names) - len(contents.fields)) * np.dtype(np.float64).itemsize
-    define = partial(define_contents, contents, config, transport, command_line)
     with BackgroundFile(path, transport, define, draft=True, check=verify) as file:
         file.require_room(needed)
-        for name, field in contents.fields.items():
-            if field.ndim == 1:
-                file.put(store, name, (slice(None),), field)
+        for name, local in parts:
+            if local.ndim == 1:
+                file.put(store, name, (slice(None),), local)
                 continue
-            for where, values in gathered_members(transport, (get or transport.get)(field)):
-                file.put(store, name, where, values)
-        for name, field in python_fields.fields_of(config, transport.block).items():
-            for where, values in gathered_members(transport, field):
+            for where, values in gathered_members(transport, local):
                 file.put(store, name, where, values)
         file.put(write_checksums)
 

@@ -116,7 +116,6 @@ class EnsembleFile(RecordFile):
         for name, values in numbers.items():
             self.put(Records.put, name, [values])
         self.complete(members.step, members.time)
-        self.agree()
         return numbers
 
     def _member(self, members, member: int, moments: dict) -> dict[str, float]:

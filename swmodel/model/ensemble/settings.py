@@ -93,6 +93,8 @@ def problems(setup: Setup) -> Iterator[str]:
         yield "run.executor: the reference computes one run; choose native or xla"
     if config.time.halvings:
         yield "time.halvings: members take steps of one length; set it to 0"
+    if config.output.format != "netcdf":
+        yield 'output.format: an ensemble is written as NetCDF; leave it "netcdf"'
     longest = max(sides(config.grid))
     if options.initial_eta > 0 and options.initial_eta_length == 0:
         yield (

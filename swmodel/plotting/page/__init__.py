@@ -14,7 +14,7 @@ from pathlib import Path
 
 import netCDF4
 
-from ...files.run_folder import CONFIG
+from ...files.run_folder import CONFIG, is_folder
 from ..dataset import PlotError, field_names, find_record, open_data
 from ..derived import changes, chosen, derivable
 from ..files import written
@@ -64,7 +64,7 @@ def view(path, fields=None, output=None) -> Path:
                 (name, str(data.getncattr(name))) for name in data.ncattrs() if name != "configuration"
             ),
         }
-    target = Path(output) if output else file.with_name("view.html" if path.is_dir() else f"{file.stem}.html")
+    target = Path(output) if output else file.with_name("view.html" if is_folder(path) else f"{file.stem}.html")
     with written(target) as temporary:
         temporary.write_text(page(content, words), encoding="utf-8")
     return target

@@ -20,12 +20,12 @@ from .netcdf_input import InputError
 from .netcdf_input.dataset import open_file, values_of
 
 #: Where a run keeps its restart files, and their names.
-FOLDER, NAME = "restart", re.compile(r"step-\d+\.nc")
+FOLDER, NAME = "restart", re.compile(r"step-\d+\.(nc|zarr)")
 
 
 def newest(path: str) -> str:
     """A restart file; of a run folder the one after the most steps."""
-    if not os.path.isdir(path):
+    if not os.path.isdir(path) or os.path.isfile(os.path.join(path, "zarr.json")):
         return path
     folder = os.path.join(path, FOLDER)
     found = [name for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if NAME.fullmatch(name)]

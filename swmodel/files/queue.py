@@ -1,0 +1,42 @@
+"""Calls that a thread makes one after the other, with a bound on the memory of their arguments."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ..parallel.worker import Worker
+
+#: Most bytes of arrays in the queue of one file; beyond that the model waits.
+BUDGET = 64 << 20
+
+
+class Queue:
+    """The calls of one file to a Worker, which several files may share. The functions raise no errors."""
+
+    def __init__(self, worker: Worker):
+        self.worker = worker
+        self._pending, self._waiting, self._wanted = deque(), 0, False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for the end of the present call."""
+        return self.worker.idle and not self._wanted
+
+    def put(self, function, *arguments, nbytes: int = 0) -> None:
+        """Queue a call of `function(*arguments)`, which hold `nbytes`."""
+        while self._pending and (self._pending[0][0].done() or self._waiting + nbytes > BUDGET):
+            self._wait_for_first()
+        self._pending.append((self.worker.submit(function, *arguments), nbytes))
+        self._waiting += nbytes
+
+    def finish(self) -> None:
+        """Wait for all calls."""
+        while self._pending:
+            self._wait_for_first()
+
+    def _wait_for_first(self) -> None:
+        future, nbytes = self._pending.popleft()
+        self._wanted = True
+        future.result()
+        self._wanted = False
+        self._waiting -= nbytes

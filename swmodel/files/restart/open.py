@@ -1,0 +1,27 @@
+"""Opening of a restart file in either format."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..run_folder import is_store
+from ..store import arrays
+
+
+@contextlib.contextmanager
+def opened(path) -> Iterator:
+    """The open h5py.File, or the arrays of a store by name; both have values by an index, `ndim` and `attrs`.
+
+    OSError: it cannot be read.
+    """
+    path = Path(path)
+    if is_store(path):
+        _, documents = arrays.contents(path)
+        yield {name: arrays.as_shown(path / name, document) for name, document in documents.items()}
+    else:
+        import h5py
+
+        with h5py.File(path, "r", locking=False) as file:
+            yield file

@@ -1,0 +1,108 @@
+"""Any damage of a store is named with its variable and record, by `info --verify`, pictures and `resume`."""
+
+import json
+import shutil
+
+import pytest
+from support.restarts import resumed, simulation
+from support.snapshots import config_of, write
+
+from swmodel.cli import main
+from swmodel.errors import FilesError
+from swmodel.files.store.snapshots import OutputStore
+from swmodel.files.verify import verdicts
+from swmodel.plotting.dataset import open_data, values_of
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "output.zarr"
+    write(path, OutputStore, config_of(), (0, 7, 14), layout=(2, 1))
+    return path
+
+
+@pytest.fixture
+def store(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "output.zarr")
+
+
+def flip(file, place=0.5):
+    data = bytearray(file.read_bytes())
+    data[int(place * (len(data) - 1))] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.7, 1.0])
+def test_a_flipped_bit_in_any_chunk_is_named(store, place):
+    chunks = [each for each in sorted(store.rglob("*")) if each.is_file() and each.name != "zarr.json"]
+    for file in chunks[:: max(1, len(chunks) // 8)]:
+        before = file.read_bytes()
+        flip(file, place)
+        assert verdicts(store)["output.zarr"].startswith(f"damaged: variable {file.relative_to(store).parts[0]}")
+        file.write_bytes(before)
+    assert verdicts(store) == {"output.zarr": "intact"}
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("h/c/1/1/0", "variable h in record 1 (step 7)"),
+        ("h/c/2", "variable h in record 2 (step 14)"),
+        ("depth/c/0/0", "variable depth"),
+        ("time/c/0", "variable time"),
+        ("eta_mean/zarr.json", "variable eta_mean"),
+    ],
+)
+def test_what_is_missing_is_named(store, lost, words):
+    shutil.rmtree(store / lost) if (store / lost).is_dir() else (store / lost).unlink()
+    assert verdicts(store) == {"output.zarr": f"damaged: {words}"}
+
+
+def test_changed_metadata_are_named(store):
+    document = json.loads((store / "zarr.json").read_text())
+    document["consolidated_metadata"]["metadata"]["h"]["attributes"]["units"] = "km"
+    (store / "zarr.json").write_text(json.dumps(document))
+    assert verdicts(store)["output.zarr"].startswith("damaged: header")
+
+
+@pytest.mark.parametrize("harm", ["no metadata", "half the metadata", "other metadata", "no store"])
+def test_what_is_no_store_is_one_line_with_code_5(store, harm, capsys):
+    metadata = store / "zarr.json"
+    if harm == "no metadata":
+        metadata.unlink()
+    elif harm == "half the metadata":
+        metadata.write_bytes(metadata.read_bytes()[:999])
+    elif harm == "other metadata":
+        metadata.write_text('{"zarr_format": 3, "node_type": "group"}')
+    else:
+        shutil.rmtree(store)
+        store.mkdir()
+    for command in ("info", "plot"):
+        with pytest.raises(SystemExit) as end:
+            main([command, str(store)])
+        assert end.value.code == 5
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_what_is_drawn_is_verified(store):
+    flip(store / "h" / "c" / "1" / "0" / "0")
+    (store / "zeta" / "c" / "2" / "1" / "0").unlink()
+    with open_data(store) as data:
+        assert values_of(data, "h", 0).shape == (21, 26)
+        for name, record in (("h", 1), ("zeta", 2)):
+            with pytest.raises(FilesError, match=f"damaged: variable {name} in record {record}$"):
+                values_of(data, name, record)
+
+
+def test_a_run_goes_on_only_behind_intact_records(tmp_path):
+    simulation(run__steps=7, restart__every_steps=5, output__format="zarr").run(tmp_path)
+    flip(tmp_path / "output.zarr" / "h" / "c" / "1" / "0" / "0")
+    with pytest.raises(FilesError, match=r"damaged: variable h in record 1 \(step 4\); restore a copy, or start again"):
+        resumed(tmp_path, output__format="zarr")
+
+
+def test_damage_in_records_that_are_computed_again_does_no_harm(tmp_path):
+    simulation(run__steps=7, restart__every_steps=5, output__format="zarr").run(tmp_path)
+    flip(tmp_path / "output.zarr" / "h" / "c" / "2" / "0" / "0")
+    resumed(tmp_path, path="step-0000000005.nc", output__format="zarr")
+    assert verdicts(tmp_path)["output.zarr"] == "intact"
