@@ -146,7 +146,7 @@ def test_the_package_shows_its_public_names_and_loads_them_when_they_are_used():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     names, _, modules = done.stdout.partition("] ")
     assert set(re.findall(r"\w+", names)) == {
-        "Case", "Config", "ConfigError", "Parametric", "Simulation", "Term", "errors", "functional", "gradients",
+        "Case", "Config", "ConfigError", "Parametric", "Simulation", "Term", "bmi", "errors", "functional", "gradients",
         "load", "local", "operators", "option", "plot", "resolve", "typing",
     }  # fmt: skip
     assert not {"numpy", "pydantic", *HEAVY} & {module.partition(".")[0] for module in modules.split()}
