@@ -183,7 +183,7 @@ def test_means_are_those_of_the_steps(outputs, tmp_path):
 def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path, monkeypatch):
     model, folder = outputs.made(EVERY), tmp_path / "run"
     for stop, chunks in zip(STOPS, ([50], [3]), strict=True):
-        late = lambda self, transport, model=model, stop=stop: "hand" if model.step >= stop else None  # noqa: E731
+        late = lambda self, transport, failed, now=model, stop=stop: "hand" if now.step >= stop else None  # noqa: E731
         with monkeypatch.context() as patch:
             patch.setattr(loop.Stop, "reason", late)
             with pytest.raises(Stopped):
