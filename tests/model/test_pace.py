@@ -119,13 +119,15 @@ def test_memory_of_other_steps_lies_on_the_line_through_the_old_one():
     assert method_of("gfb").counts[1] == len(carry.memory)
 
 
-@pytest.mark.parametrize("at", [7, 9, 13])
-def test_a_restart_goes_on_with_the_same_bits(tmp_path, at):
+@pytest.mark.parametrize(
+    ("at", "name"), [(7, "restart.nc"), (9, "restart.nc"), (13, "restart.nc"), (7, "restart.zarr")]
+)
+def test_a_restart_goes_on_with_the_same_bits(tmp_path, at, name):
     """Within an interval of equal substeps, at its end, and after a change."""
     model = shaken()
     model.advance(at)
-    model.write_restart(tmp_path / "restart.nc")
-    other = swmodel.Simulation.from_restart(tmp_path / "restart.nc", case=type(model.config.case))
+    model.write_restart(tmp_path / name)
+    other = swmodel.Simulation.from_restart(tmp_path / name, case=type(model.config.case))
     assert other.substeps == model.substeps > 1
     assert numbers(model, 20) == numbers(other, 20)
     assert same_bits(model.state, other.state)
