@@ -75,6 +75,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("MiB/rank", lambda one: digits(one.memory / 2**20)),
     ),
     "halo": (
+        ("exchange", lambda one: ", ".join(one.row.settings).removeprefix("run.exchange=")),
         GRID,
         PROCESSES,
         LAYOUT,
