@@ -95,7 +95,7 @@ def all_to_all(array, comm):
 
 
 def sent() -> tuple[int, int]:
-    """The messages and bytes that this process has sent so far, but for sums."""
+    """The messages and bytes that this process has sent so far, except sums."""
     numbers = (ctypes.c_int64 * 2)()
     library().swmodel_sent(numbers)
     return numbers[0], numbers[1]
