@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .results import row_of
 from .sweeps import Row, Sweep, grown
 
 #: Factors between the cells of the blocks whose steps are timed without messages.
@@ -60,17 +61,18 @@ class Prediction(NamedTuple):
 
 def predict(one) -> Prediction:
     """The prediction for the Numbers of a row of several processes, from other rows of its record; NaN without them."""
-    row, kernels = one.row, [each for each in one.rows if without_messages(each)]
-    together = max((each.row.nproc for each in kernels if each.row.nproc <= row.nproc), default=1)
-    points = [(each.row.nx * each.row.ny, each.step) for each in kernels if each.row.nproc == together]
+    row, planned = one.row, [row_of(entry) for entry in one.record["rows"]]
+    together = max(each.nproc for each in planned if without_messages(each) and each.nproc <= row.nproc)
+    kernels = [each for each in one.rows if without_messages(each.row) and each.row.nproc == together]
+    points = [(each.row.nx * each.row.ny, each.step) for each in kernels]
     kernel = interpolated(points, row.nx * row.ny / row.nproc) * row.nproc / together
     alone = [each for each in one.rows if (each.row.measure, each.row.nproc) == ("halo", row.nproc)]
     return Prediction(kernel, fitted([(each.traffic["bytes"], each.step) for each in alone], one.traffic["bytes"]))
 
 
-def without_messages(one) -> bool:
+def without_messages(row: Row) -> bool:
     """Whether a row exchanges nothing."""
-    return one.row.measure == "ensemble" or (one.row.measure, one.row.nproc) == ("model", 1)
+    return row.measure == "ensemble" or (row.measure, row.nproc) == ("model", 1)
 
 
 def interpolated(points: list[tuple[float, float]], x: float) -> float:

@@ -128,7 +128,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("ms/step", lambda one: digits(1e3 * one.step)),
         ("predicted", lambda one: digits(1e3 * predict(one).step)),
         ("of it exchange", lambda one: percent(predict(one).exchange / predict(one).step)),
-        ("error", lambda one: percent(predict(one).step / one.step - 1)),
+        ("error", lambda one: percent(round(predict(one).step / one.step - 1, 3))),
         ("MiB/rank", lambda one: digits(one.memory / 2**20)),
         SPREAD,
     ),
@@ -155,7 +155,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
 #: The tables of a prediction, and which rows they have.
 PARTS: dict[str, Callable[[Numbers], bool]] = {
     "scaling": lambda one: one.row.measure == "model" and one.row.nproc > 1,
-    "kernel": without_messages,
+    "kernel": lambda one: without_messages(one.row),
     "halo": lambda one: one.row.measure == "halo",
 }
 
@@ -221,7 +221,8 @@ def notes(record: dict) -> list[str]:
     lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
     for entry in entries(record, PENDING):
         lines.append(f"{row_of(entry).label}: {len(entry['samples'])} of {rounds} samples so far")
-    scaled = {one.row.label: one.timed for one in found if one.row.measure == "model" and one.timed < STEPS}
+    published_steps = record["definition"]["measure"] == "model"
+    scaled = {one.row.label: one.timed for one in found if published_steps and one.timed < STEPS}
     if scaled:
         rows = "; ".join(f"{label} ({steps})" for label, steps in scaled.items())
         lines.append(f"\\* fewer steps timed, scaled to {STEPS}: {rows}")
