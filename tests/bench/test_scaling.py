@@ -41,8 +41,13 @@ def record_of():
     return record
 
 
+def runs_of(record):
+    """The rows that are predicted."""
+    return [one for one in numbers(record) if one.row.measure == "model" and one.row.nproc > 1]
+
+
 def test_runs_that_obey_the_model_are_predicted_exactly():
-    found = [one for one in numbers(record_of()) if one.row.measure == "model" and one.row.nproc > 1]
+    found = runs_of(record_of())
     assert {one.row.nproc for one in found} == {2, 4, 8}
     for one in found:
         assert scaling.predict(one).step == pytest.approx(one.step, rel=1e-9)
@@ -55,7 +60,7 @@ def test_a_run_whose_constants_are_missing_is_not_predicted(missing):
     for entry in record["rows"]:
         if entry["row"]["measure"] == missing:
             entry |= {"state": results.FAILED, "reason": "did not run", "samples": []}
-    found = [one for one in numbers(record) if one.row.measure == "model" and one.row.nproc > 1]
+    found = runs_of(record)
     assert len(found) > 3
     assert all(math.isnan(scaling.predict(one).step) for one in found)
 
