@@ -11,13 +11,13 @@ BIN = $(VENV)/bin
 MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
 # All tests of a tier (tests/support/tiers.py): `$(TESTS) -m MARKS`.
-TESTS = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+TESTS = $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 # Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
 OPEN_MPI = layouts faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started
 
 .DEFAULT_GOAL = help
-.PHONY: help run check test test-all docs pictures exactness twins fuzz soak damage slurm openmpi sanitize lint format setup clean distclean
+.PHONY: help run check test test-all docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
@@ -33,6 +33,7 @@ help:
 	@echo "make damage     damage the files of a run in five hundred ways: all is named, nothing hangs (half an hour)"
 	@echo "make slurm      run the batch scripts on a Slurm of one node, started for it: limits, requeues, crashes (six minutes)"
 	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"
+	@echo "make exchange   run the tests of several processes with the model's own messages, without mpi4jax"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
 	@echo "make lint       check style, types and English;   make format   apply the style"
@@ -86,6 +87,9 @@ openmpi:
 	$(MAKE) setup VENV=.venv-openmpi MPI=system
 	.venv-openmpi/bin/python -m pytest -v $(OPEN_MPI:%=tests/mpi/test_%.py) -k "not ($(NOT_OPEN_MPI))" $(PYTEST_ARGS)
 
+exchange: $(READY)
+	PYTHONPATH=tests/support/without_mpi4jax $(TESTS) tests/mpi -k "not (mpi4jax or both_exchanges or two_mpi or counted)" $(PYTEST_ARGS)
+
 sanitize: $(READY)
 	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)
 
@@ -106,7 +110,7 @@ $(READY): $(MODEL)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
 	@touch $@
 
-$(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/executors/native/*.cc swmodel/executors/native/*.h)
+$(MODEL): pyproject.toml CMakeLists.txt tools/install-mpi tools/build-native Makefile $(wildcard swmodel/*/*/*.cc swmodel/executors/native/*.h)
 	@test -n "$(PYTHON)" || { echo "swmodel needs Python 3.11 or newer, not found: install it or say PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo 'int i;' | $${CC:-cc} -x c++ -fsyntax-only - 2>/dev/null || { echo "swmodel needs a C and C++ compiler, not found: install gcc and g++ or clang, or set CC" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv is missing: install python3-venv" >&2; exit 1; }

@@ -43,7 +43,7 @@ LEVEL = {name: number for number, names in enumerate(ROOMS) for name in names.sp
 #: The modules and packages that may import a library.
 DOORS = {
     "jax": "ocean parallel executors model gradients assimilation cli.doctor cli.rank_checks bench",
-    "mpi4jax": "parallel.transport.messages cli.doctor.exchange bench.device cli.rank_checks",
+    "mpi4jax": "parallel.transport.by_mpi4jax bench.device cli.rank_checks",
     "mpi4py": "parallel.transport cli.doctor.exchange bench.device",
     "xarray": "setup.fields.netcdf_input setup.fields.field model.dataset model.simulation gradients.problem "
     "assimilation.observation_file",

@@ -93,11 +93,28 @@ def launched(transport) -> dict:
 
 
 def count_messages(advance: Callable[[int], object], row: Row, transport) -> dict[str, float] | None:
-    """Most messages and bytes that a process sends in a step, from mpi4jax's log; None on the sharded transport."""
+    """Most messages and bytes that a process sends in a step; None on the sharded transport."""
     if transport.name == "sharded":
         return None
     if transport.size == 1:
         return {"messages": 0.0, "bytes": 0.0}
+    counted = by_ffi(advance) if transport.exchange == "ffi" else by_mpi4jax(advance, np.dtype(row.dtype).itemsize)
+    return {name: largest(value, transport) for name, value in counted.items()}
+
+
+def by_ffi(advance: Callable[[int], object]) -> dict[str, float]:
+    """Messages and bytes of a step, from the counters of the foreign calls."""
+    from ..parallel.transport.by_ffi import sent
+
+    before = sent()
+    advance(STEPS)
+    return {
+        name: (after - first) / STEPS for name, first, after in zip(("messages", "bytes"), before, sent(), strict=True)
+    }
+
+
+def by_mpi4jax(advance: Callable[[int], object], itemsize: int) -> dict[str, float]:
+    """Messages and bytes of a step, from mpi4jax's log."""
     from mpi4jax._src.xla_bridge import set_logging
 
     flush, stdout = ctypes.CDLL(None).fflush, os.dup(1)  # C libraries write the log, not Python
@@ -114,8 +131,7 @@ def count_messages(advance: Callable[[int], object], row: Row, transport) -> dic
             os.dup2(stdout, 1)
             os.close(stdout)
         log.seek(0)
-        counted = parse(log.read(), np.dtype(row.dtype).itemsize)
-    return {name: largest(value, transport) for name, value in counted.items()}
+        return parse(log.read(), itemsize)
 
 
 def parse(log: str, itemsize: int) -> dict[str, float]:

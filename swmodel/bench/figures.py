@@ -17,7 +17,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from ..model.progress import workers
 from ..plotting.style import INK, QUIET, RC
 from .numbers import Numbers, bandwidth, bytes_per_cell, numbers
-from .sweeps import published
+from .scaling import predict
+from .sweeps import grown, published
 from .text import counted, digits, percent
 
 #: Additions, multiplications and divisions for each cell in an AB2 step of the jet by the executor xla.
@@ -92,6 +93,33 @@ def scaling(records: list[dict]) -> Figure:
         axes.plot([first, last], [rate, rate * last / first], color=color, **PERFECT)
     axes.plot([], [], color=QUIET, label="perfect scaling", **PERFECT)
     return logarithmic(axes, {n for points, _ in curves for n, _ in points})
+
+
+def predicted(records: list[dict]) -> Figure:
+    """Time of a step against processes: runs as points, predictions as lines."""
+    axes = panel("processes", "ms a step")
+    counts = set()
+    for record in records:
+        found: dict[str, list[Numbers]] = {}
+        for one in numbers(record):
+            if one.row.measure == "model":
+                for name in families_of(one, record["definition"]["sizes"]):
+                    found.setdefault(name, []).append(one)
+        for (name, ones), color, marker in zip(found.items(), COLORS, MARKERS, strict=False):
+            ones.sort(key=lambda one: one.row.nproc)
+            x = [one.row.nproc for one in ones]
+            axes.plot(x, [1e3 * one.step for one in ones], marker, color=color, ms=5, label=f"{name}, measured")
+            y = [1e3 * (one.step if one.row.nproc == 1 else predict(one).step) for one in ones]
+            axes.plot(x, y, color=color, lw=1.2, label=f"{name}, predicted")
+            counts |= {*x}
+    return logarithmic(axes, counts)
+
+
+def families_of(one: Numbers, sizes) -> list[str]:
+    """The curves of a row: of one grid, and of as many cells for each process."""
+    size, first = [one.row.nx, one.row.ny], [*sizes[0]]
+    names = [f"{size[0]} x {size[1]}"] if size in [[*each] for each in sizes] else []
+    return names + ([f"{first[0]} x {first[1]} each"] if [*grown(*first, one.row.nproc)] == size else [])
 
 
 def sizes(records: list[dict]) -> Figure:
@@ -234,6 +262,7 @@ FIGURES: dict[str, tuple[str, Callable[[list[dict]], Figure | None]]] = {
     "roofline": ("table", roofline),
     "strong": ("strong", scaling),
     "weak": ("weak", scaling),
+    "scaling": ("scaling", predicted),
     "sizes": ("sizes", sizes),
     "halo": ("halo", halo),
     "output": ("output", bars),

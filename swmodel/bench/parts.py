@@ -27,15 +27,16 @@ def measure_exchange(row: Row, task: dict) -> dict:
     setup = resolved(setup_of(configuration(row)))
     config, width = setup.config, setup.scheme.width
     layout = parse_layout(config.run.layout, row.nproc, row.ny, row.nx, width)
-    transport = connect(config.run.transport, layout, row.ny, row.nx)
+    transport = connect(config.run.transport, layout, row.ny, row.nx, exchange=config.run.exchange)
     rows, columns = transport.block.shape
     shapes = [(3, rows, width)] * 2 + [(3, width, columns + 2 * width)] * 2  # h, u, v in one message
     slabs = [jnp.full(shape, transport.rank, row.dtype) for shape in shapes]
 
     def shifted(_, slabs):
         east, west, north, south = slabs
-        shift = transport.shift
-        return [shift(east, 1, +1), shift(west, 1, -1), shift(north, 0, +1), shift(south, 0, -1)]
+        west, east = transport.swap(west, east, 1)
+        south, north = transport.swap(south, north, 0)
+        return [west, east, south, north]
 
     program = jax.jit(lambda slabs, n: jax.lax.fori_loop(0, n, shifted, slabs))
 

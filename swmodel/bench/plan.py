@@ -12,7 +12,8 @@ from ..config import load
 from ..config.options.run import Run
 from ..errors import UsageError, suggest
 from ..model.resolve import resolve
-from .sweeps import Row, Sweep
+from . import scaling
+from .sweeps import Row, Sweep, grown
 from .text import gib
 
 #: Executors for CPUs only; if a sweep has only these, GPU rows use xla.
@@ -41,6 +42,8 @@ def choose(names: tuple[str, ...]) -> tuple[str, ...]:
 def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[Row], list[str]]:
     """The rows of a sweep on a machine, and a line for each kind of omitted row."""
     rows, skipped = [], []
+    if sweep.measure == "scaling":
+        return scaling.rows(sweep, cores), skipped
     sharded = sweep.transport == "sharded"
     shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
     on_cpu = shared | {"threads": sweep.threads, "transport": sweep.transport}
@@ -79,12 +82,6 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
 def several(row: Row, writing: tuple, variants: tuple) -> list[Row]:
     """The row for each choice of writing and each variant of the model, if any."""
     return [replace(row, writing=choice, **variant) for choice in writing or (None,) for variant in variants or ({},)]
-
-
-def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
-    """A grid of n times the cells, the shorter side multiplied by the larger of two factors near each other."""
-    small = max(divisor for divisor in range(1, math.isqrt(n) + 1) if n % divisor == 0)
-    return (nx * small, ny * n // small) if ny <= nx else (nx * n // small, ny * small)
 
 
 def bytes_needed(row: Row) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -138,3 +139,9 @@ class Row:
         words += [WRITING.get(self.writing, f"every {self.writing} steps")] if self.writing is not None else []
         words += [f"{counted(self.members, 'member')} ({self.advance})"] if self.members else []
         return ", ".join(words + self.marks)
+
+
+def grown(nx: int, ny: int, n: int) -> tuple[int, int]:
+    """A grid of n times the cells, the shorter side multiplied by the larger of two factors near each other."""
+    small = max(divisor for divisor in range(1, math.isqrt(n) + 1) if n % divisor == 0)
+    return (nx * small, ny * n // small) if ny <= nx else (nx * n // small, ny * small)

@@ -9,6 +9,7 @@ from statistics import median
 from .machine import DISTURBED
 from .numbers import PROBLEM, STEPS, Numbers, bandwidth, numbers, spread
 from .results import FAILED, PENDING, entries, row_of
+from .scaling import predict, without_messages
 from .sweeps import WRITING, published
 from .text import amount, counted, digits, gib, markdown, percent
 
@@ -75,6 +76,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("MiB/rank", lambda one: digits(one.memory / 2**20)),
     ),
     "halo": (
+        ("exchange", lambda one: ", ".join(one.row.settings).removeprefix("run.exchange=")),
         GRID,
         PROCESSES,
         LAYOUT,
@@ -119,6 +121,24 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("Mcells/s", lambda one: digits(one.row.members * one.rate / 1e6)),
         SPREAD,
     ),
+    "scaling": (
+        PROCESSES,
+        GRID,
+        LAYOUT,
+        ("ms/step", lambda one: digits(1e3 * one.step)),
+        ("predicted", lambda one: digits(1e3 * predict(one).step)),
+        ("of it exchange", lambda one: percent(predict(one).exchange / predict(one).step)),
+        ("error", lambda one: percent(round(predict(one).step / one.step - 1, 3))),
+        ("MiB/rank", lambda one: digits(one.memory / 2**20)),
+        SPREAD,
+    ),
+    "kernel": (
+        ("processes at once", PROCESSES[1]),
+        GRID,
+        ("µs/step", lambda one: digits(1e6 * one.step)),
+        ("ns/cell", lambda one: digits(1e9 * one.step / (one.row.nx * one.row.ny))),
+        SPREAD,
+    ),
     "fft": (
         *ROW,
         LAYOUT,
@@ -130,6 +150,13 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("by the model", lambda one: amount(one.traffic["model"]["bytes"])),
         SPREAD,
     ),
+}
+
+#: The tables of a prediction, and which rows they have.
+PARTS: dict[str, Callable[[Numbers], bool]] = {
+    "scaling": lambda one: one.row.measure == "model" and one.row.nproc > 1,
+    "kernel": lambda one: without_messages(one.row),
+    "halo": lambda one: one.row.measure == "halo",
 }
 
 
@@ -145,7 +172,10 @@ def section(records: list[dict]) -> str:
     several, grids = len(records) > 1, {GRID[1](one) for one in found}
     title = records[0]["definition"]["title"] + (f", {min(grids)} cells" if len(grids) == 1 else "")
     measure = records[0]["definition"]["measure"]
-    tables = [table(COLUMNS[name], found, several) for name in (measure, *(["limits"] if measure == "model" else []))]
+    chosen = [(name, found) for name in (measure, *(["limits"] if measure == "model" else []))]
+    if measure == "scaling":
+        chosen = [(name, list(filter(of, found))) for name, of in PARTS.items()]
+    tables = [table(COLUMNS[name], ones, several) for name, ones in chosen if ones]
     lines = [(f"{record['label']}: " if several else "") + text for record in records for text in notes(record)]
     if not all(math.isnan(one.published["seconds"]) for one in found):
         there = published()
@@ -191,7 +221,8 @@ def notes(record: dict) -> list[str]:
     lines += [f"{row_of(entry).label}: FAILED, {entry['reason']}" for entry in entries(record, FAILED)]
     for entry in entries(record, PENDING):
         lines.append(f"{row_of(entry).label}: {len(entry['samples'])} of {rounds} samples so far")
-    scaled = {one.row.label: one.timed for one in found if one.row.measure == "model" and one.timed < STEPS}
+    published_steps = record["definition"]["measure"] == "model"
+    scaled = {one.row.label: one.timed for one in found if published_steps and one.timed < STEPS}
     if scaled:
         rows = "; ".join(f"{label} ({steps})" for label, steps in scaled.items())
         lines.append(f"\\* fewer steps timed, scaled to {STEPS}: {rows}")

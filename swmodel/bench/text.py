@@ -19,7 +19,7 @@ def digits(value: float) -> str:
 
 def percent(part: float) -> str:
     """A part as "83 %"."""
-    return "" if math.isnan(part) else f"{100 * part:.0f} %" if part >= 0.01 or not part else f"{100 * part:.1g} %"
+    return "" if math.isnan(part) else f"{100 * part:.0f} %" if abs(part) >= 0.01 or not part else f"{100 * part:.1g} %"
 
 
 def amount(size: float) -> str:

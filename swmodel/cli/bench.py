@@ -11,6 +11,7 @@ SWEEPS = {
     "table": "The published benchmark, beside the published numbers.",
     "strong": "One grid on more and more processes.",
     "weak": "As many cells for each process, on more and more processes.",
+    "scaling": "Time of a step on many processes: predicted from its parts, and measured.",
     "sizes": "Speed against grid size, caches to memory.",
     "halo": "The exchange of halos alone.",
     "output": "What writing costs.",

@@ -13,7 +13,7 @@ from ..parallel import environment
 from .messages import Refused, error_text, first_line
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
-REPAIR = "compile mpi4jax anew for this JAX and this MPI: docs/install.md"
+REPAIR = "compile mpi4jax anew for this JAX and this MPI (docs/install.md), or give run.exchange=ffi"
 
 
 def connect(place, configuration):
@@ -86,8 +86,8 @@ def check_transport(comm, place, run) -> None:
     """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
     agree(comm, lambda: check_device(run.devices))
     if run.transport != "sharded":
-        agree(comm, check_mpi4jax)
-        agree(comm, lambda: try_message(place))
+        agree(comm, lambda: check_exchange(run.exchange))
+        agree(comm, lambda: try_message(place, run.exchange))
 
 
 def check_jax() -> None:
@@ -114,26 +114,40 @@ def check_device(devices: int = 1) -> None:
         ) from error
 
 
-def check_mpi4jax() -> None:
-    """Make sure that mpi4jax is installed and uses mpi4py's MPI. Sends nothing."""
+def check_exchange(exchange: str = "auto") -> str:
+    """Make sure that what carries messages is there, and uses mpi4py's MPI; returns it. Sends nothing."""
     own = environment.mpi_libraries()
     try:
+        from ..parallel.transport.messages import exchange_for
+
+        if exchange_for(exchange) == "ffi":
+            from ..parallel.transport.by_ffi import library
+
+            library()
+            return "ffi"
         import mpi4jax  # noqa: F401  to see which library it loads
     except (ImportError, RuntimeError) as error:
         raise SetupError(f"mpi4jax cannot be used ({error}); {REPAIR}") from error
     others = [path for path in environment.mpi_libraries() if path not in own]
     if own and others:
         raise SetupError(f"mpi4jax uses another MPI ({', '.join(others)}) than mpi4py ({', '.join(own)}); {REPAIR}")
+    return "mpi4jax"
 
 
-def try_message(place) -> None:
+def try_message(place, exchange: str = "auto") -> None:
     """Send a number round the ring of all ranks, like the model's halos: mpi4jax may not work with this JAX."""
     from ..parallel.transport import ring
+    from ..parallel.transport.messages import exchange_for
 
     try:
-        problem = "" if ring("mpi", place.size) else "a message came wrong"
+        problem = "" if ring("mpi", place.size, exchange=exchange) else "a message came wrong"
     except Exception as error:
         problem = first_line(error)
     if problem:
-        jax, mpi4jax = (environment.version_of(name) for name in ("jax", "mpi4jax"))
+        by, jax = exchange_for(exchange), environment.version_of("jax")
+        if by == "ffi":
+            raise SetupError(
+                f"JAX {jax} and run.exchange=ffi do not work together ({problem}); give run.exchange=mpi4jax"
+            )
+        mpi4jax = environment.version_of("mpi4jax")
         raise SetupError(f"JAX {jax} and mpi4jax {mpi4jax} do not work together ({problem}); {REPAIR}")

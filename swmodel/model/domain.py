@@ -77,7 +77,7 @@ def domain(config, scheme: Callable[[Setup], Scheme] | None = None, alone=False)
         setup = replace(setup, scheme=scheme(setup))
     run, (ny, nx) = setup.config.run, setup.shape
     layout = parse_layout(run.layout, run.blocks, ny, nx, setup.scheme.width)
-    transport = connect(run.transport, layout, ny, nx, run.devices)
+    transport = connect(run.transport, layout, ny, nx, run.devices, exchange=run.exchange)
     see_that_same(setup.config, transport)
     if not chosen and transport.any(run.executor == "xla"):  # some machine has no native step
         setup = setup.with_config(setup.config.model_copy(update={"run": run.model_copy(update={"executor": "xla"})}))
@@ -132,7 +132,7 @@ def assembled(config, allgather: Callable):
     if not parts:
         return config
     run, python, shape = config.run, config.python, (config.grid.ny, config.grid.nx)
-    transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices)
+    transport = connect(transport_for(run), layout_of(setup_of(config)), *shape, run.devices, exchange=run.exchange)
     tables = {name: table(whole(part.values, f"fields: {name}", transport)) for name, part in parts.items()}
     return with_python(config, python.fields, python.terms, python._sources | tables, python._terms)
 

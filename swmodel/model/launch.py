@@ -21,7 +21,7 @@ from pathlib import Path
 from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
 from ..files.restart.folder import candidates
 from ..files.status import ended, finish, write_status
-from ..parallel import environment, spawn
+from ..parallel import environment, foreign, spawn
 from . import progress
 
 #: Lines of mpiexec, `spawn` or JAX's runtime after a rank died; the launcher prints one line instead.
@@ -48,11 +48,12 @@ DIED_SPAWNED = re.compile(spawn.ENDED.format(rank=r"(?P<rank>\d+)", how="(?P<how
 def find_mpiexec() -> str:
     """Path of mpiexec: beside the Python interpreter (where the mpich wheel puts it), else on PATH.
 
-    SetupError: mpiexec, mpi4py or mpi4jax is missing.
+    SetupError: mpiexec, mpi4py or what carries messages is missing.
     """
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
-    missing = [name for name in ("mpi4py", "mpi4jax") if importlib.util.find_spec(name) is None]
+    packages = ("mpi4py", "mpi4jax") if foreign.obstacle(*foreign.EXCHANGE) else ("mpi4py",)
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if found is None:
         missing.insert(0, "mpiexec")
     if missing:

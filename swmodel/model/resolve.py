@@ -13,9 +13,10 @@ from ..config.options.model import Config
 from ..config.options.output import Output
 from ..config.options.run import outdated
 from ..errors import ConfigError
-from ..executors.native import REMEDY, native_missing, unable
+from ..executors.native import native_missing, unable
 from ..parallel import environment
 from ..parallel.decomposition import LayoutError, parse_layout
+from ..parallel.foreign import REMEDY
 from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import automatic_dt
 from ..setup.fields.netcdf_input import InputError

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..config import Config, ConfigError
 from ..errors import UsageError
-from ..executors.native import REMEDY, native_missing, unable
+from ..executors.native import native_missing, unable
 from ..ocean.coordinates import on_sphere
 from ..ocean.derived import POTENTIALS
 from ..ocean.evaluation import derived
 from ..ocean.table import FORCING
 from ..ocean.terms import TERMS, tracer
 from ..parallel.environment import total_memory
+from ..parallel.foreign import REMEDY
 from ..setup import tidal_analysis
 from ..setup.checks import outside
 from ..setup.checks.extremes import Extremes, survey

@@ -10,17 +10,18 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
 
-def linear(name: str, compute, transpose, effects=frozenset()) -> Primitive:
+def linear(name: str, compute, transpose, effects=None) -> Primitive:
     """The primitive of a linear map of arrays [..., y, x] with any leading axes.
 
-    `compute` is a function of the array and the primitive's parameters, with JAX `effects`. `transpose` is a function
-    of a cotangent of the result and the parameters.
+    `compute` is a function of the array and the primitive's parameters, and `transpose` one of a cotangent of the
+    result and the parameters. `effects` is a function of the parameters to the JAX effects of a message, whose result
+    has the shape of the array; None: no effects.
     """
     primitive = Primitive(name)
 
     def abstract(array, **parameters):
-        shape = jax.eval_shape(partial(compute, **parameters), array) if not effects else array
-        return jax.core.ShapedArray(shape.shape, shape.dtype), set(effects)
+        shape = array if effects else jax.eval_shape(partial(compute, **parameters), array)
+        return jax.core.ShapedArray(shape.shape, shape.dtype), effects(**parameters) if effects else set()
 
     def jvp(primals, tangents, **parameters):
         out = primitive.bind(*primals, **parameters)

@@ -106,7 +106,7 @@ def test_wrong_input_is_named_and_nothing_is_measured(swmodel, tmp_path, words, 
 def test_a_missing_mpi_is_said_before_anything_is_measured(swmodel, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = swmodel("bench", "table", "--quick", "--nproc", "2")
-    assert (result.exit_code, "mpi4jax" in result.stderr) == (3, True)
+    assert (result.exit_code, "mpi4py" in result.stderr) == (3, True)
 
 
 def test_memory_is_estimated_before_a_row_starts():

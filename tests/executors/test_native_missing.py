@@ -11,7 +11,7 @@ from swmodel.executors import native as kernels
 from swmodel.executors.native import kernel as native
 from swmodel.model.resolve import resolve, say_slower
 from swmodel.model.validate import check_config
-from swmodel.parallel import environment
+from swmodel.parallel import environment, foreign
 
 built = pytest.mark.skipif(not kernels.LIBRARY.exists(), reason="the native step was not built")
 SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
@@ -53,7 +53,6 @@ def test_asking_for_what_is_not_built_names_the_remedy(not_built):
 
 def test_calls_that_cannot_be_loaded_name_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "_step.so")
-    kernels.built.cache_clear()
     kernels.LIBRARY.write_text("for another machine")
     with pytest.raises(ImportError, match=r"the native step cannot be used: .*_step.so.*; tools/build-native"):
         native.register()
@@ -61,8 +60,7 @@ def test_calls_that_cannot_be_loaded_name_the_remedy(monkeypatch, tmp_path):
 
 def built_otherwise(monkeypatch, **changes):
     other = kernels.built()._replace(**changes)
-    for module in (kernels, findings):
-        monkeypatch.setattr(module, "built", lambda: other)
+    monkeypatch.setattr(foreign, "built", lambda library: other)
 
 
 @built

@@ -159,8 +159,7 @@ def test_without_mpi4jax_and_mpi4py_one_process_runs_and_two_are_refused(tmp_pat
     refused = start("2")
     assert refused.returncode == 3
     assert refused.stderr == (
-        "Error: several processes need mpi4py, mpi4jax, not found; install MPI (docs/install.md), "
-        "or run with --nproc 1\n"
+        "Error: several processes need mpi4py, not found; install MPI (docs/install.md), or run with --nproc 1\n"
     )
     assert not (tmp_path / "run").exists()
     alone = start("1")
@@ -202,12 +201,18 @@ def mpi_library() -> str:
     return found.stdout.strip()
 
 
-def run_with_mpi4jax(tmp_path, text):
-    """Run on two processes that import an mpi4jax with this text; the one line that is said."""
-    (tmp_path / "packages" / "mpi4jax").mkdir(parents=True)
+def run_with_mpi4jax(tmp_path, text, exchange="auto"):
+    """Run on two processes that import an mpi4jax with this text."""
+    (tmp_path / "packages" / "mpi4jax").mkdir(parents=True, exist_ok=True)
     (tmp_path / "packages" / "mpi4jax" / "__init__.py").write_text(text)
-    environ = {"PYTHONPATH": str(tmp_path / "packages")}
-    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 1, "--nproc", 2, "-o", "run", "--quiet", environ=environ)
+    environ = {"PYTHONPATH": str(tmp_path / "packages"), "SWMODEL_RUN_EXCHANGE": exchange}
+    words = ("run", "jet", *SMALL, "--steps", 1, "--nproc", 2, "-o", "run", "--quiet", "--force")
+    return swmodel(tmp_path, *words, environ=environ)
+
+
+def refused_with_mpi4jax(*given) -> str:
+    """The one line that such a run says."""
+    done = run_with_mpi4jax(*given)
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
     return line
@@ -217,7 +222,7 @@ def test_two_mpi_libraries_are_refused(tmp_path):
     """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
     library = mpi_library()
     other = Path(shutil.copy(library, tmp_path))
-    said = run_with_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
+    said = refused_with_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
     assert said.startswith(f"Error: mpi4jax uses another MPI ({other}) than mpi4py ({library}); compile mpi4jax")
     assert_failed(tmp_path / "run", 3, "another MPI")
 
@@ -240,6 +245,13 @@ sys.modules["mpi4jax"].sendrecv = sendrecv
     [(REFUSED_AT_ONCE, "mpi4jax cannot be used"), (REFUSED_LATER, r"JAX \S+ and mpi4jax \S+ do not work together")],
 )
 def test_a_jax_too_new_for_mpi4jax_is_refused(tmp_path, text, words):
-    said = run_with_mpi4jax(tmp_path, text)
+    said = refused_with_mpi4jax(tmp_path, text, "mpi4jax")
     assert re.match(rf"Error: {words} \({re.escape(TOO_NEW)}\); compile mpi4jax anew for this JAX", said)
     assert_failed(tmp_path / "run", 3, words)
+
+
+def test_messages_go_without_an_mpi4jax_that_jax_refuses(tmp_path):
+    """By the model's own foreign calls."""
+    done = run_with_mpi4jax(tmp_path, REFUSED_AT_ONCE)
+    assert done.returncode == 0, done.stderr
+    assert read_status(tmp_path / "run")["state"] == "completed"

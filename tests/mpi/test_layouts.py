@@ -15,7 +15,7 @@ from swmodel.parallel.transport.serial import Serial
 
 #: Checks in the order in which they run: the last one compiles steps as users do.
 CHECKS = (
-    *("fourier", "gradient_bits", "gradient_bits_single", "gradients", "parameters"),
+    *("exchange", "fourier", "gradient_bits", "gradient_bits_single", "gradients", "parameters"),
     *("spectral", "bits_native"),
 )
 
@@ -53,6 +53,16 @@ def close(ours, theirs, tolerance):
     assert ours.keys() == theirs.keys()
     for name, truth in theirs.items():
         np.testing.assert_allclose(ours[name], truth, rtol=0, atol=tolerance * np.abs(truth).max(), err_msg=name)
+
+
+# Messages
+
+
+def test_both_exchanges_give_the_same_bits_with_derivatives_members_and_transforms(exchange):
+    assert exchange.keys() == {"2x2", "1x3"}
+    for layout, found in exchange.items():
+        assert len(found["ffi"]) == 19
+        assert found["ffi"] == found["mpi4jax"], layout
 
 
 # States

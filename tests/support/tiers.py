@@ -194,7 +194,7 @@ DAY = {
     "model/test_functional.py": ("it_takes_the_steps_of_the_model[rk3",),
     "model/test_health.py": ("[native",),
     "model/test_programs.py": ("[native",),
-    "mpi/test_layouts.py": ("the_bits_of_a_gradient_are", "the_native_step_has_the_same_bits"),
+    "mpi/test_layouts.py": ("both_exchanges", "the_bits_of_a_gradient_are", "the_native_step_has_the_same_bits"),
     "mpi/test_restart.py": ("another_number_of_processes_goes_on[1",),
     "mpi/test_sharded.py": ("each_transport_goes_on_from_another_and_leaves_the_files_of_one_process[devices, mpi",),
     "mpi/test_slurm.py": ("only_a_run_that_can_be_resumed",),
@@ -234,6 +234,12 @@ LONG = (
 #: Of these, what does not.
 SHORT = ("executors/test_reference",)
 
+
+#: Long files whose tests share nothing: any worker takes any of them. Other files stay together for their fixtures.
+SPREAD = (
+    *("bench/test_known_answers.py", "docs/test_pages.py", "executors/test_conformance.py"),
+    *("executors/test_native.py", "test_notebooks.py"),
+)
 
 #: What `make check` selects.
 CHECK = "not (compiled or mpi or night)"
@@ -278,9 +284,12 @@ def of_xla(item) -> bool:
 
 
 def mark(item):
-    """Mark a test with its tier."""
+    """Mark a test with its tier, and with the group of tests that one worker takes."""
     name = tier(item.nodeid)
     if name != "check":
         item.add_marker(getattr(pytest.mark, name))
     if waits_for_compilation(item):
         item.add_marker(pytest.mark.compiled)
+    file = item.nodeid.partition("::")[0]
+    file = file.removeprefix("tests/")
+    item.add_marker(pytest.mark.xdist_group(item.name if file in SPREAD else file))

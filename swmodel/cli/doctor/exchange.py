@@ -11,7 +11,7 @@ import sys
 from ...errors import SetupError
 from ...parallel import environment
 from ..messages import first_line
-from ..rank_checks import check_device, check_mpi4jax, try_message
+from ..rank_checks import check_device, check_exchange, try_message
 
 MARK = "@doctor "
 #: Processes, and devices of each without MPI.
@@ -25,14 +25,14 @@ def mpi(place) -> str:
     environment.prepare(place=place)
     mpi_world(place)
     check_device()
-    check_mpi4jax()
+    by = check_exchange()
     try_message(place)
     import jax
     from mpi4py import MPI
 
     vendor = " ".join(MPI.Get_library_version().splitlines()[0].strip("\0 ").split())
     library = ", ".join(environment.mpi_libraries())
-    return f"two processes exchanged a halo on their {jax.devices()[0].platform} devices, by {vendor} {library}"
+    return f"two processes exchanged a halo on their {jax.devices()[0].platform} devices by {by}, {vendor} {library}"
 
 
 def sharded(place) -> str:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SetupError
-from ...executors.native import REMEDY, built, native_missing
+from ...executors.native import built, native_missing
 from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import version_of
+from ...parallel.foreign import REMEDY
 
 #: JAX versions with which the model and mpi4jax are tested: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")

@@ -20,6 +20,11 @@ class Run(Section):
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
     executor: Literal["auto", "native", "xla", "reference"] = option("auto", "", "back end that computes a block")
     transport: Literal["auto", "serial", "mpi", "sharded"] = option("auto", "", "halo exchange between blocks")
+    exchange: Literal["auto", "mpi4jax", "ffi"] = option(
+        "auto",
+        "",
+        "what sends messages in mpi: mpi4jax, or swmodel's own foreign calls; auto: mpi4jax if present",
+    )
     nproc: int = option(1, "processes", "number of processes", ge=1, le=10**6)
     devices: int = option(1, "devices", "devices of each process, for the sharded transport", ge=1, le=10**4)
     layout: str = option(

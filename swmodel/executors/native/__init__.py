@@ -18,15 +18,10 @@ Only calls, kernel and executor need JAX.
 
 from __future__ import annotations
 
-import ctypes
-import re
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 from ...ocean.own_term import place_of
-from ...parallel import environment
+from ...parallel import environment, foreign
 from ...parallel.decomposition import block
 from ...setup.setup import Setup
 from .compile import Request, obstacle
@@ -34,9 +29,6 @@ from .trace import kinds_of
 
 #: The foreign calls.
 LIBRARY = Path(__file__).parent / "_step.so"
-#: The commands that build them.
-REMEDY = "tools/build-native, or pip install . with a C++ compiler"
-
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
 CONVENTION = 11
 
@@ -58,36 +50,14 @@ def unable(setup: Setup) -> str:
     return obstacle(request_of(setup))
 
 
-class Built(NamedTuple):
-    """The foreign calls (step.cc) of this machine, and the versions that they were built with."""
-
-    calls: ctypes.CDLL
-    convention: int
-    compiler: str
-    jaxlib: str
-
-
-@cache
-def built() -> Built:
-    calls = ctypes.CDLL(str(LIBRARY))
-    words = (ctypes.c_char_p.in_dll(calls, f"swmodel_{name}").value.decode() for name in ("compiler", "jaxlib"))
-    return Built(calls, ctypes.c_long.in_dll(calls, "swmodel_convention").value, *words)
+def built() -> foreign.Built:
+    """The foreign calls (step.cc) of this machine."""
+    return foreign.built(LIBRARY)
 
 
 def not_built() -> str:
     """Why no foreign calls can be used; empty where they can."""
-    if not LIBRARY.exists():
-        return "it was not compiled when swmodel was installed"
-    try:
-        found = built()
-    except OSError as error:  # built for another machine
-        return str(error)
-    if found.convention != CONVENTION:
-        return "it was compiled from another version of swmodel"
-    old, new = ([*map(int, re.findall(r"\d+", text)[:2])] for text in (version("jaxlib"), found.jaxlib))
-    if new > old:  # a newer jaxlib takes calls that were built for an older one
-        return f"it was compiled for jaxlib {found.jaxlib}, newer than the {version('jaxlib')} that is installed"
-    return ""
+    return foreign.obstacle(LIBRARY, CONVENTION)
 
 
 def native_missing() -> str:

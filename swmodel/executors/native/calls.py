@@ -64,12 +64,12 @@ class Edges(NamedTuple):
 
     def exchanged(self, halo: int, transport, extent) -> Edges:
         """The halos from the edges of all blocks: four messages, as in `transport.halo.pad`."""
-        shift, (rows, columns) = transport.shift, extent or (None, None)
-        west, east = shift(self.east, 1, +1), shift(self.west, 1, -1)
+        rows, columns = extent or (None, None)
+        west, east = transport.swap(self.west, self.east, 1)
         ends = [last(strip, halo, -2, rows) for strip in (west, east)]
         south = between(west[:, :halo], self.south, east[:, :halo], -1, columns)
         north = between(ends[0], self.north, ends[1], -1, columns)
-        return Edges(west, east, shift(north, 0, +1), shift(south, 0, -1))
+        return Edges(west, east, *transport.swap(south, north, 0))
 
     def narrowed(self, fields: int, halo: int) -> Edges:
         """The edges of the first fields, `halo` columns and rows wide."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...ocean.scheme import Scheme
 from ...ocean.timestep import Method, RungeKutta
-from . import REMEDY, built, not_built
+from ...parallel.foreign import REMEDY
+from . import built, not_built
 from .compile import Request
 from .graph import evaluate, leaves_of
 from .trace import MASKS, kinds_of, lengths_of, numbers_of

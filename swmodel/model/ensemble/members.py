@@ -101,7 +101,8 @@ class Members(Model):
         self.config, self.dt, self.first_step = config, config.time.dt, 0
         self.devices = Devices(jax.local_devices()[: run.devices])
         kind = "mpi" if run.nproc > 1 else "serial"
-        self.transport = connect(kind, (1, 1), grid.ny, grid.nx, members=config.ensemble.members, shares=run.nproc)
+        members, shares = config.ensemble.members, run.nproc
+        self.transport = connect(kind, (1, 1), grid.ny, grid.nx, members=members, shares=shares, exchange=run.exchange)
         self.here = self.transport.block.members
         if self.transport.rank == 0:
             for line in unresolved(config):

@@ -13,11 +13,19 @@ from .transport import Transport
 
 
 def connect(
-    name: str, layout: tuple[int, int], ny: int, nx: int, devices: int = 1, members: int = 1, shares: int = 1
+    name: str,
+    layout: tuple[int, int],
+    ny: int,
+    nx: int,
+    devices: int = 1,
+    members: int = 1,
+    shares: int = 1,
+    exchange: str = "auto",
 ) -> Transport:
     """The transport "serial", "mpi" or "sharded" with this process's part of a grid of ny by nx cells.
 
-    `devices`: number in each process, if sharded. `shares`: number of shares of an ensemble's members.
+    `devices`: number in each process, if sharded. `shares`: number of shares of an ensemble's members. `exchange`: that
+    of the configuration, for mpi.
     """
     if name == "serial":
         from .serial import Serial
@@ -26,14 +34,15 @@ def connect(
     if name == "sharded":
         return _sharded(layout, ny, nx, devices)
     with limited_start():
-        from . import mpi
+        from . import messages, mpi
     size, there = shares * layout[0] * layout[1], mpi.HOST_COMM.Get_size()
     if there != size:
         raise SetupError(
             f"a run on {size} processes, but MPI knows of {there}: start the program with mpiexec -n {size}, "
             "or set run.nproc"
         )
-    return mpi.Mpi(block(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, shares))
+    own = block(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, shares)
+    return mpi.Mpi(own, exchange=messages.exchange_for(exchange))
 
 
 @lru_cache(maxsize=8)
@@ -57,10 +66,10 @@ def of_all_members(
     return transport.reduce(everyone, operation)
 
 
-def ring(name: str, size: int, devices: int = 1) -> bool:
+def ring(name: str, size: int, devices: int = 1, exchange: str = "auto") -> bool:
     """Whether a shift gives each of `devices` blocks on `size` processes its neighbour's numbers; all call it."""
     blocks = size * devices
-    transport = connect(name, (1, blocks), 1, blocks, devices)
+    transport = connect(name, (1, blocks), 1, blocks, devices, exchange=exchange)
     own = np.arange(transport.block.x.start, transport.block.x.stop, dtype=np.float32)[None]
     received = transport.get(transport.jit(lambda slab: transport.shift(slab, 1, +1))(transport.put(own)))
     return not transport.any(bool((received != (own - 1) % blocks).any()))

@@ -43,9 +43,8 @@ def surround(fields, width: int, transport) -> tuple:
         length = fields[0].shape[axis] if extent is None else extent[axis]
         for reach in range(0, width, transport.smallest[axis]):
             step = min(transport.smallest[axis], width - reach)
-            start = jnp.stack([jax.lax.slice_in_dim(f, 2 * reach, 2 * reach + step, axis=axis) for f in fields])
-            before = transport.shift(jnp.stack([last(f, step, axis, length) for f in fields]), axis % 2, +1)
-            after = transport.shift(start, axis % 2, -1)
+            first = jnp.stack([jax.lax.slice_in_dim(f, 2 * reach, 2 * reach + step, axis=axis) for f in fields])
+            before, after = transport.swap(first, jnp.stack([last(f, step, axis, length) for f in fields]), axis % 2)
             end = None if extent is None else length + 2 * reach
             fields = [between(*parts, axis, end) for parts in zip(before, fields, after, strict=True)]
     # The barrier keeps XLA from repeating the concatenation in every stencil that reads it, 2 x slower.

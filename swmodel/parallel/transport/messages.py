@@ -1,4 +1,4 @@
-"""Messages inside jitted programs: mpi4jax's operations with the rules for JAX's transformations.
+"""Messages inside jitted programs: operations of mpi4jax or of this package, with the rules for JAX's transformations.
 
 mpi4jax's sendrecv has no forward-mode derivative and no checkpoint, and its alltoall has no derivative. The transpose
 of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is a primitive
@@ -8,14 +8,14 @@ sum over processes is its own transpose, and so is an all-to-all, which transpos
 
 from __future__ import annotations
 
-from functools import lru_cache
+import importlib
+from functools import cache, lru_cache
 
 import jax
 import jax.numpy as jnp
-import mpi4jax
-from mpi4jax._src.utils import ordered_effect
 from mpi4py import MPI
 
+from .. import foreign
 from ..linear import linear
 
 #: The communicator of messages inside jitted programs, and of no others.
@@ -23,12 +23,25 @@ DEVICE_COMM = MPI.COMM_WORLD.Clone()
 TAG = 7
 
 
-def _sendrecv(slab: jax.Array, *, source: int, dest: int) -> jax.Array:
-    return mpi4jax.sendrecv(slab, slab, source=source, dest=dest, sendtag=TAG, recvtag=TAG, comm=DEVICE_COMM)
+@cache
+def exchange_for(exchange: str) -> str:
+    """What carries messages: `exchange`, or for "auto" ffi where mpi4jax cannot be imported and ffi is there."""
+    if exchange != "auto":
+        return exchange
+    try:
+        importlib.import_module("mpi4jax")
+    except Exception:  # whatever keeps mpi4jax from working with this JAX
+        return "mpi4jax" if foreign.obstacle(*foreign.EXCHANGE) else "ffi"
+    return "mpi4jax"
 
 
-def _sum(array: jax.Array) -> jax.Array:
-    return mpi4jax.allreduce(array, op=MPI.SUM, comm=DEVICE_COMM)
+def module(exchange: str):
+    """The module with the operations of `exchange`."""
+    return importlib.import_module(f".by_{exchange}", __package__)
+
+
+def effects(*, by: str, **_) -> set:
+    return {module(by).EFFECT}
 
 
 @lru_cache
@@ -38,21 +51,33 @@ def _communicator(ranks: tuple[int, ...], world: int) -> MPI.Intracomm:
     return DEVICE_COMM.Create_group(DEVICE_COMM.Get_group().Incl(ranks), TAG)
 
 
-def _transpose(array: jax.Array, *, ring: tuple[int, ...]) -> jax.Array:
-    received = mpi4jax.alltoall(jnp.moveaxis(array, -3, 0), comm=_communicator(ring, DEVICE_COMM.handle))
-    return jnp.moveaxis(received, 0, -3)
+def _sendrecv(slab: jax.Array, *, source: tuple[int, ...], dest: tuple[int, ...], by: str) -> jax.Array:
+    return module(by).sendrecv(slab, source, dest, DEVICE_COMM)
 
 
-#: The array from `source`, in exchange for ours to `dest`.
+def _sum(array: jax.Array, *, by: str) -> jax.Array:
+    return module(by).sum(array, DEVICE_COMM)
+
+
+def _transpose(array: jax.Array, *, ring: tuple[int, ...], by: str) -> jax.Array:
+    parts = jnp.moveaxis(array, -3, 0)
+    return jnp.moveaxis(module(by).all_to_all(parts, _communicator(ring, DEVICE_COMM.handle)), 0, -3)
+
+
+#: Parts of an array, along its third axis from the end if they are several: part k from source[k], in exchange for ours
+#: to dest[k].
 sendrecv_p = linear(
     "halo_sendrecv",
     _sendrecv,
-    lambda cotangent, *, source, dest: sendrecv_p.bind(cotangent, source=dest, dest=source),
-    {ordered_effect},
+    lambda cotangent, *, source, dest, by: sendrecv_p.bind(cotangent, source=dest, dest=source, by=by),
+    effects,
 )
 #: The sum of the arrays of all processes, on each of them.
-sum_p = linear("sum_over_processes", _sum, lambda cotangent: sum_p.bind(cotangent), {ordered_effect})
+sum_p = linear("sum_over_processes", _sum, lambda cotangent, *, by: sum_p.bind(cotangent, by=by), effects)
 #: Part k of arrays [..., parts, rows, columns] goes to the k-th rank of the `ring`, in exchange for its part for us.
 transpose_p = linear(
-    "transpose_on_ring", _transpose, lambda cotangent, *, ring: transpose_p.bind(cotangent, ring=ring), {ordered_effect}
+    "transpose_on_ring",
+    _transpose,
+    lambda cotangent, *, ring, by: transpose_p.bind(cotangent, ring=ring, by=by),
+    effects,
 )

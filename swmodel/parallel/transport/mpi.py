@@ -1,10 +1,11 @@
-"""Blocks on MPI processes: halo exchange by mpi4jax sendrecv inside jitted programs, other messages by mpi4py."""
+"""Blocks on MPI processes: halo exchange by ordered messages inside jitted programs, other messages by mpi4py."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from mpi4py import MPI
 
@@ -20,26 +21,38 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 
 @dataclass(frozen=True)
 class Mpi(OneDevice):
-    """The Transport of a run on the processes of MPI's world, one block each."""
+    """The Transport of a run on the processes of MPI's world, one block each.
+
+    `exchange` is what carries messages inside programs: mpi4jax, or ffi, the foreign calls of this package.
+    """
 
     block: Block
     rank: int = field(default_factory=lambda: HOST_COMM.Get_rank())
     size: int = field(default_factory=lambda: HOST_COMM.Get_size())
     name: str = "mpi"
+    exchange: str = "mpi4jax"
 
     def shift(self, slab, axis: int, step: int):
         if self.block.layout[axis] == 1:
             return slab
         source, dest = self.block.neighbour(axis, -step), self.block.neighbour(axis, step)
-        return sendrecv_p.bind(slab, source=source, dest=dest)
+        return sendrecv_p.bind(slab, source=(source,), dest=(dest,), by=self.exchange)
+
+    def swap(self, first, last, axis: int):
+        if self.exchange == "mpi4jax" or self.block.layout[axis] == 1:
+            return super().swap(first, last, axis)
+        before, after = self.block.neighbour(axis, -1), self.block.neighbour(axis, +1)
+        both = jnp.concatenate([last, first], -3)
+        received = sendrecv_p.bind(both, source=(before, after), dest=(after, before), by=self.exchange)
+        return jnp.split(received, 2, -3)
 
     def sum(self, array):
-        return array if self.size == 1 else sum_p.bind(array)
+        return array if self.size == 1 else sum_p.bind(array, by=self.exchange)
 
     def transpose(self, array, axis: int):
         if self.block.layout[axis] == 1:
             return array
-        return transpose_p.bind(array, ring=self.block.ring(axis))
+        return transpose_p.bind(array, ring=self.block.ring(axis), by=self.exchange)
 
     def gather_rows(self, local: np.ndarray, first: int, last: int, member: int = 0) -> np.ndarray | None:
         jax.effects_barrier()

@@ -30,12 +30,19 @@ class Transport:
     def jit(self, program: Callable, **options) -> Callable:
         """jax.jit of a program of the arrays of one block; numbers are the same in all blocks.
 
-        The program may use `shift`, `sum` and `transpose`, which are linear for JAX's transformations. `extent`,
-        `offset`, `place` and `first` give the position of the block.
+        The program may use `shift`, `swap`, `sum` and `transpose`, which are linear for JAX's transformations.
+        `extent`, `offset`, `place` and `first` give the position of the block.
         """
 
     def shift(self, slab, axis: int, step: int):
         """The slab from the block `step` places before ours on the ring of `axis`, in exchange for ours."""
+
+    def swap(self, first, last, axis: int):
+        """The `last` slab of the block before ours on the ring of `axis`, and the `first` of the one after.
+
+        Both have three axes or more, and one shape.
+        """
+        return self.shift(last, axis, +1), self.shift(first, axis, -1)
 
     def sum(self, array):
         """The array summed over all blocks, the same on all of them."""

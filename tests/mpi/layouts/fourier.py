@@ -1,7 +1,9 @@
 """Transforms: bits, derivatives, messages."""
 
+import jax
 from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, fields, other_bits, placed
 
+from swmodel.bench.parts import equations
 from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport import connect
 
@@ -12,7 +14,8 @@ PHASES = (((1, 2),), ((3, 1),), ((2, 2),))
 def messages(transport):
     """All-to-alls in a program that transforms."""
     ours = placed(transport, fields(NY, NX, "float64"))
-    return transport.jit(Fourier(transport).forward).lower(ours).as_text().count("mpi_alltoall_ffi(")
+    program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(ours)
+    return sum(each.primitive.name == "transpose_on_ring" for each in equations(program.jaxpr))
 
 
 def results(layout):

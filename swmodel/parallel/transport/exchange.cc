@@ -1,0 +1,118 @@
+// Messages between processes as foreign calls of XLA, by the functions of the MPI that mpi4py has loaded.
+//
+// The build needs no MPI. `swmodel_use` takes the addresses of the functions, whose signatures are those of the standard.
+// Handles are integers of 4 bytes (MPICH) or of 8 (the pointers of Open MPI and of the standard's binary interface).
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "xla/ffi/api/ffi.h"
+
+namespace swmodel {
+
+namespace ffi = xla::ffi;
+using Ranks = ffi::Span<const std::int64_t>;
+
+constexpr long CONVENTION = 1;  // of the calls; as in foreign.py
+
+// The functions of MPI with handles of this type, in the order of by_ffi.py.
+template <class Handle>
+struct Mpi {
+  int (*send)(const void*, int, Handle, int, int, Handle, Handle*);
+  int (*receive)(void*, int, Handle, int, int, Handle, Handle*);
+  int (*wait)(int, Handle*, void*);
+  int (*sum)(const void*, void*, int, Handle, Handle, Handle);
+  int (*all_to_all)(const void*, int, Handle, void*, int, Handle, Handle);
+};
+
+template <class Handle>
+Mpi<Handle> mpi;
+
+// Messages and bytes that this process has sent, except sums.
+std::atomic<std::int64_t> messages{0}, bytes{0};
+
+ffi::Error found(int code) {
+  return code ? ffi::Error::Internal("MPI: error " + std::to_string(code)) : ffi::Error::Success();
+}
+
+// Sends equal parts of an array, part k to dest[k], and receives part k of the result from source[k], all at once.
+template <class Handle>
+ffi::Error exchange(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
+                    std::int64_t comm, std::int64_t type, Ranks source, Ranks dest) {
+  constexpr std::size_t STATUS = 64;  // bytes; those of MPI's implementations have 20 to 32
+  const std::size_t parts = source.size(), count = array.element_count() / parts, size = array.size_bytes() / parts;
+  const auto* const from = static_cast<const std::byte*>(array.untyped_data());
+  auto* const to = static_cast<std::byte*>(result->untyped_data());
+  std::vector<Handle> requests(2 * parts);
+  std::vector<std::max_align_t> statuses(2 * parts * STATUS / sizeof(std::max_align_t));
+  const auto& by = mpi<Handle>;
+  int code = 0;
+  for (std::size_t k = 0; k < parts && !code; ++k)
+    code = by.receive(to + k * size, count, Handle(type), source[k], k, Handle(comm), &requests[k]);
+  for (std::size_t k = 0; k < parts && !code; ++k)
+    code = by.send(from + k * size, count, Handle(type), dest[k], k, Handle(comm), &requests[parts + k]);
+  if (!code) code = by.wait(2 * parts, requests.data(), statuses.data());
+  messages += parts;
+  bytes += array.size_bytes();
+  return found(code);
+}
+
+template <class Handle>
+ffi::Error sum(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
+               std::int64_t comm, std::int64_t type, std::int64_t operation) {
+  return found(mpi<Handle>.sum(array.untyped_data(), result->untyped_data(), array.element_count(), Handle(type),
+                               Handle(operation), Handle(comm)));
+}
+
+// Part k of the array [parts, ...] goes to process k, in exchange for its part for this one.
+template <class Handle>
+ffi::Error all_to_all(ffi::AnyBuffer array, ffi::Token, ffi::Result<ffi::AnyBuffer> result, ffi::Result<ffi::Token>,
+                      std::int64_t comm, std::int64_t type) {
+  const int count = array.element_count() / array.dimensions()[0];
+  return found(mpi<Handle>.all_to_all(array.untyped_data(), count, Handle(type), result->untyped_data(), count,
+                                      Handle(type), Handle(comm)));
+}
+
+auto arguments() {
+  return ffi::Ffi::Bind()
+      .Arg<ffi::AnyBuffer>()
+      .Arg<ffi::Token>()
+      .Ret<ffi::AnyBuffer>()
+      .Ret<ffi::Token>()
+      .Attr<std::int64_t>("comm")
+      .Attr<std::int64_t>("type");
+}
+auto with_operation() { return arguments().Attr<std::int64_t>("operation"); }
+auto with_ranks() { return arguments().Attr<Ranks>("source").Attr<Ranks>("dest"); }
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_exchange_4, exchange<std::int32_t>, with_ranks());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_exchange_8, exchange<std::int64_t>, with_ranks());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_sum_4, sum<std::int32_t>, with_operation());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_sum_8, sum<std::int64_t>, with_operation());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_all_to_all_4, all_to_all<std::int32_t>, arguments());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_all_to_all_8, all_to_all<std::int64_t>, arguments());
+
+template <class Handle>
+void use(void* const* functions) {
+  mpi<Handle> = *reinterpret_cast<const Mpi<Handle>*>(functions);
+}
+
+extern "C" {
+extern const long swmodel_convention = CONVENTION;
+extern const char* const swmodel_compiler = __VERSION__;
+extern const char* const swmodel_jaxlib = SWMODEL_JAXLIB;
+
+// Takes the functions of an MPI whose handles have so many bytes.
+void swmodel_use(void* const* functions, int handle) { handle == 4 ? use<std::int32_t>(functions) : use<std::int64_t>(functions); }
+
+// The messages and bytes sent so far.
+void swmodel_sent(std::int64_t* sent) {
+  sent[0] = messages;
+  sent[1] = bytes;
+}
+}
+
+}  // namespace swmodel
