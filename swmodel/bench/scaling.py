@@ -2,10 +2,10 @@
 
     T(p) = K(n, r) p / r + E(p, b),    r = min(p, cores)
 
-K(n, r) is the time of a step of n cells on each of r processes at once, without messages. One process has a run, several
-have an ensemble with one member on each. The logarithm of K is linear in that of n between measured sizes. E(p, b) is
-the time of an exchange alone in which a process sends b bytes. It is a latency and a bandwidth, fitted to exchanges of p
-processes.
+K(n, r) is the time of a step of n cells on each of r processes at once, without messages. One process has a run,
+several have an ensemble with one member on each. The logarithm of K is linear in that of n between measured sizes.
+E(p, b) is the time of an exchange alone in which a process sends b bytes. It is a latency and a bandwidth, fitted to
+exchanges of p processes.
 """
 
 from __future__ import annotations
