@@ -68,7 +68,7 @@ def fields_of(setup, name: str) -> tuple[str, ...]:
 
 
 def expansion(setup, names) -> Callable | None:
-    """The function (active fields, Fixed) to active fields with those of a step in place of records; None: no records."""
+    """The function (active fields, Fixed) to those of a step, without records; None: no control has records."""
     waves = {name: incident.expansion(setup) for name in names if name == incident.NAME}
     if not with_records(names):
         return None
