@@ -9,6 +9,7 @@ import numpy as np
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
+from ..gradients.quantities import parse
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import largest_cell, on_sphere, sides
 from ..ocean.table import CONTROLS, CORRECTIONS
@@ -59,6 +60,8 @@ def check_assimilation(config) -> None:
     if config.run.transport == "sharded":
         raise UsageError("an assimilation runs on one process or on MPI: give run.nproc in place of run.devices")
     found = list(problems(config))
+    if config.assimilation.impact:
+        parse(config.assimilation.impact, config, "assimilation.impact")
     if config.assimilation.observations:
         try:
             read(config.assimilation.observations, config)
