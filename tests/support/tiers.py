@@ -17,7 +17,6 @@ NIGHT = {
         *("with_land", "without_land"),
     ),
     "assimilation/test_background_noise.py": ("a_block_has",),
-    "assimilation/test_corrections.py": ("without_them",),
     "assimilation/test_impact.py": ("stations_share",),
     "assimilation/test_observations.py": ("the_file_satisfies",),
     "assimilation/test_observations_operator.py": ("the_shares", "the_transpose"),
