@@ -102,7 +102,7 @@ def put_observations(dataset, observations, departures: dict, impact, config) ->
         of, unit = impact.quantity.long_name, impact.quantity.units
         about = {"long_name": f"impact of the observation on {of}", "units": unit}
         columns["observation_impact"] = impact.impact, about
-        about = {"long_name": f"derivative of {of} with respect to the observation, {unit} per m or m s-1"}
+        about = {"long_name": f"impact on {of} of a change of the observation, {unit} per m or m s-1"}
         columns["observation_sensitivity"] = impact.sensitivity, about
     for name, (values, about) in columns.items():
         kind = "i1" if name == "observation_quantity" else "f8"

@@ -1,14 +1,13 @@
 """The impact of each observation on a quantity J of the forecast: the adjoint of the analysis.
 
-Near the last trajectory the analysis is linear in the observations y: dx_a = K dy, so
+Near the last trajectory the analysis is linear in the observations y: dx_a = K dy. The change of J that they make is
 
-    dJ/dy = Kᵀ dJ/dx_a = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ dJ/dx_a .
+    J(x_a) - J(x_b) = g · (x_a - x_b) = sum of d Kᵀ g,   g = (J'(x_a) + J'(x_b)) / 2,
+    Kᵀ g = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ g,   d = y - H M(x_a) + H M (x_a - x_b),
 
-The impact of an observation is its part of the change of J that all of them make,
-
-    dJ/dx_a · (x_a - x_b) = sum of d dJ/dy,   d = y - H M(x_a) + H M (x_a - x_b),
-
-where d is the departure from the first guess along the last trajectory. The equality holds at the minimum of the cost.
+where d is the departure from the first guess along the last trajectory. An observation's d Kᵀ g is its impact. The
+first equality holds for quadratic J in a linear model, and else to second order; the next one at the minimum of the
+cost.
 
 Reference: Langland, R. H. and N. L. Baker (2004), Estimation of observation impact using the NRL atmospheric
 variational data assimilation adjoint system, Tellus 56A, 189-201.
@@ -38,8 +37,8 @@ class Impact(NamedTuple):
     Attributes:
         quantity: a `gradients.quantities.Quantity`.
         background, analysis: its values in the runs from first guess and analysis.
-        linear: dJ/dx_a · (x_a - x_b), the change along the last trajectory.
-        sensitivity, impact: dJ/dy and d dJ/dy, [n].
+        linear: g · (x_a - x_b).
+        sensitivity, impact: Kᵀ g and d Kᵀ g, [n].
     """
 
     quantity: Any
@@ -70,8 +69,10 @@ def impact_of(experiment, function, w: dict, hessian, tick, residual: float = RE
         return transport.sum(series[-1])
 
     x = function.at(w)
-    before = float(problem.value(extended(experiment.base, setup), value_of))
-    after, slope = problem.value_and_gradient(extended(x, setup), value_of)
+    (before, first), (after, last) = (
+        problem.value_and_gradient(extended(each, setup), value_of) for each in (experiment.base, x)
+    )
+    slope = {name: 0.5 * (first[name] + last[name]) for name in x}
     slope = {name: bar[: len(x[name])] if name in CORRECTIONS else bar for name, bar in slope.items()}
     right = function.back(slope)
     found = conjugate_gradients(
@@ -85,7 +86,7 @@ def impact_of(experiment, function, w: dict, hessian, tick, residual: float = RE
     modelled, change = function.tangent(w, w)
     sensitivity = function.tangent(w, found.step)[1] / observations.error**2
     impact = sensitivity * (observations.value - modelled + change)
-    return Impact(quantity, before, float(after), function.dot(right, w), sensitivity, impact)
+    return Impact(quantity, float(before), float(after), function.dot(right, w), sensitivity, impact)
 
 
 def by_station(observations, departures: dict, found: Impact | None) -> list[dict]:

@@ -19,6 +19,7 @@ import numpy as np
 from ..model.forcing import Forcing
 from ..ocean.records import names_of
 from ..ocean.table import CORRECTIONS
+from ..setup.fields.kinds import field_of
 from . import incident
 
 #: The controls with records in time, and for each the coefficient with records at the same times.
@@ -32,21 +33,25 @@ def with_records(names) -> tuple[str, ...]:
 
 def number_at(setup, name: str, step: int) -> int:
     """The number of a control's record before a step."""
-    return setup.records().series[SERIES[name]].at(step)[0]
+    return field_of(setup.config, SERIES[name]).at(step)[0]
+
+
+def count(setup, name: str) -> int:
+    """The number of a correction's records in a run, up to the one after its last step begins."""
+    return number_at(setup, name, setup.config.run.steps - 1) + 2
 
 
 def given(setup, name: str, shape: tuple[int, int]) -> np.ndarray:
     """The control's records in the configuration: zeros [records, ny, nx], or the wave [records]."""
     if name == incident.NAME:
         return incident.given(setup)
-    return np.zeros((number_at(setup, name, setup.config.run.steps - 1) + 2, *shape))
+    return np.zeros((count(setup, name), *shape))
 
 
 def times(setup, name: str) -> np.ndarray:
     """The times of a control's records, s since the start, [records]."""
     if name in CORRECTIONS:
-        every = setup.config.assimilation.correction_every
-        return every * np.arange(int(np.ceil(setup.config.run.steps * setup.config.time.dt / every - 1e-9)) + 1)
+        return setup.config.assimilation.correction_every * np.arange(count(setup, name))
     series, cuts = setup.records().series[SERIES[name]], Forcing(setup, None).cuts(setup.config.run.steps)
     spans = dict(series.at(step) for step in cuts[:-1])
     at = {k: span.before for k, span in spans.items()} | {k + 1: span.after for k, span in spans.items()}

@@ -68,8 +68,8 @@ def test_it_is_that_of_the_gain_of_dense_matrices(experiment, forecast, analysed
     unit = np.eye(observations.size)
     rows = np.stack([flat(function.back(problem.adjoint(x, back(one)[0]))) for one in unit])  # H M L
     covariance = rows @ rows.T + np.diag(observations.error**2)
-    slope = forecast.value_and_gradient(extended(x, forecast.domain.setup), last)[1]
-    slope = {name: bar[: len(x[name])] for name, bar in slope.items()}  # without the records after the window
+    both = [forecast.value_and_gradient(extended(at, forecast.domain.setup), last)[1] for at in (experiment.base, x)]
+    slope = {name: 0.5 * (both[0][name] + both[1][name])[: len(x[name])] for name in x}  # without later records
     expected = np.linalg.solve(covariance, rows @ flat(function.back(slope)))
     np.testing.assert_allclose(found.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
@@ -94,10 +94,11 @@ def test_it_is_the_derivative_of_the_analysis_and_sums_to_its_change(experiment,
 
 
 def test_stations_share_the_impact_and_are_in_the_files(experiment, analysed, tmp_path):
-    config = weather(**OF, **{"assimilation.outer": 1, "case.forecast": 0.0})
+    config = weather(**OF | {"assimilation.impact": "energy", "assimilation.outer": 1, "case.forecast": 0.0})
     assimilate.compute(config, tmp_path, {}, ignore, "", ignore)
     results = json.loads((tmp_path / "assimilation.json").read_text())
     stations, impact = results["stations"], results["impact"]
+    np.testing.assert_allclose(impact["linear"], impact["analysis"] - impact["background"], rtol=1e-4)  # quadratic
     np.testing.assert_allclose(sum(row["impact"] for row in stations), impact["sum"], rtol=1e-12)
     assert sum(row["observations"] for row in stations) == experiment.observations.size
     with netCDF4.Dataset(tmp_path / "analysis.nc") as file:

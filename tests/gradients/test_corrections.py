@@ -8,7 +8,7 @@ from support.small_weather import weather
 import swmodel
 from swmodel.assimilation.experiment import believed, true_corrections
 from swmodel.errors import UsageError
-from swmodel.gradients import Problem
+from swmodel.gradients import Problem, corrections
 from swmodel.ocean.table import CORRECTIONS
 
 pytestmark = pytest.mark.compiled
@@ -66,6 +66,15 @@ def test_with_its_corrections_the_run_of_the_first_guess_is_the_truth():
     # The last record of the truth lies after the run's end: there the corrections are those of the end.
     found = np.abs(truth.series(truth.first_guess())[:-1] - guess.series(x)[:-1]).max()
     assert found < 1e-9 * apart
+
+
+@pytest.mark.parametrize("steps", [20, 21, 25])
+def test_the_records_reach_as_far_as_the_steps(steps):
+    """The last step begins before, at, and after a record."""
+    problem = Problem(weather(**STRONG, **{"run.steps": steps, "assimilation.every_steps": 1}), WINDS, thickness)
+    times = corrections.times(problem.domain.setup, "wind_x_correction")
+    assert len(problem.first_guess()["wind_x_correction"]) == len(times)
+    assert times[-2] <= (steps - 1) * 7200 < times[-1]
 
 
 def test_without_the_forcing_it_is_said():
