@@ -173,3 +173,15 @@ def test_records_have_the_correlation_in_time_and_that_in_space():
 def symmetric_root(covariance):
     values, vectors = np.linalg.eigh(covariance)
     return (vectors * np.sqrt(values)) @ vectors.T
+
+
+def test_errors_of_the_water_outside_reach_the_open_sides():
+    name = "outside_level"
+    sides = {"open_sides__sides": ("west", "east"), "grid__periodic_x": False}
+    background, _, _, _ = background_case(
+        (1, 1), NY, NX, land=False, controls={name: (0.3, 3.2 * DX), "eta": (0.3, 3.2 * DX)}, balanced=False, **sides
+    )
+    drawn = [background.draw(1, member) for member in range(300)]
+    outside, within = (np.std([each[key] for each in drawn], axis=0) for key in (name, "eta"))
+    np.testing.assert_allclose(outside, 0.3, rtol=0.25)
+    assert not within[:, [0, -1]].any()
