@@ -6,9 +6,9 @@ import numpy as np
 
 from ..files.output.maps import write_maps
 from ..files.output.metadata import define_variable, times_of
-from ..gradients.incident import times
+from ..gradients.corrections import times, with_records
 from ..ocean.coordinates import axes
-from ..ocean.table import CONTROLS, INITIAL, entry_of
+from ..ocean.table import CONTROLS, CORRECTIONS, INITIAL, entry_of
 from ..ocean.variable import Variable
 from ..setup.positions.stencils import QUANTITIES
 
@@ -33,8 +33,8 @@ ITERATION = {
 }
 
 
-def write_analysis(path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "") -> None:
-    """Write the file, whole or not at all; all processes call it together."""
+def write_analysis(path, experiment, analysis: dict, departures: dict, impact, results: dict, command_line="") -> None:
+    """Write the file, whole or not at all; all processes call it together. `impact`: an `impact.Impact`, or None."""
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
     kinds = ["background", "analysis", "increment", *(["truth"] if experiment.truth else [])]
@@ -49,22 +49,31 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, results: 
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
-        put_observations(dataset, observations, departures, config)
+        put_observations(dataset, observations, departures, impact, config)
         put_iterations(dataset, results["iterations"])
         if "twin" in results:
             put_forecast(dataset, results["twin"]["forecast"], config.physics)
+        for name in with_records(experiment.background.names):
+            put_times(dataset, axis_of(name), times(problem.domain.setup, name), config)
         for entry, value in everything:
             if not entry.location:
                 about = {"long_name": entry.long_name, "units": entry.units}
-                along = ("record",) * np.ndim(value)
-                if along and "record" not in dataset.dimensions:
-                    dataset.createDimension("record", np.size(value))
-                    seconds, meaning = times(problem.domain.setup), {"standard_name": "time"} | times_of(config.time)
-                    define_variable(dataset, "record", along, meaning, seconds)
-                define_variable(dataset, entry.name, along, about, np.asarray(value, np.float64))
+                define_variable(dataset, entry.name, ("record",) * np.ndim(value), about, np.asarray(value, np.float64))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
-    write_maps(path, config, problem.transport, maps, define, command_line, static)
+    write_maps(path, config, problem.transport, maps, define, command_line, static, "time")
+
+
+def axis_of(name: str) -> str:
+    """The dimension of a control's records."""
+    return "time" if name in CORRECTIONS else "record"
+
+
+def put_times(dataset, axis: str, seconds, config) -> None:
+    """A dimension of records with their times, which controls may share."""
+    if axis not in dataset.dimensions:
+        dataset.createDimension(axis, len(seconds))
+        define_variable(dataset, axis, (axis,), {"standard_name": "time"} | times_of(config.time), seconds)
 
 
 def variable_of(name: str, of: str, physics) -> Variable:
@@ -75,8 +84,8 @@ def variable_of(name: str, of: str, physics) -> Variable:
     return Variable(f"{name}_{of}", location, entry.units, standard_name, long_name)
 
 
-def put_observations(dataset, observations, departures: dict, config) -> None:
-    """The observations, and departures of first guess and analysis."""
+def put_observations(dataset, observations, departures: dict, impact, config) -> None:
+    """The observations, departures of first guess and analysis, and the impact on a quantity, if known."""
     dataset.createDimension("observation", observations.size)
     along = axes(config.grid)
     units = {"units": along.x.unit}
@@ -89,6 +98,12 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
     }
     for who, values in departures.items():
         columns[f"departure_{who}"] = values, {"long_name": f"observation minus {WORDS[who]}, m or m s-1"}
+    if impact:
+        of, unit = impact.quantity.long_name, impact.quantity.units
+        about = {"long_name": f"impact of the observation on {of}", "units": unit}
+        columns["observation_impact"] = impact.impact, about
+        about = {"long_name": f"impact on {of} of a change of the observation, {unit} per m or m s-1"}
+        columns["observation_sensitivity"] = impact.sensitivity, about
     for name, (values, about) in columns.items():
         kind = "i1" if name == "observation_quantity" else "f8"
         define_variable(dataset, name, ("observation",), about, values, kind)

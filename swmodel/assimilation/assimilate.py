@@ -1,4 +1,4 @@
-"""The task `assimilate`: strong-constraint 4D-Var, from first guess and observations to an analysis."""
+"""The task `assimilate`: 4D-Var, from first guess and observations to an analysis."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from .cost import CostFunction
 from .error_statistics import Places, control_errors, forecast_errors
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
+from .impact import by_station, impact_of
 
 NAME, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells in the shortest correlation length that the grid resolves.
-SHORTEST = 3
+#: Cells in the shortest correlation length that the grid resolves; stations in the summary.
+SHORTEST, MOST = 3, 5
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ def compute(config, directory, options, report, command_line, watch):
         section = config.assimilation
         limits = Limits(section.gradient, section.outer, section.inner)
         result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
-        results = finish(experiment, function, result, course.history, directory, command_line, course.tick)
+        results = finish(experiment, course, result, directory, command_line)
     results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
@@ -120,10 +121,10 @@ class Course:
             self.report({"step": self.iteration, "steps": self.config.assimilation.outer, "words": words})
 
 
-def finish(experiment, function, result, history, directory, command_line, tick) -> dict:
+def finish(experiment, course: Course, result, directory, command_line) -> dict:
     """Write analysis.nc; returns the numbers for assimilation.json. All processes call it together."""
-    analysis = function.at(result.progress.w)
-    observations = experiment.observations
+    function, w, observations = course.function, result.progress.w, experiment.observations
+    analysis = function.at(w)
     departures = {
         "background": observations.value - function.observed(experiment.base),
         "analysis": observations.value - function.observed(analysis),
@@ -133,18 +134,26 @@ def finish(experiment, function, result, history, directory, command_line, tick)
         "meaning": OUTCOMES[result.outcome],
         "controls": list(experiment.background.names),
         "observations": observations.size,
-        "iterations": history,
+        "iterations": course.history,
         "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
     }
-    if experiment.truth is not None and all(math.isfinite(value) for value in results["misfit"].values()):
+    finite = all(math.isfinite(value) for value in results["misfit"].values())
+    wanted = finite and experiment.problem.config.assimilation.impact
+    found = impact_of(experiment, function, w, course.hessian, course.tick) if wanted else None
+    results["stations"] = by_station(observations, departures, found)
+    if found:
+        about = {"quantity": wanted, "long_name": found.quantity.long_name, "units": found.quantity.units}
+        about |= {"background": found.background, "analysis": found.analysis, "linear": found.linear}
+        results["impact"] = about | {"sum": float(found.impact.sum())}
+    if experiment.truth is not None and finite:
         places = Places(experiment.true_config, observations, experiment.problem.transport)
         results["twin"] = {
             "unobserved_metres": places.far,
             "unobserved_part": places.counts["unobserved"] / max(1, places.counts["everywhere"]),
             "controls": control_errors(experiment, analysis, places),
-            "forecast": forecast_errors(experiment, analysis, places, tick),
+            "forecast": forecast_errors(experiment, analysis, places, course.tick),
         }
-    write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line)
+    write_analysis(directory / ANALYSIS, experiment, analysis, departures, found, results, command_line)
     return results
 
 
@@ -164,8 +173,23 @@ def summary(directory) -> str:
         f"{results['observations']} observations {misfit['background']:.2f} -> {misfit['analysis']:.2f} "
         "(1: as their errors)"
     )
-    errors = twin_summary(results["twin"]) if "twin" in results else []
+    errors = impact_summary(results) if "impact" in results else []
+    errors += twin_summary(results["twin"]) if "twin" in results else []
     return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}"])
+
+
+def impact_summary(results) -> list[str]:
+    """The change of the quantity, and the stations with the largest impact on it, as lines."""
+    found = results["impact"]
+    change = found["analysis"] - found["background"]
+    lines = [
+        f"{found['long_name']}: {found['background']:.6g} -> {found['analysis']:.6g} {found['units']}, a change of "
+        f"{change:.4g}; linear {found['linear']:.4g}, sum of impacts {found['sum']:.4g}"
+    ]
+    for row in results["stations"][:MOST]:
+        what = f"{row['observations']} of {row['quantity']} by {row['platform'] or 'unnamed platforms'}"
+        lines.append(f"  impact of {what:40} {row['impact']:12.4g} {found['units']}")
+    return lines
 
 
 def twin_summary(found) -> list[str]:

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from ..gradients.corrections import extended
 from ..ocean.coordinates import axes, largest_cell, on_sphere
 from ..ocean.rotated import directions
+from ..ocean.table import CORRECTIONS
 from ..setup import fields
 from .experiment import depth_of, problem_of
 from .synthetic import DAY
@@ -70,7 +72,8 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
     """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
 
     The field of a coefficient also has `where_wrong`, the cells where the error of the first guess is at least half its
-    largest one. The error of a number, or the rms of records, is under `everywhere`.
+    largest one. The error of a number, or the rms of records, is under `everywhere`. Errors of fields at records are
+    means over these.
     """
     found = {}
     for name in experiment.background.names:
@@ -81,8 +84,9 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
         if np.ndim(experiment.truth[name]) < 2:
             found[name] = {who: {"everywhere": float(np.sqrt(np.mean(error**2)))} for who, error in off.items()}
             continue
-        found[name] = {who: places.rms(error**2) for who, error in off.items()}
-        if name not in ("eta", "u", "v"):
+        squares = {who: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for who, error in off.items()}
+        found[name] = {who: places.rms(square) for who, square in squares.items()}
+        if name not in ("eta", "u", "v", *CORRECTIONS):
             size = np.abs(off["background"])
             largest = float(places.transport.reduce(size.max(), "max"))
             wrong = size >= 0.5 * largest
@@ -95,6 +99,8 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
 def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda transport: None) -> dict:
     """Errors of the runs from the first guess and the analysis against the truth, up to the forecast's end.
 
+    After the window corrections fade to zero in the time between two records.
+
     {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
     """
     config, names = experiment.true_config, experiment.problem.names
@@ -105,7 +111,7 @@ def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda tran
 
     def run(config, x):
         problem, _ = problem_of(config.model_copy(update=longer), names, every, tick)
-        for state in problem.states(x, every):
+        for state in problem.states(extended(x, problem.domain.setup), every):
             depth = x["depth"] if "depth" in x else depth_of(problem)
             eta, u, v = state.h - depth, state.u, state.v
             yield [np.asarray(field, np.float64) for field in (eta, u, v)]
@@ -114,7 +120,8 @@ def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda tran
     times = [*range(0, steps, every), steps]
     found = {"days": [step * dt / 86400 for step in times], "window_days": config.run.steps * dt / 86400}
     found |= {name: {who: {where: [] for where in places.sets} for who in runs} for name in ("eta", "current")}
-    for truth, *others in zip(run(config, experiment.truth), *(run(believed, x) for x in runs.values()), strict=True):
+    known = {name: x * 0 if name in CORRECTIONS else x for name, x in experiment.truth.items()}
+    for truth, *others in zip(run(config, known), *(run(believed, x) for x in runs.values()), strict=True):
         for who, state in zip(runs, others, strict=True):
             eta, u, v = (np.square(a - b) for a, b in zip(state, truth, strict=True))
             for name, square in (("eta", eta), ("current", u + v)):

@@ -6,7 +6,7 @@ import pytest
 
 import swmodel
 from swmodel.errors import UsageError
-from swmodel.gradients import Problem, incident
+from swmodel.gradients import Problem, corrections, incident
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.compiled
@@ -46,7 +46,10 @@ def test_the_first_guess_is_the_wave_of_the_configuration_and_runs_as_it():
     setup = setup_of(problem.config)
     case, x = problem.config.case, problem.first_guess()
     at = np.arange(2)[:, None]
-    known = [case.outside_level(problem.config, type("At", (), {"x": 0 * at}), t)[0, 0] for t in incident.times(setup)]
+    known = [
+        case.outside_level(problem.config, type("At", (), {"x": 0 * at}), t)[0, 0]
+        for t in corrections.times(setup, incident.NAME)
+    ]
     np.testing.assert_allclose(x[incident.NAME], known, atol=1e-15)
     plain = Problem(config, ["eta"], lambda view, k: view.state.h)
     np.testing.assert_allclose(problem.series(x)[-1], plain.series(plain.first_guess())[-1], rtol=1e-12)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, create_model
 
 from ...errors import suggest
 from ...ocean.elements import array_of, index_of
-from ...ocean.option import Section, option
+from ...ocean.option import Duration, Section, option
 from ...ocean.table import CONTROLS, PAIRS
 
 #: The controls, in words: an array stands for its elements.
@@ -33,7 +33,7 @@ def sigma_key(name: str) -> str:
 class Search(Section):
     """Settings of `swmodel assimilate`: controls, observations, errors of the first guess, minimisation."""
 
-    observations: str = option("", "", "NetCDF file of observations; empty: a twin experiment, which makes its own")
+    observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
         ("eta", "u", "v"), "", f"fields to estimate: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
     )
@@ -43,9 +43,13 @@ class Search(Section):
         "diffusion", "", "correlation of these errors by diffusion (any coast) or by spectrum (no land)"
     )
     correlation_time: float = option(
-        0.0, "s", "correlation time of these errors in records of incident_wave; 0: independent", ge=0
+        0.0, "s", "correlation time of these errors in records of corrections and waves; 0: independent", ge=0
     )
+    correction_length: float = option(0.0, "m", "correlation length of corrections; 0: the same length", ge=0)
+    correction_every: Duration = option(86400.0, "s", "time between records of corrections")
     balanced: bool = option(False, "", "whether errors of eta come with currents in geostrophic balance")
+    impact: str = option("", "", "quantity on which each observation's impact is computed, as energy; empty: none")
+    impact_days: float = option(0.0, "days", "time of this quantity after the window", ge=0)
     outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each outer iteration", ge=1)
     gradient: float = option(1e-3, "1", "norm of the gradient to stop at, relative to its first value", gt=0, lt=1)
