@@ -24,6 +24,7 @@ from ...parallel.transport import connect
 from ...parallel.transport.programs import jitted
 from ...parallel.transport.sharded import provide
 from ..accumulators import NO_ACCUMULATORS, Accumulators
+from ..change import carry_with
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
@@ -88,7 +89,7 @@ class Members(Model):
     Attributes:
         transport: the transport between processes, each of which has the whole grid and some of the members.
         here: Span of the members of this process.
-        domain: Domain of a member, with the transport of a single process.
+        domain, setup: Domain of a member, with the transport of a single process, and its Setup.
         carry: Carry with a leading axis of members.
     """
 
@@ -99,6 +100,7 @@ class Members(Model):
             provide(run.devices)
         self.domain = domain(whole(config), alone=True)
         self.config, self.dt, self.first_step = config, config.time.dt, 0
+        self.setup = self.domain.setup
         self.devices = Devices(jax.local_devices()[: run.devices])
         kind = "mpi" if run.nproc > 1 else "serial"
         self.transport = connect(kind, (1, 1), grid.ny, grid.nx, members=config.ensemble.members, shares=run.nproc)
@@ -131,6 +133,16 @@ class Members(Model):
         self._forget()
         self.carry = self._put(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
         self._step = self.first_step = step
+
+    def change(self, state: State) -> None:
+        """Take another state, NumPy arrays [members, y, x] of this process's members.
+
+        For the memory of the time stepper see `change.carry_with`.
+        """
+        fields = (np.asarray(new, old.dtype) for new, old in zip(state, self.carry.state, strict=True))
+        steps, carry = self.carry.step, carry_with(self, self._executor, self._put(state._make(fields)))
+        self._forget()
+        self.carry = carry._replace(step=steps)
 
     @cached_property
     def state(self) -> State:

@@ -20,6 +20,17 @@ from .settings import viscosity_factors, wind_factors
 ETA, WIND = "eta", "wind_x"
 
 
+def with_thickness(state, h, scheme):
+    """A State with another thickness; ground that is dry stays so, and fields of terms keep their concentrations."""
+    if scheme.drying:
+        h = np.where(state.h > 0, np.maximum(h, 0), state.h)
+    changed = state._replace(h=h)
+    for term in (term for term in scheme.acting if term.start):
+        values = {row.name: term.derived[row.name](state) for row in term.initial}
+        changed = changed._replace(**term.start(values | {"h": h}))
+    return changed
+
+
 class Perturbations:
     """Draws members, from the Domain of the whole grid (`settings.whole`)."""
 
@@ -41,13 +52,7 @@ class Perturbations:
         if WIND in noise and self.scheme.varying:
             self.winds[member] = noise[WIND]
         h = self.base.h + np.asarray(noise[ETA], self.base.h.dtype) if ETA in noise else self.base.h
-        if self.scheme.drying:  # ground that is dry stays so
-            h = np.where(self.base.h > 0, np.maximum(h, 0), self.base.h)
-        state = self.base._replace(h=h)
-        for term in (term for term in self.scheme.acting if term.start):  # fields of terms keep their concentrations
-            values = {row.name: term.derived[row.name](self.base) for row in term.initial}
-            state = state._replace(**term.start(values | {"h": h}))
-        return state, self.coefficients(member, noise.get(WIND))
+        return with_thickness(self.base, h, self.scheme), self.coefficients(member, noise.get(WIND))
 
     def coefficients(self, member: int, wind):
         """Params of a member, in the precision of the run, of the same shapes for all members.
