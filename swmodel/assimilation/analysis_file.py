@@ -47,11 +47,19 @@ CYCLE = {
 }
 
 
-def write_analysis(path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "", spread=None) -> None:
+def write_analysis(
+    path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "", spread=None
+) -> None:
     """Write the file, whole or not at all; all processes call it together. `spread`: that of members, by control."""
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    kinds = ["background", "analysis", "increment", *(["truth"] if experiment.truth else []), *(["spread"] if spread else [])]
+    kinds = [
+        "background",
+        "analysis",
+        "increment",
+        *(["truth"] if experiment.truth else []),
+        *(["spread"] if spread else []),
+    ]
     everything, static = [], []
     for name in experiment.controls:
         values = {"background": np.asarray(experiment.base[name]), "analysis": np.asarray(analysis[name])}

@@ -95,7 +95,9 @@ class Course:
         """Count a piece of computation, and stop on request."""
         self.pieces += 1
         if reason := self.stop.reason(transport):
-            done = f"after {self.iteration} {self.rounds}" if self.iteration else f"before the first of the {self.rounds}"
+            done = (
+                f"after {self.iteration} {self.rounds}" if self.iteration else f"before the first of the {self.rounds}"
+            )
             raise Stopped(
                 f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
             )

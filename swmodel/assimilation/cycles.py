@@ -124,5 +124,9 @@ def row_of(cycle: Cycle, day: float) -> dict:
     """The numbers of a cycle, as in `analysis_file.CYCLE`; NaN without observations."""
     variance = cycle.seen.perturbations.var(axis=0, ddof=1)
     row = {"day": day, "observations": len(cycle.chosen)}
-    row |= {"background": rms(cycle.seen.departures), "expected": rms(np.sqrt(1 + variance)), "analysis": rms(cycle.after)}
+    row |= {
+        "background": rms(cycle.seen.departures),
+        "expected": rms(np.sqrt(1 + variance)),
+        "analysis": rms(cycle.after),
+    }
     return row

@@ -25,8 +25,9 @@ def distance_to(observations, config, block) -> np.ndarray:
         axis.first + axis.spacing * np.arange(span.start, span.stop)
         for axis, span in zip(along, (block.x, block.y), strict=True)
     )
-    (cells, rings), (places, _) = embedded(config.grid, x, y[:, None]), embedded(
-        config.grid, observations.x, observations.y
+    (cells, rings), (places, _) = (
+        embedded(config.grid, x, y[:, None]),
+        embedded(config.grid, observations.x, observations.y),
     )
     straight = cKDTree(np.unique(places, axis=0), boxsize=rings).query(cells)[0]
     return along_surface(config.grid, straight).reshape(block.shape)
@@ -139,9 +140,9 @@ def forecast_errors(experiment, courses: dict, places: Places, tick=lambda trans
     found |= {name: {who: {where: [] for where in places.sets} for who in courses} for name in ("eta", "current")}
     truths = course_of(experiment, config, experiment.truth, tick)
     for truth, *others in zip(truths, *courses.values(), strict=True):
-        for who, fields in zip(courses, others, strict=True):
+        for who, state in zip(courses, others, strict=True):
             known = truth if who != "spread" else (0, 0, 0)
-            eta, u, v = (np.square(a - b) for a, b in zip(fields, known, strict=True))
+            eta, u, v = (np.square(a - b) for a, b in zip(state, known, strict=True))
             for name, square in (("eta", eta), ("current", u + v)):
                 for where, size in places.rms(square).items():
                     found[name][who][where].append(size)

@@ -106,7 +106,10 @@ class Filter:
         """Change the members by these observations, which they have been asked for."""
         options, rank, size = self.options, self.transport.rank, self.transport.size
         at = self.observations.where(chosen)
-        values, settings = of_all_members(self.transport, self._values[:, chosen]), (options.inflation, options.relaxation)
+        values, settings = (
+            of_all_members(self.transport, self._values[:, chosen]),
+            (options.inflation, options.relaxation),
+        )
         seen, places, grid = seen_by(values, at.value, at.error), (at.x, at.y), self.members.config.grid
         fields, here = self.fields(), slice(self.members.here.start, self.members.here.stop)
         flat, first = fields.reshape(len(fields), -1), 0

@@ -1,9 +1,9 @@
 """The analysis of the local ensemble transform Kalman filter, at many points.
 
-With N members, their perturbations x' at a point and Y' at the observations near it, innovations d = y - mean(Y), and
-A = R^(-1/2) Y', in which the root of the localisation's weight multiplies each row:
+The N members have perturbations x' at a point, and Y' at the observations y near it. Their departures are
+d = y - mean(Y). A = R^(-1/2) Y', of which each row is multiplied by the root of the localisation's weight, as d is:
 
-    P = ((N - 1)/rho + Aᵀ A)^-1             inflation rho of the first guess's covariance
+    P = ((N - 1)/rho + Aᵀ A)^-1       inflation rho of the first guess's covariance
     mean += x' P Aᵀ R^(-1/2) d
     x'   := x' ((N - 1) P)^(1/2)            the symmetric root
     x'   *= 1 + alpha (s_b - s_a)/s_a       relaxation of the spread s_a to that before, s_b
@@ -17,14 +17,17 @@ methods to account for system errors in ensemble data assimilation, Mon. Weather
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
+from ..parallel.environment import share_of_cores
 from .localisation import Near
 
 #: Most numbers in an array of matrices that are computed together.
-NUMBERS = 2**22
+NUMBERS = 2**19
 
 
 class Seen(NamedTuple):
@@ -36,7 +39,7 @@ class Seen(NamedTuple):
 
 def seen_by(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> Seen:
     """From the members' values of the observed quantities [N, n], and the observations with their errors [n]."""
-    mean = members.mean(axis=0)
+    mean = np.ascontiguousarray(members).mean(axis=0)  # other orders in memory are summed otherwise
     return Seen((members - mean) / error, (value - mean) / error)
 
 
@@ -44,18 +47,23 @@ def analyse(x: np.ndarray, seen: Seen, near: Near, inflation: float = 1.0, relax
     """The members at n points after the analysis, [N, n], from those before it.
 
     Points with the same number of observations are computed together, each with its own matrices. So its result does
-    not depend on other points, nor on observations that are not near it.
+    not depend on other points, nor on observations that are not near it. Matrices are small: threads share the points.
     """
     x_a, counts = x.copy(), np.diff(near.start)
+    perturbations = np.ascontiguousarray(seen.perturbations.T)
+
+    def compute(at: np.ndarray) -> None:
+        which = near.start[at, None] + np.arange(counts[at[0]])
+        index, root = near.index[which], np.sqrt(near.weight[which])
+        A, d = perturbations[index] * root[..., None], seen.departures[index] * root
+        x_a[:, at] += change(np.ascontiguousarray(x[:, at].T), A, d, inflation, relaxation).T
+
+    parts = []
     for count in np.unique(counts[counts > 0]):
-        points = np.flatnonzero(counts == count)
-        some = max(1, NUMBERS // (len(x) * max(count, min(count, len(x)))))
-        for at in (points[first : first + some] for first in range(0, len(points), some)):
-            which = near.start[at, None] + np.arange(count)
-            index, root = near.index[which], np.sqrt(near.weight[which])
-            A = np.ascontiguousarray(np.moveaxis(seen.perturbations[:, index], 0, -1)) * root[..., None]
-            d = seen.departures[index] * root
-            x_a[:, at] += change(np.ascontiguousarray(x[:, at].T), A, d, inflation, relaxation).T
+        points, some = np.flatnonzero(counts == count), max(1, NUMBERS // (len(x) * int(count)))
+        parts += [points[first : first + some] for first in range(0, len(points), some)]
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(share_of_cores()) as pool:
+        list(pool.map(compute, parts))
     return x_a
 
 
@@ -82,5 +90,7 @@ def change(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxa
     rotated = (along * factor[:, None, :]) @ np.swapaxes(Q, 1, 2)
     after = np.sqrt(inflation) * before + rotated
     spread = [np.sqrt((each**2).sum(axis=-1, keepdims=True)) for each in (before, after)]
-    relaxed = 1 + relaxation * np.divide(spread[0] - spread[1], spread[1], out=np.zeros_like(spread[0]), where=spread[1] > 0)
+    relaxed = 1 + relaxation * np.divide(
+        spread[0] - spread[1], spread[1], out=np.zeros_like(spread[0]), where=spread[1] > 0
+    )
     return (mean + (np.sqrt(inflation) * relaxed - 1) * before + relaxed * rotated)[:, 0]

@@ -25,6 +25,21 @@ def assimilate(folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTI
     return done.stdout + done.stderr
 
 
+LETKF = ("--method", "letkf", "--members", "7", "--seed", "3", "-s", "assimilation.cycle_steps=15")
+
+
+def test_a_filter_has_the_same_bits_on_one_and_two_processes(tmp_path):
+    """With 4 and 3 members, and points in strips of unequal shares; also a wrong start ends with exit code 2."""
+    one, two, words = tmp_path / "one", tmp_path / "two", (*LETKF, "-s", "assimilation.localisation=6e5")
+    assert "assimilation.localisation" in assimilate(one, 2, *LETKF, code=2)
+    assimilate(one, 1, *words)
+    assert "2 analyses with 7 members" in assimilate(two, 2, *words)
+    with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
+        for name in ours.variables:
+            if "_error_" not in name:  # errors are sums over blocks
+                np.testing.assert_array_equal(theirs[name][:], ours[name][:], err_msg=name)
+
+
 def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_of_one(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     assimilate(one, 1)

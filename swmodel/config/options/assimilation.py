@@ -53,7 +53,7 @@ class Search(Section):
     localisation: float = option(0.0, "m", "letkf: distance from which on an observation has no influence", ge=0)
     inflation: float = option(1.0, "1", "letkf: factor of the members' covariance at each analysis", ge=1)
     relaxation: float = option(
-        0.5, "1", "letkf: part of the spread's decrease at an analysis that is undone (Whitaker and Hamill 2012)", ge=0, le=1
+        0.5, "1", "letkf: part of the spread's decrease at an analysis that is undone", ge=0, le=1
     )
     outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each outer iteration", ge=1)
