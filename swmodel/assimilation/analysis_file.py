@@ -6,9 +6,9 @@ import numpy as np
 
 from ..files.output.maps import write_maps
 from ..files.output.metadata import define_variable, times_of
-from ..gradients.incident import times
+from ..gradients.corrections import times, with_records
 from ..ocean.coordinates import axes
-from ..ocean.table import CONTROLS, INITIAL, entry_of
+from ..ocean.table import CONTROLS, CORRECTIONS, INITIAL, entry_of
 from ..ocean.variable import Variable
 from ..setup.positions.stencils import QUANTITIES
 
@@ -77,18 +77,27 @@ def write_analysis(
         put_rows(dataset, "cycle", results.get("cycles", ()), CYCLE)
         if "twin" in results:
             put_forecast(dataset, results["twin"]["forecast"], config.physics)
+        for name in with_records(experiment.controls):
+            put_times(dataset, axis_of(name), times(problem.domain.setup, name), config)
         for entry, value in everything:
             if not entry.location:
                 about = {"long_name": entry.long_name, "units": entry.units}
-                along = ("record",) * np.ndim(value)
-                if along and "record" not in dataset.dimensions:
-                    dataset.createDimension("record", np.size(value))
-                    seconds, meaning = times(problem.domain.setup), {"standard_name": "time"} | times_of(config.time)
-                    define_variable(dataset, "record", along, meaning, seconds)
-                define_variable(dataset, entry.name, along, about, np.asarray(value, np.float64))
+                define_variable(dataset, entry.name, ("record",) * np.ndim(value), about, np.asarray(value, np.float64))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
-    write_maps(path, config, problem.transport, maps, define, command_line, static)
+    write_maps(path, config, problem.transport, maps, define, command_line, static, "correction")
+
+
+def axis_of(name: str) -> str:
+    """The dimension of a control's records."""
+    return "correction" if name in CORRECTIONS else "record"
+
+
+def put_times(dataset, axis: str, seconds, config) -> None:
+    """A dimension of records with their times, which controls may share."""
+    if axis not in dataset.dimensions:
+        dataset.createDimension(axis, len(seconds))
+        define_variable(dataset, axis, (axis,), {"standard_name": "time"} | times_of(config.time), seconds)
 
 
 def variable_of(name: str, of: str, physics) -> Variable:

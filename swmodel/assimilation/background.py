@@ -46,14 +46,25 @@ class Background:
     Args:
         grid: Grid of NumPy arrays (`Setup.grid`) of the block.
         controls: {name: (sigma, length)}, the standard deviation in the unit of the control, a number or an array
-            [ny, nx], and the correlation length (Daley), m, None for numbers. Records in time have the symmetric root
-            of their covariance, [n, n].
+            [ny, nx], and the correlation length (Daley), m, None for numbers. Numbers at records in time have the
+            symmetric root of their covariance, [n, n].
+        roots: {name: the symmetric root of the correlation in time, [n, n]} of fields at records.
         balanced: whether to add currents in balance with eta to u and v.
         order, tolerance, samples: see ORDER, TOLERANCE and SAMPLES.
     """
 
     def __init__(
-        self, setup, transport, grid, controls, balanced=False, *, order=ORDER, tolerance=TOLERANCE, samples=SAMPLES
+        self,
+        setup,
+        transport,
+        grid,
+        controls,
+        balanced=False,
+        *,
+        roots=None,
+        order=ORDER,
+        tolerance=TOLERANCE,
+        samples=SAMPLES,
     ):
         config = setup.config
         self.transport, self.dtype = transport, config.run.dtype
@@ -63,11 +74,13 @@ class Background:
         self.numbers = {
             name: jnp.asarray(sigma, self.dtype) for name, (sigma, _) in controls.items() if name not in LOCATIONS
         }
+        self.roots = {name: jnp.asarray(root, self.dtype) for name, root in (roots or {}).items()}
         self.balance = jax.tree.map(jnp.asarray, build_balance(config, transport, patches)) if balanced else None
         self.coefficients = self.links = self.scale = self.filters = None
         if not self.fields:
             return
-        keys = [(LOCATIONS[name], controls[name][1]) for name in self.fields]
+        layers = [name for name in self.fields for _ in range(self._layers(name))]
+        keys = [(LOCATIONS[name], controls[name][1]) for name in layers]
         masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys}
         if config.assimilation.correlation == "spectrum":
             require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
@@ -81,9 +94,27 @@ class Background:
             self.links = Links(*(jnp.concatenate(parts) for parts in zip(*(links[key] for key in keys), strict=True)))
         scales = [
             controls[name][0] * masks[key].on(block.shape) / np.sqrt(variance[key])
-            for name, key in zip(self.fields, keys, strict=True)
+            for name, key in zip(layers, keys, strict=True)
         ]
         self.scale = jnp.asarray(np.stack(scales), self.dtype)  # sigma N; zero on land and closed faces
+
+    def _layers(self, name: str) -> int:
+        """The number of records of a field; 1 for one without."""
+        return len(self.roots[name]) if name in self.roots else 1
+
+    def _stacked(self, x: dict):
+        """The fields and their records one after the other, [fields, ny, nx]."""
+        return jnp.concatenate([x[name] if name in self.roots else x[name][None] for name in self.fields])
+
+    def _named(self, fields) -> dict:
+        """The reverse of `_stacked`."""
+        ends = np.cumsum([self._layers(name) for name in self.fields])
+        parts = zip(self.fields, jnp.split(fields, ends[:-1]), strict=True)
+        return {name: part if name in self.roots else part[0] for name, part in parts}
+
+    def _in_time(self, x: dict) -> dict:
+        """x with the root of the correlation in time, which is symmetric, along records."""
+        return x | {name: jnp.tensordot(root, x[name], 1) for name, root in self.roots.items()}
 
     def _smooth(self, fields):
         """F of each field, [fields, ny, nx]."""
@@ -92,11 +123,10 @@ class Background:
         return smooth(fields, self.coefficients, self.links, self.transport)
 
     def apply(self, w: dict) -> dict:
-        """L w: linear; fields [ny, nx] of this block, numbers (). Zero on land and closed faces."""
+        """L w: linear; fields [ny, nx] of this block, also at records, numbers (). Zero on land and closed faces."""
         dx = {name: jnp.dot(sigma, w[name]) for name, sigma in self.numbers.items()}
         if self.fields:
-            smoothed = self.scale * self._smooth(jnp.stack([w[name] for name in self.fields]))
-            dx |= dict(zip(self.fields, smoothed, strict=True))
+            dx |= self._named(self.scale * self._smooth(self._stacked(self._in_time(w))))
         if self.balance is not None:
             u, v = geostrophic(dx["eta"], self.balance, self.transport)
             dx |= {"u": dx["u"] + u, "v": dx["v"] + v}
@@ -112,13 +142,17 @@ class Background:
             x = x | {"eta": x["eta"] + transposed((x["u"], x["v"]))[0]}
         w = {name: jnp.dot(sigma, x[name]) for name, sigma in self.numbers.items()}
         if self.fields:
-            smoothed = self._smooth(self.scale * jnp.stack([x[name] for name in self.fields]))
-            w |= dict(zip(self.fields, smoothed, strict=True))
+            w |= self._in_time(self._named(self._smooth(self.scale * self._stacked(x))))
         return {name: w[name] for name in self.names}
 
     def noise(self, seed: int, member: int) -> dict:
         """A w of standard normal numbers, the same on any layout."""
-        fields = {name: white_noise(seed, name, member, self.transport.block) for name in self.fields}
+        block, fields = self.transport.block, {}
+        for name in self.fields:
+            fields[name] = white_noise(seed, name, member, block)
+            if name in self.roots:
+                more = [white_noise(seed, f"{name} {k}", member, block) for k in range(1, self._layers(name))]
+                fields[name] = np.stack([fields[name], *more])
         numbers = {name: white_numbers(seed, name, member, np.shape(self.numbers[name])[:1]) for name in self.numbers}
         return {name: jnp.asarray((fields | numbers)[name], self.dtype) for name in self.names}
 
@@ -127,7 +161,7 @@ class Background:
         return _apply(self, self.noise(seed, member))
 
 
-ARRAYS = ("numbers", "balance", "coefficients", "links", "scale")
+ARRAYS = ("numbers", "roots", "balance", "coefficients", "links", "scale")
 STATIC = ("transport", "dtype", "names", "fields", "filters")
 
 

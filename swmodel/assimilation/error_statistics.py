@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from ..gradients.corrections import extended
 from ..ocean.coordinates import axes, largest_cell
+from ..ocean.table import CORRECTIONS
 from ..setup import fields
 from .experiment import depth_of, problem_of
 from .localisation import along_surface, embedded
@@ -85,7 +87,8 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
     """{control: {of: {where: rms}}} of the errors of `background` and `analysis` at the start of the window.
 
     The field of a coefficient also has `where_wrong`, the cells where the error of the first guess is at least half its
-    largest one. The error of a number, or the rms of records, is under `everywhere`.
+    largest one. The error of a number, or the rms of records, is under `everywhere`. Errors of fields at records are
+    means over these.
     """
     found = {}
     for name in experiment.controls:
@@ -96,8 +99,9 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
         if np.ndim(experiment.truth[name]) < 2:
             found[name] = {who: {"everywhere": float(np.sqrt(np.mean(error**2)))} for who, error in off.items()}
             continue
-        found[name] = {who: places.rms(error**2) for who, error in off.items()}
-        if name not in ("eta", "u", "v"):
+        squares = {who: np.square(error).reshape(-1, *error.shape[-2:]).mean(axis=0) for who, error in off.items()}
+        found[name] = {who: places.rms(square) for who, square in squares.items()}
+        if name not in ("eta", "u", "v", *CORRECTIONS):
             size = np.abs(off["background"])
             largest = float(places.transport.reduce(size.max(), "max"))
             wrong = size >= 0.5 * largest
@@ -116,11 +120,14 @@ def forecast_times(config) -> list[int]:
 
 
 def course_of(experiment, config, x: dict, tick=lambda transport: None):
-    """Iterate over eta, u and v, [ny, nx] of the block, of the run from controls x, at the `forecast_times`."""
+    """Iterate over eta, u and v, [ny, nx] of the block, of the run from controls x, at the `forecast_times`.
+
+    After the window corrections fade to zero in the time between two records.
+    """
     times = forecast_times(config)
     longer = {"run": config.run.model_copy(update={"steps": times[-1]})}
     problem, _ = problem_of(config.model_copy(update=longer), experiment.problem.names, times[1], tick)
-    for state in problem.states(x, times[1]):
+    for state in problem.states(extended(x, problem.domain.setup), times[1]):
         depth = x["depth"] if "depth" in x else depth_of(problem)
         yield [np.asarray(field, np.float64) for field in (state.h - depth, state.u, state.v)]
 
@@ -138,7 +145,8 @@ def forecast_errors(experiment, courses: dict, places: Places, tick=lambda trans
     found = {"days": [step * config.time.dt / 86400 for step in times]}
     found["window_days"] = config.run.steps * config.time.dt / 86400
     found |= {name: {who: {where: [] for where in places.sets} for who in courses} for name in ("eta", "current")}
-    truths = course_of(experiment, config, experiment.truth, tick)
+    knowing = {name: x * 0 if name in CORRECTIONS else x for name, x in experiment.truth.items()}
+    truths = course_of(experiment, config, knowing, tick)
     for truth, *others in zip(truths, *courses.values(), strict=True):
         for who, state in zip(courses, others, strict=True):
             known = truth if who != "spread" else (0, 0, 0)

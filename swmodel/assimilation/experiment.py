@@ -14,17 +14,20 @@ from ..config import to_toml
 from ..config.loading.decisive import differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
-from ..gradients import Problem
+from ..gradients import Problem, corrections
 from ..gradients.sweeps import length_of
 from ..model.simulation import Simulation
 from ..ocean.grid import as_patches
+from ..ocean.records import CORRECTION
 from ..ocean.state import State
-from ..ocean.table import CONTROLS
+from ..ocean.table import CONTROLS, CORRECTIONS
+from ..setup.fields.varying import value_at
+from ..setup.setup import rows_and_columns
 from .background import Background
 from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
 from .observations import read, write
-from .settings import believed, errors_of
+from .settings import believed, errors_of, roots_of
 from .synthetic import DAY, is_twin, network, observe_run, spins_up
 
 
@@ -67,7 +70,8 @@ class Experiment(NamedTuple):
         background: errors of the estimated controls.
         observations, operator: the Observations, and the operator for the model's values of them.
             Without derivatives it is None.
-        truth: the true controls, by name, in a twin experiment; else None.
+        truth: the true controls, by name, in a twin experiment; else None. Of corrections these are what the
+            coefficients of the truth differ by from those of the first guess.
         true_config: the configuration of the truth in a twin experiment; else None.
     """
 
@@ -115,6 +119,7 @@ def prepare(
         truth |= controls_of(states.truth, problem)
     if not options.observations:
         observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
+    truth = truth and truth | true_corrections(config, problem)
     background = background_of(config, problem.domain, base.get("eta")) if derivatives else None
     return Experiment(problem, base, background, observations, observer.operator, truth, config if testing else None)
 
@@ -125,7 +130,8 @@ def background_of(config, domain, eta) -> Background:
     if config.drying.active and "eta" in errors:  # no water is added to ground that is dry
         wet = np.asarray(eta) + resting_depth(domain) > 0
         errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
-    return Background(domain.setup, domain.transport, domain.setup.grid(block), errors, config.assimilation.balanced)
+    grid, roots = domain.setup.grid(block), roots_of(config)
+    return Background(domain.setup, domain.transport, grid, errors, config.assimilation.balanced, roots=roots)
 
 
 class Observer:
@@ -149,6 +155,23 @@ def controls_of(state: State, problem: Problem) -> dict:
     """The initial controls in a State of this process's block: eta, u and v."""
     found = {"eta": state.h - depth_of(problem)} | state._asdict()
     return {name: jnp.asarray(found[name]) for name in found if name in CONTROLS}
+
+
+def true_corrections(config, problem: Problem) -> dict:
+    """The corrections among the controls that turn the problem's coefficients into those of the truth."""
+    setup, (rows, columns) = problem.domain.setup, rows_and_columns(problem.block, 0)
+    found = {}
+    for name in CORRECTIONS.keys() & {*problem.names}:
+        of = name.removesuffix(CORRECTION)
+        steps = np.minimum(corrections.times(setup, name) / config.time.dt, problem.steps)
+        found[name] = np.stack(
+            [
+                np.broadcast_to(value_at(config, of, step, rows, columns), problem.block.shape)
+                - value_at(problem.config, of, step, rows, columns)
+                for step in steps
+            ]
+        )
+    return found
 
 
 def depth_of(problem: Problem):

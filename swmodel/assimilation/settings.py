@@ -12,13 +12,13 @@ from ..errors import UsageError, listed
 from ..model.ensemble.settings import UNUSED, check_ensemble
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import largest_cell, on_sphere, sides
-from ..ocean.table import CONTROLS
+from ..ocean.table import CONTROLS, CORRECTIONS
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .observations import read
 from .synthetic import is_twin, network
 
-#: Controls that are numbers or records in time, whose errors have no correlation length.
+#: Controls that are numbers, also at records in time, whose errors have no correlation length.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
@@ -29,24 +29,33 @@ STATE = ("eta", "u", "v")
 def errors_of(config) -> dict:
     """{control: (standard deviation of its errors, correlation length or None)}, for `background.Background`."""
     options = config.assimilation
-    found = {
-        name: (getattr(options, sigma_key(name)), None if name in NUMBERS else options.length)
-        for name in options.controls
-    }
+    found = {name: (getattr(options, sigma_key(name)), length_of(options, name)) for name in options.controls}
     for name in (name for name in found if CONTROLS[name].control == "records"):
-        found[name] = root_of_covariance(config, found[name][0]), None
+        found[name] = found[name][0] * root_in_time(config, name), None
     return found
 
 
-def root_of_covariance(config, sigma: float) -> np.ndarray:
-    """The symmetric root of sigma² exp(-(t - s)²/(2 T²)) at the times of the incident wave, T that of correlation."""
-    from ..gradients import incident  # imported here, as it needs JAX
+def length_of(options, name: str) -> float | None:
+    """The correlation length of a control's errors, m; None for numbers."""
+    if name in NUMBERS:
+        return None
+    return (name in CORRECTIONS and options.correction_length) or options.length
 
-    times = incident.times(setup_of(config))
+
+def roots_of(config) -> dict:
+    """{control: root of the correlation of its records in time}, of fields at records, for `background.Background`."""
+    return {name: root_in_time(config, name) for name in config.assimilation.controls if name in CORRECTIONS}
+
+
+def root_in_time(config, name: str) -> np.ndarray:
+    """The symmetric root of exp(-(t - s)²/(2 T²)) at the times of a control's records, T that of correlation."""
+    from ..gradients import corrections  # imported here, as it needs JAX
+
+    times = corrections.times(setup_of(config), name)
     apart = (times - times[:, None]) / (config.assimilation.correlation_time or np.inf)
     C = np.exp(-0.5 * apart**2) if config.assimilation.correlation_time else np.eye(times.size)
     values, vectors = np.linalg.eigh(C)
-    return sigma * (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def check_assimilation(config) -> None:
@@ -97,8 +106,8 @@ def problems(config) -> Iterator[str]:
         if getattr(options, key) == 0:
             names = dict.fromkeys(name for name in options.controls if sigma_key(name) == key)
             yield f"assimilation.{key}: must be above 0, for the first guess's errors of {' and '.join(names)}"
-    fields = [name for name in options.controls if name not in NUMBERS]
-    if fields and options.length == 0:
+    fields = [name for name in options.controls if length_of(options, name) == 0]
+    if fields:
         yield f"assimilation.length: must be above 0 m, for the errors of {', '.join(fields)}"
     if options.correlation == "spectrum":
         for wrong, words in (
@@ -114,6 +123,12 @@ def problems(config) -> Iterator[str]:
         ):
             if wrong:
                 yield f"assimilation.correlation: spectrum {words}"
+    window, every = config.run.steps * config.time.dt, options.correction_every
+    if CORRECTIONS.keys() & {*options.controls} and not config.time.dt <= every <= max(window, config.time.dt):
+        yield (
+            f"assimilation.correction_every: must be from a time step, {config.time.dt:g} s, to the window of "
+            f"{window:g} s, not {every:g} s"
+        )
     if options.balanced and not {"eta", "u", "v"} <= set(options.controls):
         yield "assimilation.balanced: needs eta, u and v among assimilation.controls"
     if config.run.steps == 0:

@@ -1,10 +1,10 @@
 """A twin experiment with errors of the model: winds that the first guess does not know, found with the initial state.
 
-Physics: the ocean of `double_gyre_twin`, on a grid of 40 km. Weather blows over it: errors of the wind stress in x and in y that vary in
-space and time. They are Gaussian random functions with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), sums of waves
-of random wavenumber, frequency and phase. The first guess has the steady wind alone, and starts from the same ocean ten
-days earlier. Within the window of twenty days the winds move the interface by as much as the eddies' errors. So no
-initial state explains all observations; with increments of the wind the run does.
+Physics: the ocean of `double_gyre_twin`, on a grid of 40 km. Weather blows over it: errors of the wind stress in x and
+in y that vary in space and time. They are Gaussian random functions with the covariance sigma² exp(-r²/(2 l²) - t²/(2
+T²)), sums of waves of random wavenumber, frequency and phase. The first guess has the steady wind alone, and starts
+from the same ocean ten days earlier. Within the window of twenty days the winds move the interface by as much as the
+eddies' errors. So no initial state explains all observations; with increments of the wind the run does.
 
 Reference: Trémolet, Y. (2006), Accounting for an imperfect model in 4D-Var, Q. J. R. Meteorol. Soc. 132, 2483-2504.
 Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural Information
@@ -45,7 +45,20 @@ class DoubleGyreWinds(DoubleGyreTwin):
         "physics": DoubleGyreTwin.defaults["physics"] | {"viscosity": 600.0},
         "forcing": {"every": DAY},
         "time": {"stepper": "ab3", "dt": 2160.0},
-        "assimilation": DoubleGyreTwin.defaults["assimilation"] | {"every_steps": 10, "length": 130e3, "outer": 4},
+        "assimilation": {
+            "controls": ["eta", "u", "v", "wind_x_correction", "wind_y_correction"],
+            "every_steps": 10,
+            "length": 130e3,
+            "balanced": True,
+            "sigma_eta": 20.0,
+            "sigma_velocity": 0.01,
+            "sigma_wind_correction": 0.15,
+            "correction_every": 2 * DAY,
+            "correction_length": 300e3,
+            "correlation_time": 5 * DAY,
+            "outer": 4,
+            "inner": 40,
+        },
     }
 
     def wind_x(self, config, at, t):
@@ -55,13 +68,13 @@ class DoubleGyreWinds(DoubleGyreTwin):
         return 0 * at.x + self.unknown(at, t, "y")
 
     def unknown(self, at, t, axis):
-        """The unknown wind stress, Pa: weather sqrt(2/n) sum cos(k x + l y + w t + phase)."""
+        """The unknown wind stress, Pa: weather sqrt(2/n) sum cos(k x + m y + w t + phase)."""
         if not self.weather:
             return 0 * at.x
         x, y = ((each - start) / self.weather_length for each, start in zip((at.x, at.y), at.origin, strict=True))
         total = sum(
-            np.cos(k * x + l * y + w * t / (self.weather_days * DAY) + phase)
-            for k, l, w, phase in waves(self.weather_seed, axis)
+            np.cos(k * x + m * y + w * t / (self.weather_days * DAY) + phase)
+            for k, m, w, phase in waves(self.weather_seed, axis)
         )
         return self.weather * np.sqrt(2 / WAVES) * total
 
@@ -72,6 +85,6 @@ class DoubleGyreWinds(DoubleGyreTwin):
 
 @cache
 def waves(seed, axis):
-    """(k, l, w, phase) of each wave: standard normal, and uniform on a circle."""
+    """(k, m, w, phase) of each wave: standard normal, and uniform on a circle."""
     rng = np.random.default_rng([seed, "xy".index(axis)])
     return [(*rng.standard_normal(3), 2 * np.pi * rng.random()) for _ in range(WAVES)]

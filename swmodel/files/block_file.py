@@ -16,6 +16,8 @@ from .gather import gathered_members
 def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transport) -> None:
     """Write fields, numbers (arrays () or [n]) and a text, whole or not at all; all processes call it together.
 
+    A field may have records before y and x.
+
     `shape`: shape of the whole fields. FilesError, on all processes: the file could not be written.
     """
     with BackgroundFile(path, transport, draft=True) as file:
@@ -25,9 +27,10 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
             if values.ndim < 2:
                 file.put(create, name, {"data": values})
                 continue
-            file.put(create, name, {"shape": shape, "dtype": values.dtype, "fletcher32": True})
-            for where, rows in gathered_members(transport, values):
-                file.put(store, name, where, rows)
+            file.put(create, name, {"shape": (*values.shape[:-2], *shape), "dtype": values.dtype, "fletcher32": True})
+            for record, one in enumerate(values) if values.ndim == 3 else [(..., values)]:
+                for where, rows in gathered_members(transport, one):
+                    file.put(store, name, (record, *where), rows)
 
 
 def create(records, name: str, options: dict) -> None:
@@ -46,7 +49,7 @@ def read_blocks(path, block) -> tuple[dict, str]:
         with h5py.File(path, "r", locking=False) as file:
             rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
             fields = {
-                name: np.asarray(data[rows, columns] if data.ndim == 2 else data[()])
+                name: np.asarray(data[..., rows, columns] if data.ndim > 1 else data[()])
                 for name, data in file.items()
                 if name != "text"
             }

@@ -104,8 +104,8 @@ def controls_of(config) -> list[str]:
     used -= {name for term in scheme.acting if term.unused_coefficients for name in term.unused_coefficients(config)}
 
     def acts(name: str) -> bool:
-        if CONTROLS[name].control == "records":
-            return False  # they replace the fields of the same water
+        if CONTROLS[name].control in ("records", "fields"):
+            return False  # they replace or change other fields in time
         number_alone = name in GIVEN and not CONTROLS[name].control_location
         return (name in used or name not in TERM_OF) and not (number_alone and given(config, name))
 

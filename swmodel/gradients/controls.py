@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as replaced
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
 from ..ocean.grid import Grid
+from ..ocean.records import CORRECTION
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
-from ..ocean.table import row_of
+from ..ocean.table import CORRECTIONS, row_of
 from ..ocean.terms import TERMS
 from ..parallel.transport.halo import surround_named, within
 from ..setup import fields
 from ..setup.setup import Setup, rows_and_columns
-from . import incident
+from . import corrections
 
 #: The term of each coefficient.
 TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
@@ -24,28 +26,32 @@ TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coeffi
 
 def scheme_for(names) -> Callable[[Setup], Scheme]:
     """The scheme of a Setup with every term through which the controls act, also terms that are zero."""
-    owners = {name: TERM_OF[name] for name in names if name in TERM_OF}
+    acting = {name.removesuffix(CORRECTION): name for name in names}
+    owners = {name: TERM_OF[name] for name in acting if name in TERM_OF}
 
     def scheme(setup: Setup) -> Scheme:
         made = setup.scheme.with_terms([owner for owner in owners.values() if not TERMS[owner].active])
         unused = {n for term in made.acting if term.unused_coefficients for n in term.unused_coefficients(setup.config)}
         for name, owner in owners.items():
             if owner not in made.terms or name in unused:
-                raise UsageError(f"{name}: no effect in this run; see the section [{owner}]")
-        return made
+                raise UsageError(f"{acting[name]}: no effect in this run; see the section [{owner}]")
+        return replaced(made, varying=tuple(sorted({*made.varying, *(CORRECTIONS.keys() & {*names})})))
 
     return scheme
 
 
 def first_guess(setup: Setup, names, block) -> dict:
-    """The controls' values in the configuration, by name: a field [ny, nx] of the block, a number, or a vector."""
+    """The controls' values in the configuration, by name: a field [ny, nx] of the block, a number, or a vector.
+
+    Those with records in time are [records, ny, nx] or [records].
+    """
     config, dtype, (rows, columns) = setup.config, setup.dtype, rows_and_columns(block, 0)
 
     def value(name):
         if name in setup.parameters:
             return setup.parameters[name].astype(dtype)
-        if name == incident.NAME:
-            return incident.given(setup).astype(dtype)
+        if name in corrections.SERIES:
+            return corrections.given(setup, name, block.shape).astype(dtype)
         if name == "gravity":
             return np.asarray(config.physics.gravity, dtype)
         if not row_of(name).control_location:
@@ -63,9 +69,9 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
         h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of
         terms as these start them
 
-    Controls by name are fields [ny, nx] of this block, numbers for uniform fields, or the vectors of a term's
-    parameters. State, grid and params give all other values. The static fields are those of Grid and Params with the
-    margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
+    Controls by name are fields [ny, nx] of this block, such fields at records in time, numbers for uniform fields, or
+    the vectors of a term's parameters. State, grid and params give all other values. The static fields are those of
+    Grid and Params with the margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
     """
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)
@@ -77,6 +83,8 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     static = {name: value for name, value in controls.items() if name not in scheme.initial}
     active = {name: jnp.reshape(value, (1, 1)) if value.ndim == 0 else value for name, value in static.items()}
     active |= surround_named({name: value for name, value in static.items() if value.ndim == 2}, margin, transport)
+    for name, value in static.items():
+        active |= surround_named({name: value} if value.ndim == 3 else {}, margin, transport)
     h, wet = state.h, block(grid.wet)
     if "eta" in controls or "depth" in controls:
         eta = controls.get("eta", h - block(grid.depth))

@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import UsageError
-from ..model.forcing import Forcing
 from ..ocean.records import names_of
 from ..ocean.terms.open_sides import LEAST
 from ..ocean.terms.outside import SIDES
@@ -39,43 +38,29 @@ def fields_of(setup) -> tuple[str, ...]:
     return tuple(part for name in (LEVEL, transport_of(setup)) for part in names_of(name)[:2])
 
 
-def number_at(setup, step: int) -> int:
-    """The number of the record before a step."""
-    return setup.records().series[LEVEL].at(step)[0]
-
-
 def given(setup) -> np.ndarray:
     """The level of the configuration at its records, m, [records]: that of a corner of the open side."""
     transport_of(setup)
     corner = [-1 if setup.config.open_sides.sides[0] in ("east", "north") else 0]
-    last = number_at(setup, setup.config.run.steps - 1) + 2
+    last = setup.records().series[LEVEL].at(setup.config.run.steps - 1)[0] + 2
     return np.array([record(setup.config, LEVEL, k, corner, corner)[0, 0] for k in range(last)])
 
 
-def times(setup) -> np.ndarray:
-    """The times of the records, s since the start, [records]."""
-    series, cuts = setup.records().series[LEVEL], Forcing(setup, None).cuts(setup.config.run.steps)
-    spans = dict(series.at(step) for step in cuts[:-1])
-    at = {k: span.before for k, span in spans.items()} | {k + 1: span.after for k, span in spans.items()}
-    return setup.config.time.dt * np.interp(np.arange(max(at) + 1), sorted(at), sorted(at.values()))
-
-
 def expansion(setup) -> Callable:
-    """The function (active fields, Fixed) to active fields with those of a step in place of the wave's records."""
+    """The function (level at the record before, after, Fixed) to the fields of a step, by name."""
     level, flow, inward = names_of(LEVEL), names_of(transport_of(setup)), 1
     if setup.config.open_sides.sides[0] in ("east", "north"):
         inward = -1
 
-    def expand(active, fixed):
-        others = {name: field for name, field in active.items() if name != NAME}
+    def expand(first, second, fixed):
+        fields: dict = {}
         depth, g = jnp.maximum(fixed.grid.depth, LEAST), fixed.params["gravity"]
-        for part, k in (("before", 0), ("after", 1)):
-            x = active[NAME][fixed.record + k]
+        for part, x in (("before", first), ("after", second)):
             h = jnp.maximum(depth + x, LEAST)
             found = {level: x, flow: inward * 2 * h * (jnp.sqrt(g * h) - jnp.sqrt(g * depth))}
             for names, values in found.items():
                 name = getattr(names, part)
-                others[name] = jnp.broadcast_to(values, fixed.params[name].shape)
-        return others
+                fields[name] = jnp.broadcast_to(values, fixed.params[name].shape)
+        return fields
 
     return expand

@@ -18,11 +18,11 @@ from ..model.forcing import Forcing
 from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
-from . import incident
+from . import corrections
 from .controls import Parameters, first_guess, scheme_for
 from .native_steps import reach_back
 from .plan import Plan, fit
-from .sweeps import Sweeps, VaryingFixed
+from .sweeps import Sweeps, VaryingFixed, records_at
 from .trajectory import Fixed, View, tangent, trajectory_of
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ class Problem:
             wide = self.transport.make(lambda block: setup.static(block, margin), margin)
         fixed = Fixed(state, self.domain.grid, self.domain.params, wide, dt)
         if setup.scheme.varying:
-            if incident.NAME in controls:
-                fixed = fixed._replace(record=self.transport.put(np.int32(incident.number_at(setup, 0))))
+            fixed = fixed._replace(records=records_at(setup, self.transport, corrections.with_records(controls), 0))
             varying = VaryingFixed(Forcing(setup, self.transport), fixed, margin)
         trajectory = trajectory_of(self.domain, controls, observe)
         parts = self.transport, self.steps, self.every, fixed, varying
@@ -122,9 +121,11 @@ class Problem:
     def dataset(self, x: Controls) -> Dataset:
         """Controls, or a derivative with respect to them, as an xarray.Dataset: this process's part, NaN on land.
 
-        Units are those of the controls; a derivative is per unit. Parameters of terms are omitted.
+        Units are those of the controls; a derivative is per unit. Parameters of terms and records are omitted.
         """
-        found = {name: self.transport.get(x[name]) for name in x if name in self._physical and np.ndim(x[name]) != 1}
+        found = {
+            name: self.transport.get(x[name]) for name in x if name in self._physical and np.ndim(x[name]) not in (1, 3)
+        }
         return dataset_of(self.config, self.block, found)
 
     def prepare(self, x: Controls, curvature: bool = False) -> None:

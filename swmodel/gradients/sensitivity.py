@@ -21,7 +21,7 @@ from ..parallel.stop import Stop
 from .quantities import Quantity, parse
 
 #: The fields and numbers of derivatives.
-FIELDS = tuple(name for name, row in CONTROLS.items() if row.control_location)
+FIELDS = tuple(name for name, row in CONTROLS.items() if row.control == "field")
 NUMBERS = tuple(name for name, row in CONTROLS.items() if row.control == "number")
 
 #: A comment for readers of the file.

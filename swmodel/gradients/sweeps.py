@@ -18,7 +18,7 @@ import numpy as np
 from checkpoint_schedules import Copy, Forward, Move, Reverse
 
 from ..parallel.fixed_point import FixedPoint
-from . import incident
+from . import corrections
 from .plan import Plan
 from .programs import Programs
 from .trajectory import Fixed, Trajectory
@@ -209,10 +209,14 @@ class VaryingFixed:
             params = fixed.params | self.forcing.take(step)
             wide = wide and (wide[0], wide[1] | self.forcing.take(step, self.margin))
             self.fixed = fixed._replace(params=params, wide=wide)
-            if fixed.record is not None:
-                number = incident.number_at(self.forcing.setup, step)
-                self.fixed = self.fixed._replace(record=self.forcing.transport.put(np.int32(number)))
+            numbers = records_at(self.forcing.setup, self.forcing.transport, fixed.records, step)
+            self.fixed = self.fixed._replace(records=numbers)
         return self.fixed
+
+
+def records_at(setup, transport, names, step: int) -> dict:
+    """The numbers of the records before a step, of controls with records in time, by name."""
+    return {name: transport.put(np.int32(corrections.number_at(setup, name, step))) for name in names}
 
 
 def _numbers(span: tuple[int, int]):

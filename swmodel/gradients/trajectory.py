@@ -23,7 +23,7 @@ from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
 from ..parallel.transport.halo import pad
-from . import incident
+from . import corrections
 from .controls import apply, replace
 from .native_steps import Native, NativeSteps
 from .steps import InJax
@@ -37,7 +37,7 @@ class Fixed(NamedTuple):
     params: dict
     wide: tuple[Grid, dict] | None  # grid and params with `reach_back` cells around it, for native steps
     dt: Any  # s
-    record: Any = None  # number of the record in time before the step, where one is a control
+    records: Any = ()  # {control with records in time: number of its record before the step}
 
 
 class Trajectory(NamedTuple):
@@ -96,10 +96,10 @@ def trajectory_of(domain, names, observe) -> Trajectory:
         patches = as_patches(grid, margin), as_patches(params, margin)
         return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
 
-    native, expand, steady = None, None, set(names) - set(scheme.initial)
-    if incident.NAME in steady:
-        expand = incident.expansion(domain.setup)
-        steady = steady - {incident.NAME} | set(incident.fields_of(domain.setup))
+    native, steady = None, set(names) - set(scheme.initial)
+    expand = corrections.expansion(domain.setup, names)
+    for name in corrections.with_records(names):
+        steady = steady - {name} | set(corrections.fields_of(domain.setup, name))
     if domain.config.run.executor == "native":
         native = Native(Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(steady)))
     return Trajectory(start, step, look, native, expand)

@@ -4,7 +4,8 @@
 
 at stage s of step n, with the records before and after at the times a and b, counted in steps. A step uses the records
 around its begin; stages beyond the second record use its value. c is a change at all times, present only for
-derivatives with respect to it.
+derivatives with respect to it. Corrections of a coefficient are further records, at times of their own, which are added
+to it, whether it varies itself or not.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from .instant import Instant
 from .patch import Patch
 
 WORD = 2**32
+
+#: The ending of the name of a coefficient's corrections.
+CORRECTION = "_correction"
 
 
 class Span(NamedTuple):
@@ -70,8 +74,8 @@ def present(params: dict[str, Patch], now: Instant, varying: Iterable[str], dtyp
     for name in varying:
         before, after, *numbers = (params[part] for part in names_of(name))
         w = weight(tuple(number.values for number in numbers), now, dtype)
-        there = before + (after - before) * w
-        found[name] = params[name] + there if name in params else there
+        there, of = before + (after - before) * w, name.removesuffix(CORRECTION)
+        found[of] = found[of] + there if of in found else there
     return found
 
 

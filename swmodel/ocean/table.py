@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .coordinates import on_sphere, turned
 from .derived import DERIVED, POSITIVE
+from .records import CORRECTION
 from .state import State
 from .terms import TERMS, tracer
 from .variable import Variable, table
@@ -22,8 +23,20 @@ EQUATIONS = (
 #: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
+#: Corrections of the weather, the errors of a model that vary in time: controls of an assimilation.
+CORRECTIONS = table(
+    *(
+        Variable(
+            *(name + CORRECTION, row.location, row.units, "", f"correction of {row.long_name}"),
+            **{"control": "fields", "dimension": row.dimension, "signed": True, "small": row.small},
+        )
+        for name, row in COEFFICIENTS.items()
+        if row.varies and not name.startswith("outside_")
+    )
+)
+
 #: All variables by name, without those of tracers.
-VARIABLES = table(*EQUATIONS, *(row for term in TERMS.values() for row in term.prognostic)) | COEFFICIENTS
+VARIABLES = table(*EQUATIONS, *(row for term in TERMS.values() for row in term.prognostic)) | COEFFICIENTS | CORRECTIONS
 
 #: The entries that differ with reduced gravity, where the layer lies over a deep one at rest.
 REDUCED = table(
@@ -33,6 +46,7 @@ REDUCED = table(
 
 #: The vectors among the controls; errors of both components have one standard deviation.
 PAIRS = {"velocity": ("u", "v"), "wind": ("wind_x", "wind_y")}
+PAIRS |= {f"wind{CORRECTION}": tuple(name + CORRECTION for name in PAIRS["wind"])}
 
 #: Standard names if x is eastward and y northward, as on a sphere.
 EASTWARD = {

@@ -19,7 +19,8 @@ class Variable(NamedTuple):
         least: smallest value on water; None: any.
         above: whether the value must be above `least`, and not equal to it.
         most: largest value on water; None: any.
-        control: the kind of a derivative with respect to it: a "field", a "number", "records" in time, or "" for none.
+        control: the kind of a derivative with respect to it: a "field", a "number", "records" in time, "fields" at
+            records in time, or "" for none.
         dimension: exponents of horizontal length, thickness, time and density in the equations.
         content: the name of the concentration, if this is its content of the water column; else "".
         signed: whether it takes both signs about a meaningful zero, as a velocity does.
@@ -65,7 +66,7 @@ class Variable(NamedTuple):
     @property
     def control_location(self) -> str:
         """The location of derivatives with respect to it; "": they are numbers."""
-        return self.location if self.control == "field" else ""
+        return self.location if self.control in ("field", "fields") else ""
 
 
 def coefficient(name: str, units: str, long_name: str, control: str, dimension: tuple, small: float = 1.0) -> Variable:

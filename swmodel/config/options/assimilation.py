@@ -8,7 +8,7 @@ from pydantic import AfterValidator, create_model
 
 from ...errors import suggest
 from ...ocean.elements import array_of, index_of
-from ...ocean.option import Section, option
+from ...ocean.option import Duration, Section, option
 from ...ocean.table import CONTROLS, PAIRS
 
 #: The controls, in words: an array stands for its elements.
@@ -46,8 +46,10 @@ class Search(Section):
         "diffusion", "", "correlation of these errors by diffusion (any coast) or by spectrum (no land)"
     )
     correlation_time: float = option(
-        0.0, "s", "correlation time of these errors in records of incident_wave; 0: independent", ge=0
+        0.0, "s", "correlation time of these errors in records of corrections and waves; 0: independent", ge=0
     )
+    correction_length: float = option(0.0, "m", "correlation length of corrections; 0: the same length", ge=0)
+    correction_every: Duration = option(86400.0, "s", "time between records of corrections")
     balanced: bool = option(False, "", "whether errors of eta come with currents in geostrophic balance")
     cycle_steps: int = option(0, "steps", "letkf: steps between analyses; 0: one at the end of the run", ge=0)
     localisation: float = option(0.0, "m", "letkf: distance from which on an observation has no influence", ge=0)

@@ -18,7 +18,7 @@ from ...ocean.coordinates import points
 from ...ocean.dates import units_of
 from ...ocean.elements import array_of, index_of
 from ...ocean.records import Span
-from ...ocean.table import INITIAL, VARIABLES, entry_of, location_of
+from ...ocean.table import CORRECTIONS, INITIAL, VARIABLES, entry_of, location_of
 from ...ocean.terms.outside import PARTS, file_of, in_case, number
 from ...ocean.terms.tracer import content
 from .formula import evaluated, in_time
@@ -91,28 +91,29 @@ class Constant(FieldSource):
 
 @dataclass(frozen=True, eq=False)
 class Formula(FieldSource):
-    """A function of the Points; in time also of t, s since the start of the run: a record each `forcing.every`."""
+    """A function of the Points; in time also of t, s since the start of the run: a record `every` so many seconds."""
 
     config: Any
     name: str
     function: Callable
     what: str
     in_time: bool = False
+    every: float = 0.0
 
     def read(self, rows, columns, record=0, location="", fill=None):
         at = points(self.config.grid, location or location_of(self.name), rows, columns)
-        t = record * self.config.forcing.every if self.in_time else None
+        t = record * self.every if self.in_time else None
         return evaluated(self.function, at, self.what, t, place_in(self.config, self.name))
 
     def at(self, step: int) -> tuple[int, Span]:
-        apart = self.config.forcing.every / step_of(self.config)
+        apart = self.every / step_of(self.config)
         near = math.floor(step / apart) + np.arange(-1, 3)  # a quotient may be rounded to the next number
         places = whole(near * apart)
         at = int(np.searchsorted(places, step, side="right")) - 1
         return int(near[at]), Span(*places[at : at + 2])
 
     def date(self, record: int) -> str:
-        return f"t = {record * self.config.forcing.every:g} s"
+        return f"t = {record * self.every:g} s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +249,13 @@ def whole(places: np.ndarray) -> np.ndarray:
 
 
 def field_of(config, name: str) -> FieldSource:
-    """What gives a field: Python before a state, that before a file, a file before the case, else a number."""
+    """What gives a field: Python before a state, that before a file, a file before the case, else a number.
+
+    Corrections are zero, until they are controls.
+    """
+    if name in CORRECTIONS:
+        every = config.assimilation.correction_every
+        return Formula(config, name, lambda at, t: 0.0, f"{name} of [assimilation]", True, every)
     if name in config.python.names:
         return field_in_python(config, name, config.python._sources.get(name))
     if config.input.state and name in (*INITIAL, *(each.name for each in config.physics.tracers)):
@@ -267,7 +274,7 @@ def field_in_python(config, name: str, given: PythonField | None) -> FieldSource
     if given.value is None:
         return field_of_case(config, name)
     if callable(given.value):
-        return Formula(config, name, given.value, what, given.in_time)
+        return Formula(config, name, given.value, what, given.in_time, config.forcing.every)
     if given.in_time:
         return InTime(config, name, what, array=given.value)
     return Table(config, what, given.value, given.tabulated)
@@ -277,7 +284,7 @@ def field_of_case(config, name: str) -> Formula:
     """The function of the case for a field."""
     case, function = config.case, partial(getattr(config.case, array_of(name)), config)
     varies = in_time(getattr(type(case), array_of(name)))
-    return Formula(config, name, function, f"{name} of the case {case.name}", varies)
+    return Formula(config, name, function, f"{name} of the case {case.name}", varies, config.forcing.every)
 
 
 def absent(name: str, at=None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...ocean.records import names_of, numbers_of
-from . import check_pressure, filled
+from . import check_pressure, evaluate, filled
 from .kinds import InputError, field_of
 
 
@@ -21,6 +21,16 @@ def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.date(number)}, {place}")
     return check_pressure(name, values, of)
+
+
+def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:
+    """Values of a coefficient at a time, in steps since the start, whether it varies or not; see `record`."""
+    of = field_of(config, name)
+    if not of.in_time:
+        return evaluate(config, name, rows, columns)
+    number, span = of.at(step)
+    before, after = (record(config, name, number + more, rows, columns, of) for more in (0, 1))
+    return before + min(1.0, (step - span.before) / (span.after - span.before)) * (after - before)
 
 
 #: Numbers of neighbouring rows and columns, which continue round the rings.
