@@ -28,9 +28,8 @@ def filtered(config, experiment, directory, options, command_line, course) -> di
     run, block = Run(config, experiment, course), experiment.problem.block
     before, after = run.to_the_end()
 
-    def here(fields) -> dict:
-        part = np.asarray(fields)[:, block.y.start : block.y.stop, block.x.start : block.x.stop]
-        return {name: part[STATE.index(name)] for name in experiment.controls}
+    def here(moments: dict, which: str) -> dict:
+        return {name: on_block(getattr(moments[name], which), block) for name in experiment.controls}
 
     departures = {who: np.empty(observations.size) for who in ("background", "analysis")}
     for cycle in run.cycles:
@@ -45,16 +44,21 @@ def filtered(config, experiment, directory, options, command_line, course) -> di
         "cycles": run.rows,
         "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
     }
-    analysis = here(after.mean)
-    last = experiment._replace(base=here(before.mean))
+    analysis = here(after, "mean")
+    last = experiment._replace(base=here(before, "mean"))
     if experiment.truth is not None:
-        last = last._replace(truth=truth_at_the_end(experiment, course.tick))
+        last = last._replace(truth=experiment.truth | truth_at_the_end(experiment, course.tick))
         means, spreads = ([each[n] for each in run.records] for n in (0, 1))
         free = course_of(experiment, experiment.problem.config, experiment.base, course.tick)
         courses = {"background": free, "analysis": means, "spread": spreads}
         results["twin"] = against_truth(experiment, courses, course.tick)
-    write_analysis(directory / ANALYSIS, last, analysis, departures, results, command_line, here(after.spread))
+    write_analysis(directory / ANALYSIS, last, analysis, departures, results, command_line, here(after, "spread"))
     return results
+
+
+def on_block(field: np.ndarray, block) -> np.ndarray:
+    """The part of a whole field [..., ny, nx] on a block."""
+    return field[..., block.y.start : block.y.stop, block.x.start : block.x.stop]
 
 
 def truth_at_the_end(experiment, tick) -> dict:
@@ -79,7 +83,7 @@ class Run:
         self.filter, self.cycles, self.rows, self.records = Filter(config, experiment), [], [], []
 
     def to_the_end(self):
-        """The Moments before and after the last analysis."""
+        """The Moments of all fields before and after the last analysis."""
         config, filter_ = self.config, self.filter
         options, steps, members = config.assimilation, config.run.steps, filter_.members
         length = options.cycle_steps or steps
@@ -91,16 +95,24 @@ class Run:
             if step <= steps and step % options.every_steps == 0:
                 filter_.observe(step // options.every_steps)
             if step == steps:
-                before = filter_.moments(filter_.fields())
+                before = self.moments()
             if 0 < step <= steps and step % length == 0:
                 self.analyse(step, length)
             if step == steps:
-                after = filter_.moments(filter_.fields())
+                after = self.moments()
             if step in records:
-                block = self.experiment.problem.block
-                rows, columns = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
-                self.records.append([each[:, rows, columns] for each in filter_.moments(filter_.fields())])
+                found = [self.moments()[name] for name in STATE]
+                self.records.append(
+                    [
+                        [on_block(field, self.experiment.problem.block) for field in each]
+                        for each in zip(*found, strict=True)
+                    ]
+                )
         return before, after
+
+    def moments(self) -> dict:
+        """The Moments of all fields of the members, by name."""
+        return {name: self.filter.moments(values) for name, values in self.filter.fields().items()}
 
     def analyse(self, step: int, length: int) -> None:
         """The analysis at the end of a cycle of `length` steps."""

@@ -3,6 +3,9 @@
 Members start from the first guess and its errors, x_b + L w, with random w whose mean over the members is removed. The
 observations of a cycle are compared with the members at their own times; the analysis changes the members at the end of
 the cycle (`letkf`). Processes share the members during a run, and the points of the grid during an analysis.
+
+Corrections of the weather belong to the members, as further fields. An analysis changes those of their records that are
+still in use, up to twice the correlation time ahead.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..gradients.corrections import number_at, times
 from ..model.domain import whole
 from ..model.ensemble.members import Members
 from ..model.ensemble.perturbations import with_thickness
 from ..ocean.coordinates import OFFSETS, axes
 from ..ocean.grid import as_patches
+from ..ocean.table import CORRECTIONS
 from ..parallel.transport import of_all_members
 from .background import LOCATIONS
 from .diffusion import MASKS
@@ -28,9 +33,12 @@ from .settings import STATE, believed, ensemble_of
 #: Most numbers of all members that a process gathers together.
 GATHERED = 2**24
 
+#: Records of corrections change up to this time ahead, in correlation times.
+AHEAD = 2.0
+
 
 class Moments(NamedTuple):
-    """Mean and spread of eta, u and v over the members, [3, ny, nx]; the spread is the root of the variance."""
+    """Mean and spread of a field over the members; the spread is the root of the variance."""
 
     mean: np.ndarray
     spread: np.ndarray
@@ -45,94 +53,131 @@ class Cycle(NamedTuple):
 
 
 class Filter:
-    """The members of an assimilation; all processes make it and call its methods together."""
+    """The members of an assimilation; all processes make it and call its methods together.
+
+    Attributes:
+        members: the Members.
+        corrections: those of this process's members, [members here, records, ny, nx] by name.
+    """
 
     def __init__(self, config, experiment):
-        self.options, self.observations = config.assimilation, experiment.observations
-        members = self.members = Members(ensemble_of(believed(config)))
-        self.transport, self.depth = members.transport, np.asarray(resting_depth(members.domain), np.float64)
-        domain = members.domain
-        self.operator = operator(self.observations, config, domain.transport.block, self.options.every_steps)
-        self.points, self.places = points_of(domain, [name for name in STATE if name in self.options.controls])
+        self.config, self.options, self.observations = config, config.assimilation, experiment.observations
+        names = tuple(name for name in self.options.controls if name in CORRECTIONS)
+        members = self.members = Members(ensemble_of(believed(config)), corrections=names)
+        self.transport, block = members.transport, members.domain.transport.block
+        self.depth = np.asarray(resting_depth(members.domain), np.float64)
+        self.operator = operator(self.observations, config, block, self.options.every_steps)
+        self.points = {location: points_of(members.domain, location) for location in MASKS}
         self._values = np.full((members.here.length, self.observations.size), np.nan)
-        self.put(self.first_members(config, experiment))
+        self.corrections = {}
+        self.put(self.first_members(experiment))
         self.health = members.health()
 
-    def first_members(self, config, experiment) -> np.ndarray:
-        """The members at the start of the window."""
-        fields, members = self.fields(), self.members
-        base = {name: whole(np.asarray(x), name, experiment.problem.transport) for name, x in experiment.base.items()}
-        errors, background = np.zeros_like(fields), background_of(config, members.domain, base.get("eta"))
-        for own, member in enumerate(range(members.here.start, members.here.stop)):
-            for name, error in background.draw(config.ensemble.seed, member).items():
-                errors[own, STATE.index(name)] = error
-        for name, values in base.items():
-            fields[:, STATE.index(name)] = values
-        return fields + errors - self.moments(errors).mean
+    def first_members(self, experiment) -> dict:
+        """The fields of this process's members at the start of the window."""
+        members, fields = self.members, self.fields()
+        base = {name: x for name, x in experiment.base.items() if name in STATE}
+        base = {name: whole(np.asarray(x), name, experiment.problem.transport) for name, x in base.items()}
+        background = background_of(self.config, members.domain, base.get("eta"))
+        drawn = [background.draw(self.config.ensemble.seed, m) for m in range(members.here.start, members.here.stop)]
+        for name in self.options.controls:
+            errors = np.stack([np.asarray(errors[name], np.float64) for errors in drawn])
+            fields[name] = base.get(name, 0.0) + errors - self.moments(errors).mean
+        return fields | {
+            name: np.broadcast_to(x, fields[name].shape) for name, x in base.items() if name not in drawn[0]
+        }
 
-    def fields(self) -> np.ndarray:
-        """eta, u and v of this process's members, float64 [members here, 3, ny, nx]."""
+    def fields(self) -> dict:
+        """eta, u and v of this process's members, float64 [members here, ny, nx], and their corrections."""
         state = self.members.state
-        return np.stack([np.asarray(state.h, np.float64) - self.depth, state.u, state.v], axis=1)
+        found = {name: np.array(getattr(state, name), np.float64) for name in ("h", "u", "v")}
+        return {"eta": found.pop("h") - self.depth} | found | self.corrections
 
-    def put(self, fields: np.ndarray) -> None:
+    def put(self, fields: dict) -> None:
         """Set the fields of this process's members."""
-        eta, u, v = np.moveaxis(fields, 1, 0)
-        state = with_thickness(self.members.state, eta + self.depth, self.members.domain.scheme)
-        self.members.change(state._replace(u=u, v=v))
+        state = with_thickness(self.members.state, fields["eta"] + self.depth, self.members.domain.scheme)
+        self.members.change(state._replace(u=fields["u"], v=fields["v"]))
+        self.corrections = {name: values for name, values in fields.items() if name in CORRECTIONS}
+        if self.corrections:
+            self.members.correct(self.corrections)
 
-    def gathered(self, fields: np.ndarray, points: np.ndarray):
-        """Iterate over strips of points, indices in [3 ny nx], with the numbers of all members, [N, strip]."""
-        flat, some = fields.reshape(len(fields), -1), max(1, GATHERED // self.members.here.size)
-        for first in range(0, len(points), some):
-            strip = points[first : first + some]
-            yield strip, of_all_members(self.transport, flat[:, strip])
+    def gathered(self, values: np.ndarray):
+        """Iterate over strips of values [members here, n], with those of all members, [N, strip]."""
+        some = max(1, GATHERED // self.members.here.size)
+        for first in range(0, values.shape[1], some):
+            strip = slice(first, first + some)
+            yield strip, of_all_members(self.transport, values[:, strip])
 
-    def moments(self, fields: np.ndarray) -> Moments:
-        """Mean and spread over all members of fields [members here, 3, ny, nx]."""
-        found = np.zeros((2, fields[0].size))
-        for strip, values in self.gathered(fields, np.arange(fields[0].size)):
-            found[:, strip] = values.mean(axis=0), values.std(axis=0, ddof=1)
-        return Moments(*found.reshape(2, *fields.shape[1:]))
+    def moments(self, values: np.ndarray) -> Moments:
+        """Mean and spread over all members of values [members here, ...]."""
+        found = np.zeros((2, values[0].size))
+        for strip, members in self.gathered(values.reshape(len(values), -1)):
+            found[:, strip] = members.mean(axis=0), members.std(axis=0, ddof=1)
+        return Moments(*found.reshape(2, *values.shape[1:]))
 
     def observe(self, sample: int) -> None:
         """Keep the values of a sample's observed quantities, from the present states."""
-        flat, at = self.fields().reshape(len(self._values), -1), self.operator
+        fields, at = self.fields(), self.operator
+        flat = np.stack([fields[name] for name in STATE], axis=1).reshape(len(self._values), -1)
         chosen = at.sample == sample
         index, weight = (array[sample, at.place[chosen]] for array in (at.index, at.weight))
         self._values[:, chosen] = (flat[:, index] * weight).sum(axis=-1)
 
     def analyse(self, chosen: np.ndarray) -> Cycle:
         """Change the members by these observations, which they have been asked for."""
-        options, rank, size = self.options, self.transport.rank, self.transport.size
-        at = self.observations.where(chosen)
-        values, settings = (
-            of_all_members(self.transport, self._values[:, chosen]),
-            (options.inflation, options.relaxation),
-        )
-        seen, places, grid = seen_by(values, at.value, at.error), (at.x, at.y), self.members.config.grid
-        fields, here = self.fields(), slice(self.members.here.start, self.members.here.stop)
-        flat, first = fields.reshape(len(fields), -1), 0
-        for strip, members in self.gathered(fields, self.points):
-            own = np.array_split(np.arange(len(strip)), size)[rank]
-            around = near(grid, tuple(place[first + own] for place in self.places), places, options.localisation)
-            parts = self.transport.allgather(analyse(members[:, own], seen, around, *settings))
-            flat[:, strip] = np.concatenate(parts, axis=1)[here]
-            first += len(strip)
+        at, options, fields = self.observations.where(chosen), self.options, self.fields()
+        settings, places = (options.inflation, options.relaxation), (at.x, at.y)
+        values = of_all_members(self.transport, self._values[:, chosen])
+        seen, grid = seen_by(values, at.value, at.error), self.config.grid
+        for location, (points, positions) in self.points.items():
+            layers = [
+                layer for name in options.controls if LOCATIONS[name] == location for layer in self.layers(fields, name)
+            ]
+            if layers:
+                self.analyse_layers(
+                    layers,
+                    points,
+                    lambda own, at=positions: near(
+                        grid, tuple(place[own] for place in at), places, options.localisation
+                    ),
+                    seen,
+                )
         self.put(fields)
-        after = analyse(values, seen, near(grid, places, places, options.localisation), *settings)
+        after = analyse(values[..., None], seen, near(grid, places, places, options.localisation), *settings)[..., 0]
         return Cycle(chosen, seen, (at.value - after.mean(axis=0)) / at.error)
 
+    def layers(self, fields: dict, name: str) -> list[np.ndarray]:
+        """The fields [members here, ny, nx] of a control that an analysis changes: views."""
+        if name not in CORRECTIONS:
+            return [fields[name]]
+        setup, step = self.members.setup, self.members.step
+        ahead = times(setup, name) - step * self.members.dt <= AHEAD * self.options.correlation_time
+        first = number_at(setup, name, step)
+        return [fields[name][:, k] for k in range(first, ahead.size) if ahead[k] or k <= first + 1]
 
-def points_of(domain, names) -> tuple[np.ndarray, tuple]:
-    """Indices in [3 ny nx] of the wet points and open faces of the fields `names`, and their positions (x, y)."""
+    def analyse_layers(self, layers: list[np.ndarray], points: np.ndarray, around, seen: Seen) -> None:
+        """Change fields with the same points, whose indices in [ny nx] are `points`; see `letkf.analyse`.
+
+        `around` is a function of some of their numbers to the observations near them.
+        """
+        rank, size, options = self.transport.rank, self.transport.size, self.options
+        here = slice(self.members.here.start, self.members.here.stop)
+        some = max(1, GATHERED // (self.members.here.size * len(layers)))
+        rows, columns = np.unravel_index(points, layers[0].shape[1:])
+        for strip in (np.arange(first, min(first + some, len(points))) for first in range(0, len(points), some)):
+            at = slice(None), rows[strip], columns[strip]
+            members = of_all_members(self.transport, np.stack([layer[at] for layer in layers], axis=-1))
+            own = np.array_split(np.arange(len(strip)), size)[rank]
+            part = analyse(members[:, own], seen, around(strip[own]), options.inflation, options.relaxation)
+            after = np.concatenate(self.transport.allgather(part), axis=1)[here]
+            for number, layer in enumerate(layers):
+                layer[at] = after[..., number]
+
+
+def points_of(domain, location: str) -> tuple[np.ndarray, tuple]:
+    """Indices in [ny nx] of the wet points, or open faces, of a location, and their positions (x, y)."""
     block, grid, along = domain.transport.block, as_patches(domain.grid, domain.setup.margin), axes(domain.config.grid)
-    found = []
-    for name in names:
-        (north, east), mask = OFFSETS[LOCATIONS[name]], getattr(grid, MASKS[LOCATIONS[name]]).on(block.shape)
-        row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
-        index = (STATE.index(name) * block.y.size + row) * block.x.size + column
-        x, y = along.x.first + (column + east) * along.x.spacing, along.y.first + (row + north) * along.y.spacing
-        found.append((index, x, y))
-    index, x, y = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return index, (x, y)
+    mask, (north, east) = getattr(grid, MASKS[location]).on(block.shape), OFFSETS[location]
+    row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
+    x, y = along.x.first + (column + east) * along.x.spacing, along.y.first + (row + north) * along.y.spacing
+    return row * block.x.size + column, (x, y)

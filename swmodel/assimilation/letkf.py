@@ -44,7 +44,7 @@ def seen_by(members: np.ndarray, value: np.ndarray, error: np.ndarray) -> Seen:
 
 
 def analyse(x: np.ndarray, seen: Seen, near: Near, inflation: float = 1.0, relaxation: float = 0.0) -> np.ndarray:
-    """The members at n points after the analysis, [N, n], from those before it.
+    """The members at n points after the analysis, [N, n, layers], from those before it.
 
     Points with the same number of observations are computed together, each with its own matrices. So its result does
     not depend on other points, nor on observations that are not near it. Matrices are small: threads share the points.
@@ -56,7 +56,8 @@ def analyse(x: np.ndarray, seen: Seen, near: Near, inflation: float = 1.0, relax
         which = near.start[at, None] + np.arange(counts[at[0]])
         index, root = near.index[which], np.sqrt(near.weight[which])
         A, d = perturbations[index] * root[..., None], seen.departures[index] * root
-        x_a[:, at] += change(np.ascontiguousarray(x[:, at].T), A, d, inflation, relaxation).T
+        before = np.ascontiguousarray(np.moveaxis(x[:, at], 0, -1))
+        x_a[:, at] += np.moveaxis(change(before, A, d, inflation, relaxation), -1, 0)
 
     parts = []
     for count in np.unique(counts[counts > 0]):
@@ -68,10 +69,10 @@ def analyse(x: np.ndarray, seen: Seen, near: Near, inflation: float = 1.0, relax
 
 
 def change(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxation: float) -> np.ndarray:
-    """Analysis minus first guess of members [points, N], with A [points, p, N] and d [points, p]."""
-    members = x.shape[1]
+    """Analysis minus first guess of members [points, layers, N], with A [points, p, N] and d [points, p]."""
+    members = x.shape[-1]
     own = (members - 1) / inflation
-    before = (x - x.mean(axis=1, keepdims=True))[:, None, :]  # rows
+    before = x - x.mean(axis=-1, keepdims=True)
     transposed, d = np.swapaxes(A, 1, 2), d[..., None]
     if A.shape[1] < members:
         s, U = np.linalg.eigh(A @ transposed)
@@ -93,4 +94,4 @@ def change(x: np.ndarray, A: np.ndarray, d: np.ndarray, inflation: float, relaxa
     relaxed = 1 + relaxation * np.divide(
         spread[0] - spread[1], spread[1], out=np.zeros_like(spread[0]), where=spread[1] > 0
     )
-    return (mean + (np.sqrt(inflation) * relaxed - 1) * before + relaxed * rotated)[:, 0]
+    return mean + (np.sqrt(inflation) * relaxed - 1) * before + relaxed * rotated

@@ -22,7 +22,7 @@ from .synthetic import is_twin, network
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
 
 
-#: The fields that the method `letkf` changes, in its order.
+#: The fields of the state that the method `letkf` changes.
 STATE = ("eta", "u", "v")
 
 
@@ -146,8 +146,8 @@ def problems(config) -> Iterator[str]:
 def problems_of_cycles(config) -> Iterator[str]:
     """The problems of the method `letkf`, one line each."""
     options, steps = config.assimilation, config.run.steps
-    if others := [name for name in options.controls if name not in STATE]:
-        yield f"assimilation.controls: letkf changes {listed(STATE)}; {listed(others)} needs method 4dvar"
+    if others := [name for name in options.controls if name not in (*STATE, *CORRECTIONS)]:
+        yield f"assimilation.controls: letkf changes eta, u, v and corrections; {listed(others)} needs method 4dvar"
     if options.localisation == 0:
         yield "assimilation.localisation: must be above 0 m for letkf, as 4 lengths of correlation"
     if options.cycle_steps and (steps % options.cycle_steps or options.cycle_steps % options.every_steps):

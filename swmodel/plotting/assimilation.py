@@ -33,6 +33,11 @@ MISFITS |= {"expected": ("#2166ac", "expected before it")}
 LINES = {"everywhere": "-", "unobserved": (0, (2, 1.5))}
 
 
+def is_analysis(data: netCDF4.Dataset) -> bool:
+    """Whether a file is the result of an assimilation, by iterations or in cycles."""
+    return not {"iteration", "cycle"}.isdisjoint(data.dimensions)
+
+
 def picture(data: netCDF4.Dataset) -> Figure:
     """The figure of an analysis: maps of the first control that is a field, if there is one, and curves.
 

@@ -5,7 +5,8 @@ import pytest
 from scipy.integrate import quad
 
 import swmodel
-from swmodel.assimilation.letkf import analyse, seen_by
+from swmodel.assimilation import letkf
+from swmodel.assimilation.letkf import seen_by
 from swmodel.assimilation.localisation import Near, near, taper
 from swmodel.ocean.coordinates import edges
 
@@ -19,6 +20,11 @@ def random_case(states, observations, members=23, seed=0):
     x = rng.standard_normal((members, states)) @ rng.standard_normal((states, states)) + rng.standard_normal(states)
     H, error = rng.standard_normal((observations, states)), rng.uniform(0.3, 2.0, observations)
     return x, H, rng.standard_normal(observations), error
+
+
+def analyse(x, *arguments, **more):
+    """The analysis of one layer, [N, n]."""
+    return letkf.analyse(x[..., None], *arguments, **more)[..., 0]
 
 
 def everywhere(points, observations, weight=1.0):
