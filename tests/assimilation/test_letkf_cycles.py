@@ -78,6 +78,32 @@ def test_an_analysis_changes_no_bit_far_from_observations(experiment):
         assert changed[apart < 1e5].any()
 
 
+def test_a_corrected_member_runs_as_the_run_with_its_corrections_and_observations_change_them(tmp_path):
+    """Corrections at records a day apart, linear in time between them; steps of a record's interval and a part."""
+    winds = {"assimilation.controls": ("eta", "u", "v", "wind_x_correction", "wind_y_correction")}
+    winds |= {"assimilation.correction_every": 43200.0, "assimilation.correction_length": 3e5}
+    winds |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.correlation_time": 86400.0, "grid.nx": 11}
+    config = resolve(swmodel.load("double_gyre_winds", SMALL | LETKF | winds | {"ensemble.members": 3}, environ={}))
+    experiment = prepare(config, tmp_path, None, derivatives=False)
+    filter_ = Filter(config, experiment)
+    filter_.members.take_steps(0)
+    x = {name: values[1] for name, values in filter_.fields().items()}
+    assert x["wind_x_correction"].std() > 0.05
+    *_, expected = experiment.problem.states(x, 30)
+    for step in (6, 12, 17, 30):
+        filter_.members.take_steps(step - filter_.members.step)
+    for field, known in zip(filter_.members.state, expected, strict=True):
+        np.testing.assert_allclose(field[1], known, rtol=0, atol=1e-11 * np.abs(known).max())
+    filter_ = Filter(config, experiment)
+    before = {name: values.copy() for name, values in filter_.corrections.items()}
+    filter_.members.take_steps(15)
+    filter_.observe(5)
+    filter_.analyse(np.flatnonzero(filter_.operator.sample == 5))
+    for name, values in filter_.corrections.items():
+        changed = (values != before[name]).any(axis=(0, 2, 3))
+        assert changed.tolist() == [False, True, True, True], name  # records at 0, 0.5, 1 and 1.5 days; now 0.625 days
+
+
 def test_the_members_come_nearer_to_the_truth(tmp_path):
     said = []
     assimilate.compute(small(), tmp_path, {}, lambda event: said.append(event["words"]), "", lambda function: None)
