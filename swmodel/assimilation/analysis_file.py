@@ -48,9 +48,12 @@ CYCLE = {
 
 
 def write_analysis(
-    path, experiment, analysis: dict, departures: dict, results: dict, command_line: str = "", spread=None
+    path, experiment, analysis: dict, departures: dict, results: dict, command_line="", impact=None, spread=None
 ) -> None:
-    """Write the file, whole or not at all; all processes call it together. `spread`: that of members, by control."""
+    """Write the file, whole or not at all; all processes call it together.
+
+    `impact`: an `impact.Impact`, if known; `spread`: that of members, by control.
+    """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
     kinds = [
@@ -72,7 +75,7 @@ def write_analysis(
 
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
-        put_observations(dataset, observations, departures, config)
+        put_observations(dataset, observations, departures, impact, config)
         put_rows(dataset, "iteration", results.get("iterations", ()), ITERATION)
         put_rows(dataset, "cycle", results.get("cycles", ()), CYCLE)
         if "twin" in results:
@@ -108,8 +111,8 @@ def variable_of(name: str, of: str, physics) -> Variable:
     return Variable(f"{name}_{of}", location, entry.units, standard_name, long_name)
 
 
-def put_observations(dataset, observations, departures: dict, config) -> None:
-    """The observations, and departures of first guess and analysis."""
+def put_observations(dataset, observations, departures: dict, impact, config) -> None:
+    """The observations, departures of first guess and analysis, and the impact on a quantity, if known."""
     dataset.createDimension("observation", observations.size)
     along = axes(config.grid)
     units = {"units": along.x.unit}
@@ -122,6 +125,12 @@ def put_observations(dataset, observations, departures: dict, config) -> None:
     }
     for who, values in departures.items():
         columns[f"departure_{who}"] = values, {"long_name": f"observation minus {WORDS[who]}, m or m s-1"}
+    if impact:
+        of, unit = impact.quantity.long_name, impact.quantity.units
+        about = {"long_name": f"impact of the observation on {of}", "units": unit}
+        columns["observation_impact"] = impact.impact, about
+        about = {"long_name": f"derivative of {of} with respect to the observation, {unit} per m or m s-1"}
+        columns["observation_sensitivity"] = impact.sensitivity, about
     for name, (values, about) in columns.items():
         kind = "i1" if name == "observation_quantity" else "f8"
         define_variable(dataset, name, ("observation",), about, values, kind)

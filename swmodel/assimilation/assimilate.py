@@ -1,4 +1,4 @@
-"""The task `assimilate`: from first guess and observations to an analysis, by strong-constraint 4D-Var or LETKF."""
+"""The task `assimilate`: from first guess and observations to an analysis, by 4D-Var or LETKF."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from .cost import CostFunction
 from .error_statistics import against_truth, course_of, rms
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
+from .impact import by_station, impact_of
 
 NAME, FIGURE = "assimilation.json", "assimilation.png"
 
-#: Cells in the shortest correlation length that the grid resolves.
-SHORTEST = 3
+#: Cells in the shortest correlation length that the grid resolves; stations in the summary.
+SHORTEST, MOST = 3, 5
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ def fit(config, experiment, directory, options, command_line, course) -> dict:
     section = config.assimilation
     limits = Limits(section.gradient, section.outer, section.inner)
     result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
-    results = finish(experiment, function, result, course.history, directory, command_line, course.tick)
+    results = finish(experiment, course, result, directory, command_line)
     return results | {"sweeps": function.sweeps}
 
 
@@ -132,10 +133,10 @@ class Course:
             self.report({"step": self.iteration, "steps": rounds or self.config.assimilation.outer, "words": words})
 
 
-def finish(experiment, function, result, history, directory, command_line, tick) -> dict:
+def finish(experiment, course: Course, result, directory, command_line) -> dict:
     """Write analysis.nc; returns the numbers for assimilation.json. All processes call it together."""
-    analysis = function.at(result.progress.w)
-    observations = experiment.observations
+    function, w, observations = course.function, result.progress.w, experiment.observations
+    analysis = function.at(w)
     departures = {
         "background": observations.value - function.observed(experiment.base),
         "analysis": observations.value - function.observed(analysis),
@@ -145,14 +146,22 @@ def finish(experiment, function, result, history, directory, command_line, tick)
         "meaning": OUTCOMES[result.outcome],
         "controls": list(experiment.controls),
         "observations": observations.size,
-        "iterations": history,
+        "iterations": course.history,
         "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
     }
-    if experiment.truth is not None and all(math.isfinite(value) for value in results["misfit"].values()):
+    finite = all(math.isfinite(value) for value in results["misfit"].values())
+    wanted = finite and experiment.problem.config.assimilation.impact
+    found = impact_of(experiment, function, w, course.hessian, course.tick) if wanted else None
+    results["stations"] = by_station(observations, departures, found)
+    if found:
+        about = {"quantity": wanted, "long_name": found.quantity.long_name, "units": found.quantity.units}
+        about |= {"background": found.background, "analysis": found.analysis, "linear": found.linear}
+        results["impact"] = about | {"sum": float(found.impact.sum())}
+    if experiment.truth is not None and finite:
         runs = {"background": experiment.base, "analysis": analysis}
-        courses = {who: course_of(experiment, experiment.problem.config, x, tick) for who, x in runs.items()}
-        results["twin"] = against_truth(experiment, courses, tick, analysis)
-    write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line)
+        courses = {who: course_of(experiment, experiment.problem.config, x, course.tick) for who, x in runs.items()}
+        results["twin"] = against_truth(experiment, courses, course.tick, analysis)
+    write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line, found)
     return results
 
 
@@ -164,7 +173,8 @@ def summary(directory) -> str:
         f"{course_in_words(results)}, misfit of {results['observations']} observations {misfit['background']:.2f} -> "
         f"{misfit['analysis']:.2f} (1: as their errors)"
     )
-    errors = twin_summary(results["twin"]) if "twin" in results else []
+    errors = impact_summary(results) if "impact" in results else []
+    errors += twin_summary(results["twin"]) if "twin" in results else []
     return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}"])
 
 
@@ -177,6 +187,20 @@ def course_in_words(results) -> str:
     ended = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
     least = min(row["cost"] for row in results["iterations"])
     return f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> {least:.5g}"
+
+
+def impact_summary(results) -> list[str]:
+    """The change of the quantity, and the stations with the largest impact on it, as lines."""
+    found = results["impact"]
+    change = found["analysis"] - found["background"]
+    lines = [
+        f"{found['long_name']}: {found['background']:.6g} -> {found['analysis']:.6g} {found['units']}, a change of "
+        f"{change:.4g}; linear {found['linear']:.4g}, sum of impacts {found['sum']:.4g}"
+    ]
+    for row in results["stations"][:MOST]:
+        what = f"{row['observations']} of {row['quantity']} by {row['platform'] or 'unnamed platforms'}"
+        lines.append(f"  impact of {what:40} {row['impact']:12.4g} {found['units']}")
+    return lines
 
 
 def twin_summary(found) -> list[str]:

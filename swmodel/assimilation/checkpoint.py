@@ -18,8 +18,8 @@ from .gauss_newton import Progress
 
 NAME = "minimisation.h5"
 
-#: Keys of [assimilation] that may change when a minimisation continues: its end, and the path of the file.
-FREE = ("outer", "gradient", "observations")
+#: Keys of [assimilation] that may change when a minimisation continues: its end, what follows, the path of the file.
+FREE = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
 def save(directory, progress: Progress, history: list, config, observations, transport) -> None:

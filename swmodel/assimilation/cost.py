@@ -1,4 +1,4 @@
-"""The cost of strong-constraint 4D-Var, its gradient and the product of its Gauss-Newton Hessian with a vector.
+"""The cost of 4D-Var, its gradient and the product of its Gauss-Newton Hessian with a vector.
 
 J        J(w) = <w, w>/2 + |R^(-1/2) (d - H M(x_b + L w))|²/2
 gradient J'(w) = w - Lᵀ Mᵀ Hᵀ R^-1 (d - H M(x_b + L w))
@@ -54,6 +54,12 @@ class CostFunction:
     def observed(self, x: dict) -> np.ndarray:
         """H M(x): the model's values of the observed quantities, [n]."""
         return np.asarray(self._observed(self.problem.series(x)), np.float64)
+
+    def tangent(self, w: dict, dw: dict) -> tuple[np.ndarray, np.ndarray]:
+        """H M(x_b + L w), and H M L dw along its trajectory, [n]."""
+        both = self.problem.tangent(self.at(w), self._apply(self.background, self.base, dw))
+        values, changes = (np.asarray(self._observed(series), np.float64) for series in both)
+        return values, changes
 
     def cost_and_gradient(self, w: dict):
         """(Cost, gradient)."""

@@ -52,7 +52,9 @@ def filtered(config, experiment, directory, options, command_line, course) -> di
         free = course_of(experiment, experiment.problem.config, experiment.base, course.tick)
         courses = {"background": free, "analysis": means, "spread": spreads}
         results["twin"] = against_truth(experiment, courses, course.tick)
-    write_analysis(directory / ANALYSIS, last, analysis, departures, results, command_line, here(after, "spread"))
+    write_analysis(
+        directory / ANALYSIS, last, analysis, departures, results, command_line, spread=here(after, "spread")
+    )
     return results
 
 

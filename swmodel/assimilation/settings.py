@@ -9,6 +9,7 @@ import numpy as np
 from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
+from ..gradients.quantities import parse
 from ..model.ensemble.settings import UNUSED, check_ensemble
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import largest_cell, on_sphere, sides
@@ -66,6 +67,8 @@ def check_assimilation(config) -> None:
     found = list(problems(config))
     if config.assimilation.method == "letkf" and not found:
         ensemble_of(believed(config))
+    if config.assimilation.impact:
+        parse(config.assimilation.impact, config, "assimilation.impact")
     if config.assimilation.observations:
         try:
             read(config.assimilation.observations, config)
@@ -155,5 +158,7 @@ def problems_of_cycles(config) -> Iterator[str]:
             f"assimilation.cycle_steps: {options.cycle_steps} has to divide the {steps} steps of the run, and to be a "
             f"multiple of every_steps, {options.every_steps}"
         )
+    if options.impact:
+        yield "assimilation.impact: needs the derivatives of method 4dvar; leave it out"
     if config.ensemble.initial_eta:
         yield "ensemble.initial_eta: no effect on letkf, whose members start from assimilation.sigma_eta; leave it out"

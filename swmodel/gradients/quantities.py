@@ -29,16 +29,16 @@ class Quantity(NamedTuple):
         return OBSERVERS[self.name](view, **self.arguments)
 
 
-def parse(text: str, config) -> Quantity:
-    """The quantity of a text NAME or NAME:PLACE, with NAME one of QUANTITIES."""
+def parse(text: str, config, key: str = "--of") -> Quantity:
+    """The quantity of a text NAME or NAME:PLACE, with NAME one of QUANTITIES; `key` names it in a UsageError."""
     name, _, place = text.strip().partition(":")
     if name not in QUANTITIES:
         forms = "; ".join(entry.form for entry in QUANTITIES.values())
-        raise UsageError(f'--of {text}: no quantity "{name}"; {suggest(name, QUANTITIES)}\nwrite {forms}')
+        raise UsageError(f'{key} {text}: no quantity "{name}"; {suggest(name, QUANTITIES)}\nwrite {forms}')
     try:
         return QUANTITIES[name].parse(name, place, config)
     except UsageError as error:
-        raise UsageError(f"--of {text}: {error}") from None
+        raise UsageError(f"{key} {text}: {error}") from None
 
 
 def at_station(name: str, place: str, config) -> Quantity:

@@ -149,3 +149,27 @@ def test_members_of_an_ensemble_have_the_covariance_asked_for():
         square = np.mean([np.sum(np.square(d[name])) / np.count_nonzero(d[name]) for d in draws])
         independent = 400 * NY * NX / (np.pi * (length / DX) ** 2)
         assert abs(square / sigma**2 - 1) < 5 * np.sqrt(2 / independent)
+
+
+def test_records_have_the_correlation_in_time_and_that_in_space():
+    """Covariances of two records at a point, and the transpose."""
+    name, root = "wind_x_correction", np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])
+    root = symmetric_root(root @ root.T)
+    controls = {"eta": CONTROLS["eta"], name: (0.05, 5.1 * DX)}
+    background, _, _, _ = background_case(
+        (1, 1), 17, 19, land=False, controls=controls, balanced=False, roots={name: root}
+    )
+    w = background.noise(1, 0)
+    x = background.apply(w)
+    assert x[name].shape == (3, 17, 19)
+    dot = make_dot(background.transport)
+    np.testing.assert_allclose(dot(x, x), dot(background.transpose(x), w), rtol=1e-6)
+    point = {"eta": jnp.zeros((17, 19)), name: jnp.zeros((3, 17, 19)).at[1, 8, 9].set(1.0)}
+    covariance = background.apply(background.transpose(point))[name][:, 8, 9]
+    np.testing.assert_allclose(covariance, 0.05**2 * (root @ root)[1], rtol=1e-4)
+    assert np.std(w[name][0] - w[name][1]) > 1  # each record has noise of its own
+
+
+def symmetric_root(covariance):
+    values, vectors = np.linalg.eigh(covariance)
+    return (vectors * np.sqrt(values)) @ vectors.T

@@ -10,6 +10,7 @@ import netCDF4
 import numpy as np
 import pytest
 from support.small_twin import SETTINGS
+from support.small_weather import SETTINGS as WEATHER
 
 pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
@@ -59,3 +60,17 @@ def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_o
     both = [json.loads((folder / "assimilation.json").read_text())["iterations"] for folder in (one, two)]
     assert [row["iteration"] for row in both[1]] == [0, 1, 2]
     np.testing.assert_allclose(both[1][-1]["cost"], both[0][-1]["cost"], rtol=1e-8)
+
+
+def test_corrections_and_impacts_of_two_processes_are_those_of_one(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    words = ("-s", "assimilation.outer=2", "-s", "assimilation.impact=energy", "-s", "case.forecast=0")
+    source = ("double_gyre_winds", *WEATHER)
+    assimilate(one, 1, *words, source=source)
+    assimilate(two, 2, *words, "-s", "assimilation.outer=1", "-s", "assimilation.impact=", source=source)
+    assimilate(two, 2, "--resume", *words, source=source)
+    with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
+        for name in ("eta_analysis", "wind_x_correction_analysis", "wind_y_correction_truth", "observation_impact"):
+            expected = ours[name][:]
+            np.testing.assert_allclose(theirs[name][:], expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+        assert np.ptp(ours["wind_x_correction_analysis"][:], axis=0).max() > 0

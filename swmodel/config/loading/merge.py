@@ -162,7 +162,7 @@ def convert(given: Given, section: str, field) -> Any:
         return tuple(absolute(each, given) if is_file and each else each for each in value)
     if base is int and isinstance(value, float) and value.is_integer():
         return int(value)
-    is_file = is_file or section in ("input", "assimilation")
+    is_file = is_file or section == "input"
     return absolute(value, given) if is_file and field.annotation is str and value else value
 
 

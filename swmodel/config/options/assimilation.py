@@ -36,7 +36,7 @@ class Search(Section):
     method: Literal["4dvar", "letkf"] = option(
         "4dvar", "", "4dvar, a variational fit of the initial state; letkf, an ensemble Kalman filter in cycles"
     )
-    observations: str = option("", "", "NetCDF file of observations; empty: a twin experiment, which makes its own")
+    observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
         ("eta", "u", "v"), "", f"fields to estimate: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
     )
@@ -57,6 +57,8 @@ class Search(Section):
     relaxation: float = option(
         0.5, "1", "letkf: part of the spread's decrease at an analysis that is undone", ge=0, le=1
     )
+    impact: str = option("", "", "quantity on which each observation's impact is computed, as energy; empty: none")
+    impact_days: float = option(0.0, "days", "time of this quantity after the window", ge=0)
     outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)
     inner: int = option(50, "iterations", "most iterations of conjugate gradients in each outer iteration", ge=1)
     gradient: float = option(1e-3, "1", "norm of the gradient to stop at, relative to its first value", gt=0, lt=1)

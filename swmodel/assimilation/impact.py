@@ -1,0 +1,100 @@
+"""The impact of each observation on a quantity J of the forecast: the adjoint of the analysis.
+
+Near the last trajectory the analysis is linear in the observations y: dx_a = K dy, so
+
+    dJ/dy = Kᵀ dJ/dx_a = R^-1 H M L (1 + Lᵀ Mᵀ Hᵀ R^-1 H M L)^-1 Lᵀ dJ/dx_a .
+
+The impact of an observation is its part of the change of J that all of them make,
+
+    dJ/dx_a · (x_a - x_b) = sum of d dJ/dy,   d = y - H M(x_a) + H M (x_a - x_b),
+
+where d is the departure from the first guess along the last trajectory. The equality holds at the minimum of the cost.
+
+Reference: Langland, R. H. and N. L. Baker (2004), Estimation of observation impact using the NRL atmospheric
+variational data assimilation adjoint system, Tellus 56A, 189-201.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..gradients.corrections import extended
+from ..gradients.quantities import parse
+from ..ocean.table import CORRECTIONS
+from ..setup.positions.stencils import QUANTITIES
+from .experiment import problem_of
+from .gauss_newton import conjugate_gradients
+from .synthetic import DAY
+
+#: Residual of the equation for the impact, relative to its right side.
+RESIDUAL = 1e-3
+
+
+class Impact(NamedTuple):
+    """The impact of observations on a quantity.
+
+    Attributes:
+        quantity: a `gradients.quantities.Quantity`.
+        background, analysis: its values in the runs from first guess and analysis.
+        linear: dJ/dx_a · (x_a - x_b), the change along the last trajectory.
+        sensitivity, impact: dJ/dy and d dJ/dy, [n].
+    """
+
+    quantity: Any
+    background: float
+    analysis: float
+    linear: float
+    sensitivity: np.ndarray
+    impact: np.ndarray
+
+
+def impact_of(experiment, function, w: dict, hessian, tick, residual: float = RESIDUAL) -> Impact:
+    """The Impact on `assimilation.impact`, `impact_days` after the window; all processes call it together.
+
+    Args:
+        function: the `cost.CostFunction` of the experiment, with its minimum at w.
+        hessian: (w, dw) -> the product of its Hessian at w with dw.
+        residual: limit of conjugate gradients, which take at most as many iterations as the minimisation.
+    """
+    config, options = experiment.problem.config, experiment.problem.config.assimilation
+    quantity = parse(options.impact, config, "assimilation.impact")
+    steps = config.run.steps + round(options.impact_days * DAY / config.time.dt)
+    longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
+    problem, observer = problem_of(longer, experiment.problem.names, steps, tick, experiment.problem.memory)
+    observer.operator = quantity
+    setup, transport = problem.domain.setup, problem.transport
+
+    def value_of(series):
+        return transport.sum(series[-1])
+
+    x = function.at(w)
+    before = float(problem.value(extended(experiment.base, setup), value_of))
+    after, slope = problem.value_and_gradient(extended(x, setup), value_of)
+    slope = {name: bar[: len(x[name])] if name in CORRECTIONS else bar for name, bar in slope.items()}
+    right = function.back(slope)
+    found = conjugate_gradients(
+        lambda dw: hessian(w, dw),
+        {name: -value for name, value in right.items()},
+        function.dot,
+        tolerance=residual,
+        iterations=options.outer * options.inner,
+    )
+    observations = experiment.observations
+    modelled, change = function.tangent(w, w)
+    sensitivity = function.tangent(w, found.step)[1] / observations.error**2
+    impact = sensitivity * (observations.value - modelled + change)
+    return Impact(quantity, before, float(after), function.dot(right, w), sensitivity, impact)
+
+
+def by_station(observations, departures: dict, found: Impact | None) -> list[dict]:
+    """The data of each platform and quantity: their number, misfits, and impact if known, largest impact first."""
+    rows = []
+    for platform, number in sorted({*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}):
+        chosen = (observations.platform == platform) & (observations.quantity == number)
+        row = {"platform": platform, "quantity": QUANTITIES[number], "observations": int(chosen.sum())}
+        parts = {who: (values / observations.error)[chosen] for who, values in departures.items()}
+        row["misfit"] = {who: float(np.sqrt(np.mean(part**2))) for who, part in parts.items()}
+        rows.append(row | ({"impact": float(found.impact[chosen].sum())} if found else {}))
+    return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))
