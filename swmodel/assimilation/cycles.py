@@ -8,7 +8,7 @@ import numpy as np
 
 from ..files.run_folder import ANALYSIS
 from .analysis_file import write_analysis
-from .error_statistics import against_truth, course_of, forecast_times, rms
+from .error_statistics import against_truth, course_of, forecast_times, in_its_winds, rms
 from .experiment import controls_of, problem_of
 from .filter import Cycle, Filter
 from .settings import STATE
@@ -67,7 +67,7 @@ def truth_at_the_end(experiment, tick) -> dict:
     """eta, u and v of the truth at the end of the window, on this process's block."""
     config = experiment.true_config
     problem, _ = problem_of(config, experiment.problem.names, config.run.steps, tick)
-    *_, state = problem.states(experiment.truth, config.run.steps)
+    *_, state = problem.states(in_its_winds(experiment.truth), config.run.steps)
     return controls_of(state, problem)
 
 
@@ -103,13 +103,8 @@ class Run:
             if step == steps:
                 after = self.moments()
             if step in records:
-                found = [self.moments()[name] for name in STATE]
-                self.records.append(
-                    [
-                        [on_block(field, self.experiment.problem.block) for field in each]
-                        for each in zip(*found, strict=True)
-                    ]
-                )
+                now, block = self.moments(), self.experiment.problem.block
+                self.records.append([[on_block(now[name][n], block) for name in STATE] for n in (0, 1)])
         return before, after
 
     def moments(self) -> dict:

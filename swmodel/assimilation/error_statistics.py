@@ -132,6 +132,11 @@ def course_of(experiment, config, x: dict, tick=lambda transport: None):
         yield [np.asarray(field, np.float64) for field in (state.h - depth, state.u, state.v)]
 
 
+def in_its_winds(truth: dict) -> dict:
+    """The true controls of a run with the true configuration, which needs no corrections."""
+    return {name: x * 0 if name in CORRECTIONS else x for name, x in truth.items()}
+
+
 def forecast_errors(experiment, courses: dict, places: Places, tick=lambda transport: None) -> dict:
     """Errors of forecasts against the truth, up to the forecast's end.
 
@@ -145,8 +150,7 @@ def forecast_errors(experiment, courses: dict, places: Places, tick=lambda trans
     found = {"days": [step * config.time.dt / 86400 for step in times]}
     found["window_days"] = config.run.steps * config.time.dt / 86400
     found |= {name: {who: {where: [] for where in places.sets} for who in courses} for name in ("eta", "current")}
-    knowing = {name: x * 0 if name in CORRECTIONS else x for name, x in experiment.truth.items()}
-    truths = course_of(experiment, config, knowing, tick)
+    truths = course_of(experiment, config, in_its_winds(experiment.truth), tick)
     for truth, *others in zip(truths, *courses.values(), strict=True):
         for who, state in zip(courses, others, strict=True):
             known = truth if who != "spread" else (0, 0, 0)

@@ -76,16 +76,15 @@ class Filter:
     def first_members(self, experiment) -> dict:
         """The fields of this process's members at the start of the window."""
         members, fields = self.members, self.fields()
-        base = {name: x for name, x in experiment.base.items() if name in STATE}
-        base = {name: whole(np.asarray(x), name, experiment.problem.transport) for name, x in base.items()}
+        of_state = {name: x for name, x in experiment.base.items() if name in STATE}
+        base = {name: whole(np.asarray(x), name, experiment.problem.transport) for name, x in of_state.items()}
+        fields |= {name: np.broadcast_to(x, fields[name].shape) for name, x in base.items()}
         background = background_of(self.config, members.domain, base.get("eta"))
         drawn = [background.draw(self.config.ensemble.seed, m) for m in range(members.here.start, members.here.stop)]
         for name in self.options.controls:
             errors = np.stack([np.asarray(errors[name], np.float64) for errors in drawn])
-            fields[name] = base.get(name, 0.0) + errors - self.moments(errors).mean
-        return fields | {
-            name: np.broadcast_to(x, fields[name].shape) for name, x in base.items() if name not in drawn[0]
-        }
+            fields[name] = fields.get(name, 0.0) + errors - self.moments(errors).mean
+        return fields
 
     def fields(self) -> dict:
         """eta, u and v of this process's members, float64 [members here, ny, nx], and their corrections."""
@@ -101,17 +100,12 @@ class Filter:
         if self.corrections:
             self.members.correct(self.corrections)
 
-    def gathered(self, values: np.ndarray):
-        """Iterate over strips of values [members here, n], with those of all members, [N, strip]."""
-        some = max(1, GATHERED // self.members.here.size)
-        for first in range(0, values.shape[1], some):
-            strip = slice(first, first + some)
-            yield strip, of_all_members(self.transport, values[:, strip])
-
     def moments(self, values: np.ndarray) -> Moments:
         """Mean and spread over all members of values [members here, ...]."""
-        found = np.zeros((2, values[0].size))
-        for strip, members in self.gathered(values.reshape(len(values), -1)):
+        flat, some = values.reshape(len(values), -1), max(1, GATHERED // self.members.here.size)
+        found = np.zeros((2, flat.shape[1]))
+        for strip in (slice(first, first + some) for first in range(0, flat.shape[1], some)):
+            members = of_all_members(self.transport, flat[:, strip])
             found[:, strip] = members.mean(axis=0), members.std(axis=0, ddof=1)
         return Moments(*found.reshape(2, *values.shape[1:]))
 
@@ -125,26 +119,22 @@ class Filter:
 
     def analyse(self, chosen: np.ndarray) -> Cycle:
         """Change the members by these observations, which they have been asked for."""
-        at, options, fields = self.observations.where(chosen), self.options, self.fields()
-        settings, places = (options.inflation, options.relaxation), (at.x, at.y)
+        at, fields = self.observations.where(chosen), self.fields()
+        places = at.x, at.y
         values = of_all_members(self.transport, self._values[:, chosen])
-        seen, grid = seen_by(values, at.value, at.error), self.config.grid
-        for location, (points, positions) in self.points.items():
-            layers = [
-                layer for name in options.controls if LOCATIONS[name] == location for layer in self.layers(fields, name)
-            ]
-            if layers:
-                self.analyse_layers(
-                    layers,
-                    points,
-                    lambda own, at=positions: near(
-                        grid, tuple(place[own] for place in at), places, options.localisation
-                    ),
-                    seen,
-                )
+        seen = seen_by(values, at.value, at.error)
+        for location in self.points:
+            names = [name for name in self.options.controls if LOCATIONS[name] == location]
+            if layers := [layer for name in names for layer in self.layers(fields, name)]:
+                self.analyse_layers(layers, location, seen, places)
         self.put(fields)
-        after = analyse(values[..., None], seen, near(grid, places, places, options.localisation), *settings)[..., 0]
+        after = self.analysed(values[..., None], seen, places, places)[..., 0]
         return Cycle(chosen, seen, (at.value - after.mean(axis=0)) / at.error)
+
+    def analysed(self, members: np.ndarray, seen: Seen, positions: tuple, places: tuple) -> np.ndarray:
+        """The members at positions (x, y), [N, n, layers], after an analysis of the observations at `places`."""
+        around = near(self.config.grid, positions, places, self.options.localisation)
+        return analyse(members, seen, around, self.options.inflation, self.options.relaxation)
 
     def layers(self, fields: dict, name: str) -> list[np.ndarray]:
         """The fields [members here, ny, nx] of a control that an analysis changes: views."""
@@ -155,29 +145,25 @@ class Filter:
         first = number_at(setup, name, step)
         return [fields[name][:, k] for k in range(first, ahead.size) if ahead[k] or k <= first + 1]
 
-    def analyse_layers(self, layers: list[np.ndarray], points: np.ndarray, around, seen: Seen) -> None:
-        """Change fields with the same points, whose indices in [ny nx] are `points`; see `letkf.analyse`.
-
-        `around` is a function of some of their numbers to the observations near them.
-        """
-        rank, size, options = self.transport.rank, self.transport.size, self.options
+    def analyse_layers(self, layers: list[np.ndarray], location: str, seen: Seen, places: tuple) -> None:
+        """Change fields [members here, ny, nx] at one location; each process computes its share of the points."""
+        (rows, columns), positions = self.points[location]
         here = slice(self.members.here.start, self.members.here.stop)
         some = max(1, GATHERED // (self.members.here.size * len(layers)))
-        rows, columns = np.unravel_index(points, layers[0].shape[1:])
-        for strip in (np.arange(first, min(first + some, len(points))) for first in range(0, len(points), some)):
+        for strip in (np.arange(first, min(first + some, len(rows))) for first in range(0, len(rows), some)):
             at = slice(None), rows[strip], columns[strip]
             members = of_all_members(self.transport, np.stack([layer[at] for layer in layers], axis=-1))
-            own = np.array_split(np.arange(len(strip)), size)[rank]
-            part = analyse(members[:, own], seen, around(strip[own]), options.inflation, options.relaxation)
+            own = np.array_split(np.arange(len(strip)), self.transport.size)[self.transport.rank]
+            part = self.analysed(members[:, own], seen, tuple(place[strip[own]] for place in positions), places)
             after = np.concatenate(self.transport.allgather(part), axis=1)[here]
             for number, layer in enumerate(layers):
                 layer[at] = after[..., number]
 
 
-def points_of(domain, location: str) -> tuple[np.ndarray, tuple]:
-    """Indices in [ny nx] of the wet points, or open faces, of a location, and their positions (x, y)."""
+def points_of(domain, location: str) -> tuple[tuple, tuple]:
+    """Rows and columns of the wet points, or open faces, of a location, and their positions (x, y)."""
     block, grid, along = domain.transport.block, as_patches(domain.grid, domain.setup.margin), axes(domain.config.grid)
     mask, (north, east) = getattr(grid, MASKS[location]).on(block.shape), OFFSETS[location]
     row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
     x, y = along.x.first + (column + east) * along.x.spacing, along.y.first + (row + north) * along.y.spacing
-    return row * block.x.size + column, (x, y)
+    return (row, column), (x, y)

@@ -60,6 +60,7 @@ class DoubleGyreWinds(DoubleGyreTwin):
             "inner": 40,
             "cycle_steps": 40,
             "localisation": 450e3,
+            "relaxation": 0.2,
         },
     }
 
