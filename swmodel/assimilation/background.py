@@ -16,7 +16,7 @@ from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_numbers
 from ..ocean.operators import dx_f, dy_f, mx_c, mx_f, my_c, my_f
-from ..ocean.patch import Patch
+from ..ocean.patch import Patch, south, west
 from ..ocean.table import CONTROLS
 from ..parallel.transport.halo import surround
 from .diffusion import MASKS, Links, links_of, series, smooth, stack_series
@@ -80,12 +80,12 @@ class Background:
         if not self.fields:
             return
         layers = [name for name in self.fields for _ in range(self._layers(name))]
-        keys = [(LOCATIONS[name], controls[name][1]) for name in layers]
-        masks = {key: getattr(patches, MASKS[key[0]]).map(np.float64) for key in keys}
+        keys = [(LOCATIONS[name], controls[name][1], name.startswith("outside_")) for name in layers]
+        masks = {key: (beyond if key[2] else inside)(patches, key[0]) for key in keys}
         if config.assimilation.correlation == "spectrum":
             require_rectangle("correlations by spectrum are", [(None, patches, block.shape)], transport)
-            self.filters = Filters(tuple(keys), config.grid)
-            variance = {key: variance_of_spectrum(*key, config.grid, transport) for key in masks}
+            self.filters = Filters(tuple(key[:2] for key in keys), config.grid)
+            variance = {key: variance_of_spectrum(*key[:2], config.grid, transport) for key in masks}
         else:
             every = {key: series(key[1], config, order, tolerance) for key in masks}
             variance = variances(config, transport, masks, every, samples)
@@ -159,6 +159,19 @@ class Background:
     def draw(self, seed: int, member: int) -> dict:
         """L w for the noise of an ensemble's member: a random error of the first guess."""
         return _apply(self, self.noise(seed, member))
+
+
+def inside(grid, location: str) -> Patch:
+    """1 at wet points and on open faces, else 0."""
+    return getattr(grid, MASKS[location]).map(np.float64)
+
+
+def beyond(grid, location: str) -> Patch:
+    """As `inside`, and 1 at the given values of the water outside: in the outermost cells, and on the sides' faces."""
+    if location != "centre":
+        return inside(grid, location) + {"u": grid.side_u, "v": grid.side_v}[location].map(np.float64)
+    sides = grid.side_u + west(grid.side_u) + grid.side_v + south(grid.side_v)
+    return (inside(grid, location) + sides).map(lambda count: np.minimum(count, 1.0))
 
 
 ARRAYS = ("numbers", "roots", "balance", "coefficients", "links", "scale")

@@ -91,13 +91,13 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
 
 
 def variances(config, transport, masks: dict, all_series: dict, samples: int) -> dict:
-    """diag(F²) of fields on this process's block, float64, [ny, nx] by (location, length); meaningless on land.
+    """diag(F²) of fields on this process's block, float64, [ny, nx] by these keys; meaningless on land.
 
     All processes call it together.
 
     Args:
-        masks: (location, length) -> Patch of NumPy arrays, 1 at the field's wet points.
-        all_series: (location, length) -> coefficients of F.
+        masks: (location, length, ...) -> Patch of NumPy arrays, 1 at the field's wet points.
+        all_series: coefficients of F by the same keys.
         samples: number of fields of white noise, if there is land.
     """
     block = transport.block

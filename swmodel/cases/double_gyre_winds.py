@@ -36,7 +36,6 @@ class DoubleGyreWinds(DoubleGyreTwin):
     weather: float = option(0.15, "Pa", "standard deviation of the unknown wind stress, in x and in y", ge=0)
     weather_length: float = option(300e3, "m", "correlation length of the unknown wind stress", gt=0)
     weather_days: float = option(5.0, "days", "correlation time of the unknown wind stress", gt=0)
-    weather_seed: int = option(1, "", "seed of the unknown wind stress", ge=0)
 
     spacing: float = option(40e3, "m", "of observations along a track", gt=0)
 
@@ -77,7 +76,7 @@ class DoubleGyreWinds(DoubleGyreTwin):
         x, y = ((each - start) / self.weather_length for each, start in zip((at.x, at.y), at.origin, strict=True))
         total = sum(
             np.cos(k * x + m * y + w * t / (self.weather_days * DAY) + phase)
-            for k, m, w, phase in waves(self.weather_seed, axis)
+            for k, m, w, phase in waves(self.seed, axis)
         )
         return self.weather * np.sqrt(2 / WAVES) * total
 

@@ -23,7 +23,7 @@ EQUATIONS = (
 #: Coefficients of terms: a configuration gives them as a number or, if they have a location, as a field.
 COEFFICIENTS = table(*(row for term in TERMS.values() for row in term.coefficients))
 
-#: Corrections of the weather, the errors of a model that vary in time: controls of an assimilation.
+#: Corrections of the weather and of the water outside, the errors of a model that vary in time.
 CORRECTIONS = table(
     *(
         Variable(
@@ -31,7 +31,7 @@ CORRECTIONS = table(
             **{"control": "fields", "dimension": row.dimension, "signed": True, "small": row.small},
         )
         for name, row in COEFFICIENTS.items()
-        if row.varies and not name.startswith("outside_")
+        if row.varies
     )
 )
 
