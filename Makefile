@@ -27,7 +27,7 @@ help:
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
 	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"
 	@echo "make exactness  make the table of docs/gradients.md: derivatives on one to four processes (two minutes)"
-	@echo "make twins      assimilate in both twin experiments, twice each: is the truth found? (ten minutes)"
+	@echo "make twins      assimilate in the twin experiments, twice each: is the truth found? (a quarter of an hour)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
 	@echo "make damage     damage the files of a run in five hundred ways: all is named, nothing hangs (half an hour)"

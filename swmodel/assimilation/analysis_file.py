@@ -88,12 +88,12 @@ def write_analysis(
                 define_variable(dataset, entry.name, ("record",) * np.ndim(value), about, np.asarray(value, np.float64))
 
     maps = [(entry, values) for entry, values in everything if entry.location]
-    write_maps(path, config, problem.transport, maps, define, command_line, static, "correction")
+    write_maps(path, config, problem.transport, maps, define, command_line, static, "time")
 
 
 def axis_of(name: str) -> str:
     """The dimension of a control's records."""
-    return "correction" if name in CORRECTIONS else "record"
+    return "time" if name in CORRECTIONS else "record"
 
 
 def put_times(dataset, axis: str, seconds, config) -> None:

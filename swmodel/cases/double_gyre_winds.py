@@ -16,7 +16,8 @@ Command: swmodel assimilate double_gyre_winds
 
 Plot: swmodel plot outputs/double_gyre_winds-assimilate
 
-Known answer: the truth. With the controls eta, u and v alone the errors at the end of the window are larger.
+Known answer: the truth. At the end of the window and of the forecast its errors are at most 0.6 of those with the
+controls eta, u and v alone. Of the wind its curl is found, which moves the interface.
 """
 
 from functools import cache

@@ -69,9 +69,9 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
         h = depth + eta on water, with drying not below zero; u and v on open faces, zero on closed ones; fields of
         terms as these start them
 
-    Controls by name are fields [ny, nx] of this block, such fields at records in time, numbers for uniform fields, or
-    the vectors of a term's parameters. State, grid and params give all other values. The static fields are those of
-    Grid and Params with the margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
+    Controls by name are fields [ny, nx] of this block, also at records in time, numbers for uniform fields, or vectors
+    of a term's parameters. State, grid and params give all other values. The static fields are those of Grid and Params
+    with the margin of the scheme, [ny + 2 margin, nx + 2 margin], [1, 1] or vectors.
     """
     margin, shape, extent = scheme.margin, state.h.shape, transport.extent()
     inner = slice(margin, -margin)

@@ -35,3 +35,17 @@ def test_the_patch_is_a_gaussian_around_its_middle(cells):
     expected = 5e-8 + 4e-6 * np.exp(-((distance / 200e3) ** 2))
 
     np.testing.assert_allclose(everything(config, "linear_drag"), expected, rtol=1e-12)
+
+
+def test_the_winds_not_believed_in_are_gaussian_and_end_with_their_correlation():
+    config = swmodel.load("double_gyre_winds", environ={})
+    case, at = config.case, whole(config)
+    steady = swmodel.load("double_gyre", {"grid.nx": 25, "grid.ny": 50, "grid.dx": 40e3, "grid.dy": 40e3}, environ={})
+    np.testing.assert_array_equal(believed(config).case.wind_x(config, at, 5e5), everything(steady, "wind_x"))
+    assert not believed(config).case.wind_y(config, at, 5e5).any()
+    waves = [case.model_copy(update={"seed": seed}).unknown(at, t, "x")[25, 12] for seed in range(300) for t in (0, 5)]
+    now, later = np.reshape(waves, (-1, 2)).T
+    np.testing.assert_allclose(np.std(now), 0.15, rtol=0.15)
+    np.testing.assert_allclose(later, now, atol=0.01)
+    days = [case.model_copy(update={"seed": seed}).unknown(at, 5 * 86400, "x")[25, 12] for seed in range(300)]
+    assert abs(np.corrcoef(now, days)[0, 1] - np.exp(-0.5)) < 0.15

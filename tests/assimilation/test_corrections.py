@@ -1,0 +1,62 @@
+"""4D-Var with errors of the model: corrections of the wind are found with the state, and need right settings."""
+
+import numpy as np
+import pytest
+from support.small_weather import weather
+
+from swmodel.assimilation import settings
+from swmodel.assimilation.background import Background
+from swmodel.assimilation.cost import CostFunction
+from swmodel.assimilation.experiment import prepare, problem_of
+from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
+from swmodel.config import ConfigError
+from swmodel.errors import UsageError
+
+pytestmark = pytest.mark.compiled
+
+
+def ignore(*_):
+    """Tick."""
+
+
+def test_without_them_the_analysis_is_worse(tmp_path):
+    """The errors at the end of the window, of analyses with and without corrections of an unknown wind."""
+    winds = {"case.weather": 1e-3, "assimilation.sigma_wind_correction": 1e-3, "forcing.every": 50e3}
+    network = {"case.eta_error": 3e-4, "case.velocity_error": 3e-5, "case.separation": 5e5, "case.moorings": 3}
+    experiment = prepare(weather(**winds, **network), tmp_path, None)
+    problem, setup, errors = experiment.problem, experiment.problem.domain.setup, settings.errors_of(weather(**winds))
+    known = {name: errors[name] for name in ("eta", "u", "v")}
+    strong = Background(setup, problem.transport, setup.grid(problem.block), known)
+
+    def last(x):
+        return np.asarray(list(problem.states(x, problem.steps))[-1].h)
+
+    off = {}
+    for name, background in (("strong", strong), ("weak", experiment.background)):
+        function = CostFunction(experiment._replace(background=background))
+        start = Progress(function.start())
+        found = minimise(function.cost_and_gradient, function.hessian, function.dot, start, Limits(outer=1, inner=100))
+        off[name] = found.cost.misfit, np.std(last(function.at(found.progress.w)) - last(experiment.truth))
+    assert off["weak"][0] < 2 < off["strong"][0]
+    assert off["weak"][1] < 0.5 * off["strong"][1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"assimilation.correction_every": "1 min"}, "correction_every: must be from a time step, 7200 s, to the"),
+        ({"assimilation.correction_every": "3 days"}, "correction_every: .*to the window of 144000 s, not 259200 s"),
+        ({"assimilation.sigma_wind_correction": 0.0}, "errors of wind_x_correction and wind_y_correction"),
+        ({"assimilation.length": 0.0}, "assimilation.length: must be above 0 m, for the errors of eta, u, v$"),
+        ({"assimilation.correction_length": 0.0, "assimilation.length": 0.0}, "eta, u, v, wind_x_correction"),
+        ({"run.devices": 2}, "run.devices"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_reported(changes, message):
+    with pytest.raises((ConfigError, UsageError), match=f"(?m){message}"):
+        settings.check_assimilation(weather(**changes))
+
+
+def test_a_correction_without_its_forcing_is_reported():
+    with pytest.raises(UsageError, match="outside_level_correction: no effect in this run"):
+        problem_of(weather(), ["outside_level_correction"], 5, ignore)
