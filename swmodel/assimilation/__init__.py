@@ -1,1 +1,1 @@
-"""Data assimilation by 4D-Var and LETKF: observations, their operator, errors of the first guess, minimisation, cycles."""
+"""Data assimilation by 4D-Var and LETKF: observations, their operator, errors of the first guess, minimisation."""
