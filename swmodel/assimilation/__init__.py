@@ -1,1 +1,1 @@
-"""Variational data assimilation (4D-Var): observations, their operator, errors of the first guess, minimisation."""
+"""Data assimilation by 4D-Var and LETKF: observations, their operator, errors of the first guess, minimisation."""

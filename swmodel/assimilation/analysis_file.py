@@ -20,8 +20,12 @@ WORDS = {
     "analysis": "analysis",
     "increment": "analysis minus first guess",
     "truth": "truth",
+    "spread": "spread of the members",
 }
 
+#: What is drawn over time.
+PHRASES = {who: f"error of {{}} of the run from the {WORDS[who]}" for who in ("background", "analysis")}
+PHRASES["spread"] = "spread of {} of the members"
 
 #: Numbers of each outer iteration.
 ITERATION = {
@@ -33,16 +37,38 @@ ITERATION = {
 }
 
 
-def write_analysis(path, experiment, analysis: dict, departures: dict, impact, results: dict, command_line="") -> None:
-    """Write the file, whole or not at all; all processes call it together. `impact`: an `impact.Impact`, or None."""
+#: Numbers of each cycle of a filter.
+CYCLE = {
+    "day": "time of the analysis, days since the start of the window",
+    "observations": "number of observations",
+    "background": "rms over their errors of departures from the members' mean, before the analysis",
+    "expected": "the same as expected from the members' spread and the errors",
+    "analysis": "rms over their errors of departures from the members' mean, after the analysis",
+}
+
+
+def write_analysis(
+    path, experiment, analysis: dict, departures: dict, results: dict, command_line="", impact=None, spread=None
+) -> None:
+    """Write the file, whole or not at all; all processes call it together.
+
+    `impact`: an `impact.Impact`, if known; `spread`: that of members, by control.
+    """
     problem, observations = experiment.problem, experiment.observations
     config = problem.config
-    kinds = ["background", "analysis", "increment", *(["truth"] if experiment.truth else [])]
+    kinds = [
+        "background",
+        "analysis",
+        "increment",
+        *(["truth"] if experiment.truth else []),
+        *(["spread"] if spread else []),
+    ]
     everything, static = [], []
-    for name in experiment.background.names:
+    for name in experiment.controls:
         values = {"background": np.asarray(experiment.base[name]), "analysis": np.asarray(analysis[name])}
         values["increment"] = values["analysis"] - values["background"]
         values |= {"truth": experiment.truth[name]} if experiment.truth else {}
+        values |= {"spread": spread[name]} if spread else {}
         entries = [variable_of(name, kind, config.physics) for kind in kinds]
         everything += zip(entries, (values[kind] for kind in kinds), strict=True)
         static += [entry.name for entry in entries if name not in INITIAL]
@@ -50,10 +76,11 @@ def write_analysis(path, experiment, analysis: dict, departures: dict, impact, r
     def define(dataset) -> None:
         dataset.title = f"assimilation: {dataset.title}"
         put_observations(dataset, observations, departures, impact, config)
-        put_iterations(dataset, results["iterations"])
+        put_rows(dataset, "iteration", results.get("iterations", ()), ITERATION)
+        put_rows(dataset, "cycle", results.get("cycles", ()), CYCLE)
         if "twin" in results:
             put_forecast(dataset, results["twin"]["forecast"], config.physics)
-        for name in with_records(experiment.background.names):
+        for name in with_records(experiment.controls):
             put_times(dataset, axis_of(name), times(problem.domain.setup, name), config)
         for entry, value in everything:
             if not entry.location:
@@ -79,7 +106,7 @@ def put_times(dataset, axis: str, seconds, config) -> None:
 def variable_of(name: str, of: str, physics) -> Variable:
     """The variable of a control; its location is empty for a number."""
     entry, location = entry_of(name, physics), CONTROLS[name].control_location
-    standard_name = entry.standard_name if location and of != "increment" else ""
+    standard_name = entry.standard_name if location and of not in ("increment", "spread") else ""
     long_name = f"{entry.long_name if location else name.replace('_', ' ')}, {WORDS[of]}"
     return Variable(f"{name}_{of}", location, entry.units, standard_name, long_name)
 
@@ -111,12 +138,13 @@ def put_observations(dataset, observations, departures: dict, impact, config) ->
     dataset["observation_quantity"].setncatts(flags)
 
 
-def put_iterations(dataset, history: list) -> None:
-    """Cost, its parts and the gradient after each outer iteration."""
-    dataset.createDimension("iteration", len(history))
-    for name, long_name in ITERATION.items():
-        values, about = [row[name] for row in history], {"long_name": long_name, "units": "1"}
-        define_variable(dataset, f"iteration_{name}", ("iteration",), about, values)
+def put_rows(dataset, kind: str, rows: list, words: dict) -> None:
+    """Numbers of each outer iteration, or of each cycle."""
+    if rows:
+        dataset.createDimension(kind, len(rows))
+    for name, long_name in words.items() if rows else ():
+        values, about = [row[name] for row in rows], {"long_name": long_name, "units": "1"}
+        define_variable(dataset, f"{kind}_{name}", (kind,), about, values)
 
 
 def put_forecast(dataset, forecast: dict, physics) -> None:
@@ -129,6 +157,6 @@ def put_forecast(dataset, forecast: dict, physics) -> None:
     for name, units in FORECAST.items():
         for who, of in forecast[name].items():
             for where, values in of.items():
-                words = f"rms error of {names[name]} of the run from the {WORDS[who]}, {where}"
+                words = f"rms {PHRASES[who]}, {where}".format(names[name])
                 about, variable = {"long_name": words, "units": units}, f"{name}_error_{who}_{where}"
                 define_variable(dataset, variable, ("error_time",), about, values, fill=None)

@@ -1,4 +1,4 @@
-"""The task `assimilate`: 4D-Var, from first guess and observations to an analysis."""
+"""The task `assimilate`: from first guess and observations to an analysis, by 4D-Var or LETKF."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..ocean.coordinates import largest_cell
 from ..ocean.table import CONTROLS
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
-from . import checkpoint
+from . import checkpoint, cycles
 from .analysis_file import FORECAST, write_analysis
 from .cost import CostFunction
-from .error_statistics import Places, control_errors, forecast_errors
+from .error_statistics import against_truth, course_of, rms
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
 from .impact import by_station, impact_of
@@ -42,37 +42,46 @@ def compute(config, directory, options, report, command_line, watch):
     with Stop(config.run.walltime) as stop:
         course = Course(stop, config, directory, report)
         watch(lambda: course.pieces)
-        experiment = prepare(config, directory, options.get("memory"), command_line, course.tick)
-        transport = experiment.problem.transport
+        variational = config.assimilation.method == "4dvar"
+        experiment = prepare(config, directory, options.get("memory"), command_line, course.tick, variational)
+        transport = course.transport = experiment.problem.transport
         length = config.assimilation.length
         if transport.rank == 0 and 0 < length < SHORTEST * largest_cell(config.grid):
             log.warning("assimilation.length: %g m is less than three cells, which the grid cannot resolve", length)
-        function = course.function = CostFunction(experiment)
-        start = Progress(function.start())
-        if options.get("resume"):
-            if before := checkpoint.load(directory, config, experiment.observations, transport):
-                start, course.history = before
-                course.iteration = start.iteration
-            elif transport.rank == 0:
-                log.warning("no iterations in %s to continue: starts from the first guess", directory)
-        section = config.assimilation
-        limits = Limits(section.gradient, section.outer, section.inner)
-        result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
-        results = finish(experiment, course, result, directory, command_line)
-    results |= {"wall_seconds": time.perf_counter() - begin, "sweeps": function.sweeps, "nproc": transport.size}
+        method = fit if variational else cycles.filtered
+        results = method(config, experiment, directory, options, command_line, course)
+    results |= {"wall_seconds": time.perf_counter() - begin, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
         (directory / NAME).write_text(dumps(results))
-        if result.outcome != "not finite":
+        if results.get("outcome") != "not finite":
             from ..plotting.maps import draw_results
 
             draw_results(directory / ANALYSIS)
-    if result.outcome in ("stalled", "indefinite", "not finite"):
-        words = f"the minimisation ended early ({result.outcome}): {OUTCOMES[result.outcome]}"
-        if result.progress.iteration == 0:
+    if (outcome := results.get("outcome")) in ("stalled", "indefinite", "not finite"):
+        words = f"the minimisation ended early ({outcome}): {OUTCOMES[outcome]}"
+        if course.iteration == 0:
             raise NumericalError(f"{words}; the cost did not decrease")
         if transport.rank == 0:
             log.warning("%s; the results are those of the least cost", words)
+
+
+def fit(config, experiment, directory, options, command_line, course) -> dict:
+    """The fit by 4D-Var; writes analysis.nc, and returns the numbers for assimilation.json."""
+    transport = experiment.problem.transport
+    function = course.function = CostFunction(experiment)
+    start = Progress(function.start())
+    if options.get("resume"):
+        if before := checkpoint.load(directory, config, experiment.observations, transport):
+            start, course.history = before
+            course.iteration = start.iteration
+        elif transport.rank == 0:
+            log.warning("no iterations in %s to continue: starts from the first guess", directory)
+    section = config.assimilation
+    limits = Limits(section.gradient, section.outer, section.inner)
+    result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
+    results = finish(experiment, course, result, directory, command_line)
+    return results | {"sweeps": function.sweeps}
 
 
 class Course:
@@ -81,12 +90,15 @@ class Course:
     def __init__(self, stop: Stop, config, directory: Path, report):
         self.stop, self.config, self.directory, self.report = stop, config, directory, report
         self.function, self.history, self.pieces, self.iteration, self.inner = None, [], 0, 0, 0
+        self.transport, self.rounds = None, "outer iterations"
 
     def tick(self, transport):
         """Count a piece of computation, and stop on request."""
         self.pieces += 1
         if reason := self.stop.reason(transport):
-            done = f"after {self.iteration} outer iterations" if self.iteration else "before the first iteration"
+            done = (
+                f"after {self.iteration} {self.rounds}" if self.iteration else f"before the first of the {self.rounds}"
+            )
             raise Stopped(
                 f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
             )
@@ -115,10 +127,10 @@ class Course:
             f"misfit {cost.misfit:.3f}  gradient {event.gradient_norm:.3g} ({event.ratio:.1e})"
         )
 
-    def say(self, words: str):
+    def say(self, words: str, rounds: int = 0):
         """Report words, once."""
-        if self.function.problem.transport.rank == 0:
-            self.report({"step": self.iteration, "steps": self.config.assimilation.outer, "words": words})
+        if self.transport.rank == 0:
+            self.report({"step": self.iteration, "steps": rounds or self.config.assimilation.outer, "words": words})
 
 
 def finish(experiment, course: Course, result, directory, command_line) -> dict:
@@ -132,7 +144,7 @@ def finish(experiment, course: Course, result, directory, command_line) -> dict:
     results = {
         "outcome": result.outcome,
         "meaning": OUTCOMES[result.outcome],
-        "controls": list(experiment.background.names),
+        "controls": list(experiment.controls),
         "observations": observations.size,
         "iterations": course.history,
         "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
@@ -146,36 +158,35 @@ def finish(experiment, course: Course, result, directory, command_line) -> dict:
         about |= {"background": found.background, "analysis": found.analysis, "linear": found.linear}
         results["impact"] = about | {"sum": float(found.impact.sum())}
     if experiment.truth is not None and finite:
-        places = Places(experiment.true_config, observations, experiment.problem.transport)
-        results["twin"] = {
-            "unobserved_metres": places.far,
-            "unobserved_part": places.counts["unobserved"] / max(1, places.counts["everywhere"]),
-            "controls": control_errors(experiment, analysis, places),
-            "forecast": forecast_errors(experiment, analysis, places, course.tick),
-        }
-    write_analysis(directory / ANALYSIS, experiment, analysis, departures, found, results, command_line)
+        runs = {"background": experiment.base, "analysis": analysis}
+        courses = {who: course_of(experiment, experiment.problem.config, x, course.tick) for who, x in runs.items()}
+        results["twin"] = against_truth(experiment, courses, course.tick, analysis)
+    write_analysis(directory / ANALYSIS, experiment, analysis, departures, results, command_line, found)
     return results
-
-
-def rms(values) -> float:
-    """Root mean square."""
-    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def summary(directory) -> str:
     """The results in words."""
     results = json.loads((Path(directory) / NAME).read_text())
-    first, last, misfit = results["iterations"][0], results["iterations"][-1], results["misfit"]
-    ended = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
-    least = min(row["cost"] for row in results["iterations"])
+    misfit = results["misfit"]
     words = (
-        f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> {least:.5g}, misfit of "
-        f"{results['observations']} observations {misfit['background']:.2f} -> {misfit['analysis']:.2f} "
-        "(1: as their errors)"
+        f"{course_in_words(results)}, misfit of {results['observations']} observations {misfit['background']:.2f} -> "
+        f"{misfit['analysis']:.2f} (1: as their errors)"
     )
     errors = impact_summary(results) if "impact" in results else []
     errors += twin_summary(results["twin"]) if "twin" in results else []
     return "\n".join([words, *errors, f"{directory}: {ANALYSIS}, {NAME}, {FIGURE}"])
+
+
+def course_in_words(results) -> str:
+    """The iterations, or the cycles."""
+    if "cycles" in results:
+        last = results["cycles"][-1]
+        return f"{len(results['cycles'])} analyses with {results['members']} members, the last on day {last['day']:.4g}"
+    first, last = results["iterations"][0], results["iterations"][-1]
+    ended = {"iterations": "ended"}.get(results["outcome"], results["outcome"])
+    least = min(row["cost"] for row in results["iterations"])
+    return f"{ended} after {last['iteration']} outer iterations: cost {first['cost']:.5g} -> {least:.5g}"
 
 
 def impact_summary(results) -> list[str]:

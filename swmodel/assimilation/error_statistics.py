@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from ..gradients.corrections import extended
-from ..ocean.coordinates import axes, largest_cell, on_sphere
-from ..ocean.rotated import directions
+from ..ocean.coordinates import axes, largest_cell
 from ..ocean.table import CORRECTIONS
 from ..setup import fields
 from .experiment import depth_of, problem_of
+from .localisation import along_surface, embedded
 from .synthetic import DAY
 
 #: Places count as unobserved beyond this distance from every observation, cells; the operator reaches one cell.
@@ -22,21 +22,17 @@ def distance_to(observations, config, block) -> np.ndarray:
     """Distance of each cell's centre from the nearest observation of the window, [ny, nx], m."""
     from scipy.spatial import cKDTree
 
-    along, observed = axes(config.grid), (observations.x, observations.y)
-    starts = [axis.edges[0] for axis in along]
+    along = axes(config.grid)
     x, y = (
-        axis.first - start + axis.spacing * np.arange(span.start, span.stop)
-        for axis, start, span in zip(along, starts, (block.x, block.y), strict=True)
+        axis.first + axis.spacing * np.arange(span.start, span.stop)
+        for axis, span in zip(along, (block.x, block.y), strict=True)
     )
-    if on_sphere(config.grid):
-        chords = cKDTree(directions(*observed)).query(directions(x + starts[0], y[:, None] + starts[1]))[0]
-        return 2 * config.grid.radius * np.arcsin(np.minimum(chords / 2, 1))
-    size = np.array([axis.edges[1] - axis.edges[0] for axis in along])
-    rings = np.where([axis.ring for axis in along], size, 0.0)
-    places = np.unique(np.stack([place - start for place, start in zip(observed, starts, strict=True)], axis=1), axis=0)
-    places = np.where(rings > 0, places % size, places)
-    cells = np.stack(np.broadcast_arrays(x, y[:, None]), axis=-1)
-    return cKDTree(places, boxsize=rings).query(cells)[0]
+    (cells, rings), (places, _) = (
+        embedded(config.grid, x, y[:, None]),
+        embedded(config.grid, observations.x, observations.y),
+    )
+    straight = cKDTree(np.unique(places, axis=0), boxsize=rings).query(cells)[0]
+    return along_surface(config.grid, straight).reshape(block.shape)
 
 
 class Places:
@@ -63,6 +59,25 @@ class Places:
         return {name: math.sqrt(sums[name] / n) if n else math.nan for name, n in self.counts.items()}
 
 
+def against_truth(experiment, courses: dict, tick, analysis: dict | None = None) -> dict:
+    """The results of a twin experiment, for assimilation.json; see `control_errors` and `forecast_errors`.
+
+    `analysis`: at the start of the window, if there is one.
+    """
+    places = Places(experiment.true_config, experiment.observations, experiment.problem.transport)
+    return {
+        "unobserved_metres": places.far,
+        "unobserved_part": places.counts["unobserved"] / max(1, places.counts["everywhere"]),
+        "controls": control_errors(experiment, analysis, places) if analysis else {},
+        "forecast": forecast_errors(experiment, courses, places, tick),
+    }
+
+
+def rms(values) -> float:
+    """Root mean square; NaN of nothing."""
+    return float(np.sqrt(np.mean(np.square(values)))) if np.size(values) else math.nan
+
+
 def total(transport, value) -> float:
     """The sum of a number over all processes."""
     return float(transport.reduce(np.asarray(value, np.float64), "sum"))
@@ -76,7 +91,7 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
     means over these.
     """
     found = {}
-    for name in experiment.background.names:
+    for name in experiment.controls:
         off = {
             who: np.asarray(x[name], np.float64) - np.asarray(experiment.truth[name], np.float64)
             for who, x in (("background", experiment.base), ("analysis", analysis))
@@ -96,34 +111,50 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
     return found
 
 
-def forecast_errors(experiment, analysis: dict, places: Places, tick=lambda transport: None) -> dict:
-    """Errors of the runs from the first guess and the analysis against the truth, up to the forecast's end.
-
-    After the window corrections fade to zero in the time between two records.
-
-    {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
-    """
-    config, names = experiment.true_config, experiment.problem.names
+def forecast_times(config) -> list[int]:
+    """The steps at which errors of forecasts are taken, from 0 to the forecast's end."""
     dt, output = config.time.dt, config.output
     steps = config.run.steps + round(getattr(config.case, "forecast", 0.0) * DAY / dt)
     every = min(steps, output.every_steps or max(1, round((output.every or steps * dt) / dt)))
-    longer = {"run": config.run.model_copy(update={"steps": steps})}
+    return [*range(0, steps, every), steps]
 
-    def run(config, x):
-        problem, _ = problem_of(config.model_copy(update=longer), names, every, tick)
-        for state in problem.states(extended(x, problem.domain.setup), every):
-            depth = x["depth"] if "depth" in x else depth_of(problem)
-            eta, u, v = state.h - depth, state.u, state.v
-            yield [np.asarray(field, np.float64) for field in (eta, u, v)]
 
-    believed, runs = experiment.problem.config, {"background": experiment.base, "analysis": analysis}
-    times = [*range(0, steps, every), steps]
-    found = {"days": [step * dt / 86400 for step in times], "window_days": config.run.steps * dt / 86400}
-    found |= {name: {who: {where: [] for where in places.sets} for who in runs} for name in ("eta", "current")}
-    known = {name: x * 0 if name in CORRECTIONS else x for name, x in experiment.truth.items()}
-    for truth, *others in zip(run(config, known), *(run(believed, x) for x in runs.values()), strict=True):
-        for who, state in zip(runs, others, strict=True):
-            eta, u, v = (np.square(a - b) for a, b in zip(state, truth, strict=True))
+def course_of(experiment, config, x: dict, tick=lambda transport: None):
+    """Iterate over eta, u and v, [ny, nx] of the block, of the run from controls x, at the `forecast_times`.
+
+    After the window corrections fade to zero in the time between two records.
+    """
+    times = forecast_times(config)
+    longer = {"run": config.run.model_copy(update={"steps": times[-1]})}
+    problem, _ = problem_of(config.model_copy(update=longer), experiment.problem.names, times[1], tick)
+    for state in problem.states(extended(x, problem.domain.setup), times[1]):
+        depth = x["depth"] if "depth" in x else depth_of(problem)
+        yield [np.asarray(field, np.float64) for field in (state.h - depth, state.u, state.v)]
+
+
+def in_its_winds(truth: dict) -> dict:
+    """The true controls of a run with the true configuration, which needs no corrections."""
+    return {name: x * 0 if name in CORRECTIONS else x for name, x in truth.items()}
+
+
+def forecast_errors(experiment, courses: dict, places: Places, tick=lambda transport: None) -> dict:
+    """Errors of forecasts against the truth, up to the forecast's end.
+
+    {"days": [...], "window_days": its end, "eta" and "current": {of: {where: [rms at these times]}}}, m and m s-1.
+
+    Args:
+        courses: {of: eta, u and v [ny, nx] of the block at the `forecast_times`}; those of the spread are no errors.
+    """
+    config = experiment.true_config
+    times = forecast_times(config)
+    found = {"days": [step * config.time.dt / 86400 for step in times]}
+    found["window_days"] = config.run.steps * config.time.dt / 86400
+    found |= {name: {who: {where: [] for where in places.sets} for who in courses} for name in ("eta", "current")}
+    truths = course_of(experiment, config, in_its_winds(experiment.truth), tick)
+    for truth, *others in zip(truths, *courses.values(), strict=True):
+        for who, state in zip(courses, others, strict=True):
+            known = truth if who != "spread" else (0, 0, 0)
+            eta, u, v = (np.square(a - b) for a, b in zip(state, known, strict=True))
             for name, square in (("eta", eta), ("current", u + v)):
                 for where, size in places.rms(square).items():
                     found[name][who][where].append(size)

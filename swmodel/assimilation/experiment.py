@@ -27,7 +27,7 @@ from .background import Background
 from .checkpoint import essence_of_run, require_none
 from .interpolation import operator
 from .observations import read, write
-from .settings import errors_of, roots_of
+from .settings import believed, errors_of, roots_of
 from .synthetic import DAY, is_twin, network, observe_run, spins_up
 
 
@@ -36,11 +36,6 @@ class Twin(NamedTuple):
 
     truth: State
     guess: State
-
-
-def believed(config):
-    """The configuration without knowledge of the truth: from the case's `believed`, or unchanged."""
-    return config.case.believed(config) if hasattr(config.case, "believed") else config
 
 
 def spin_up(config, tick: Callable[[], None] = lambda: None) -> Twin:
@@ -74,6 +69,7 @@ class Experiment(NamedTuple):
         base: the first guess, all controls of the problem by name.
         background: errors of the estimated controls.
         observations, operator: the Observations, and the operator for the model's values of them.
+            Without derivatives it is None.
         truth: the true controls, by name, in a twin experiment; else None. Of corrections these are what the
             coefficients of the truth differ by from those of the first guess.
         true_config: the configuration of the truth in a twin experiment; else None.
@@ -81,15 +77,25 @@ class Experiment(NamedTuple):
 
     problem: Problem
     base: dict
-    background: Background
+    background: Background | None
     observations: Any
     operator: Any
     truth: dict | None = None
     true_config: Any = None
 
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The names of the estimated controls."""
+        return tuple(self.problem.config.assimilation.controls)
+
 
 def prepare(
-    config, directory, memory: int | None, command_line: str = "", tick: Callable = lambda transport: None
+    config,
+    directory,
+    memory: int | None,
+    command_line: str = "",
+    tick: Callable = lambda transport: None,
+    derivatives: bool = True,
 ) -> Experiment:
     """The experiment of a configuration; all processes call it together.
 
@@ -103,7 +109,8 @@ def prepare(
     base, truth = problem.first_guess(), None
     observations = read(options.observations, problem.config) if options.observations else network(problem.config)
     observer.operator = operator(observations, problem.config, problem.block, options.every_steps)
-    problem.prepare(base)
+    if derivatives:
+        problem.prepare(base)
     if testing:
         truth = Problem(config, names, observer).first_guess()
     if spins_up(config):
@@ -113,13 +120,18 @@ def prepare(
     if not options.observations:
         observations = twin_observations(config, names, truth, observations, directory, command_line, tick)
     truth = truth and truth | true_corrections(config, problem)
-    setup, errors = problem.domain.setup, errors_of(config)
-    if config.drying.active and "eta" in errors:  # no water is added to ground that is dry
-        wet = np.asarray(base["eta"]) + depth_of(problem) > 0
-        errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
-    grid, roots = setup.grid(problem.block), roots_of(config)
-    background = Background(setup, problem.transport, grid, errors, options.balanced, roots=roots)
+    background = background_of(config, problem.domain, base.get("eta")) if derivatives else None
     return Experiment(problem, base, background, observations, observer.operator, truth, config if testing else None)
+
+
+def background_of(config, domain, eta) -> Background:
+    """The errors of a first guess with the sea level `eta` on the block of a Domain; all its processes call it."""
+    errors, block = errors_of(config), domain.transport.block
+    if config.drying.active and "eta" in errors:  # no water is added to ground that is dry
+        wet = np.asarray(eta) + resting_depth(domain) > 0
+        errors["eta"] = errors["eta"][0] * wet, errors["eta"][1]
+    grid, roots = domain.setup.grid(block), roots_of(config)
+    return Background(domain.setup, domain.transport, grid, errors, config.assimilation.balanced, roots=roots)
 
 
 class Observer:
@@ -164,7 +176,12 @@ def true_corrections(config, problem: Problem) -> dict:
 
 def depth_of(problem: Problem):
     """The configuration's resting depth of the block, m, [ny, nx] or broadcast to it."""
-    return np.asarray(as_patches(problem.domain.grid, problem.domain.scheme.margin).depth.on(problem.block.shape))
+    return resting_depth(problem.domain)
+
+
+def resting_depth(domain):
+    """The resting depth of a Domain's block, m, [ny, nx] or broadcast to it."""
+    return np.asarray(as_patches(domain.grid, domain.scheme.margin).depth.on(domain.transport.block.shape))
 
 
 def twin_states(config, problem: Problem, directory: Path, tick) -> Twin:

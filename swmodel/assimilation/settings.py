@@ -10,6 +10,7 @@ from ..config import ConfigError
 from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
 from ..gradients.quantities import parse
+from ..model.ensemble.settings import UNUSED, check_ensemble
 from ..model.validate import lines_of, repeated, require_derivatives
 from ..ocean.coordinates import largest_cell, on_sphere, sides
 from ..ocean.table import CONTROLS, CORRECTIONS
@@ -20,6 +21,10 @@ from .synthetic import is_twin, network
 
 #: Controls that are numbers, also at records in time, whose errors have no correlation length.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
+
+
+#: The fields of the state that the method `letkf` changes.
+STATE = ("eta", "u", "v")
 
 
 def errors_of(config) -> dict:
@@ -60,6 +65,8 @@ def check_assimilation(config) -> None:
     if config.run.transport == "sharded":
         raise UsageError("an assimilation runs on one process or on MPI: give run.nproc in place of run.devices")
     found = list(problems(config))
+    if config.assimilation.method == "letkf" and not found:
+        ensemble_of(believed(config))
     if config.assimilation.impact:
         parse(config.assimilation.impact, config, "assimilation.impact")
     if config.assimilation.observations:
@@ -69,6 +76,19 @@ def check_assimilation(config) -> None:
             found += error.problems
     if found:
         raise ConfigError(found)
+
+
+def believed(config):
+    """The configuration without knowledge of the truth: from the case's `believed`, or unchanged."""
+    return config.case.believed(config) if hasattr(config.case, "believed") else config
+
+
+def ensemble_of(config):
+    """The checked configuration of the members of the method `letkf`, which start alike. ConfigError: see there."""
+    run = config.run.model_copy(update={"layout": "", "transport": "auto"})
+    output = config.output.model_copy(update=UNUSED | {"format": "netcdf"})
+    found = check_ensemble(config.model_copy(update={"run": run, "output": output}))
+    return found.model_copy(update={"ensemble": found.ensemble.model_copy(update={"initial_eta": 0.0})})
 
 
 def template_of(config) -> dict:
@@ -118,7 +138,27 @@ def problems(config) -> Iterator[str]:
         yield "run.days: the window of an assimilation must have at least one step"
     elif config.run.steps % options.every_steps:
         yield f"assimilation.every_steps: {options.every_steps} does not divide the {config.run.steps} steps of the run"
+    if options.method == "letkf":
+        yield from problems_of_cycles(config)
     if not options.observations and not is_twin(config):
         yield "assimilation.observations: give an observation file; only cases of twin experiments make their own"
     if not options.observations and is_twin(config) and not network(config).size:
         yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"
+
+
+def problems_of_cycles(config) -> Iterator[str]:
+    """The problems of the method `letkf`, one line each."""
+    options, steps = config.assimilation, config.run.steps
+    if others := [name for name in options.controls if name not in (*STATE, *CORRECTIONS)]:
+        yield f"assimilation.controls: letkf changes eta, u, v and corrections; {listed(others)} needs method 4dvar"
+    if options.localisation == 0:
+        yield "assimilation.localisation: must be above 0 m for letkf, as 4 lengths of correlation"
+    if options.cycle_steps and (steps % options.cycle_steps or options.cycle_steps % options.every_steps):
+        yield (
+            f"assimilation.cycle_steps: {options.cycle_steps} has to divide the {steps} steps of the run, and to be a "
+            f"multiple of every_steps, {options.every_steps}"
+        )
+    if options.impact:
+        yield "assimilation.impact: needs the derivatives of method 4dvar; leave it out"
+    if config.ensemble.initial_eta:
+        yield "ensemble.initial_eta: no effect on letkf, whose members start from assimilation.sigma_eta; leave it out"

@@ -44,5 +44,6 @@ class DoubleGyreTwin(DoubleGyre):
         "run": {"days": 20.0},
         "output": {"every": 86400.0, "fields": ["eta", "u", "v"]},
         "assimilation": {"controls": ["eta", "u", "v"], "every_steps": 20, "length": 110e3, "balanced": True,
-                         "sigma_eta": 40.0, "sigma_velocity": 0.01, "outer": 6, "inner": 40},
+                         "sigma_eta": 40.0, "sigma_velocity": 0.01, "outer": 6, "inner": 40,
+                         "cycle_steps": 80, "localisation": 450e3},
     }  # fmt: skip

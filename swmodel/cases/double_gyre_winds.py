@@ -58,6 +58,9 @@ class DoubleGyreWinds(DoubleGyreTwin):
             "correlation_time": 5 * DAY,
             "outer": 4,
             "inner": 40,
+            "cycle_steps": 40,
+            "localisation": 450e3,
+            "relaxation": 0.2,
         },
     }
 

@@ -1,4 +1,4 @@
-"""`swmodel assimilate`: the initial state, or coefficients, that explain what was observed."""
+"""`swmodel assimilate`: the states, or coefficients, that explain what was observed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,25 @@ every_steps = {every_steps}  # steps between the states that observations are co
 @options.common
 @options.memory
 @options.walltime
+@click.option("--method", metavar="4dvar|letkf", help="Variational fit, or ensemble Kalman filter.  [4dvar]")
+@click.option("--members", metavar="M", help="Members of letkf.  [16]")
+@click.option("--seed", metavar="N", help="Seed of its random numbers.  [0]")
 @click.option("--resume", is_flag=True, help="Continue from the iterations in the folder.")
 def assimilate(force, memory, resume, **typed):
-    """Fit the initial state, or coefficients, to observations: 4D-Var.
+    """Fit the initial state, or coefficients, to observations: 4D-Var, or LETKF.
 
     \b
     swmodel assimilate double_gyre_twin --nproc 2
     swmodel assimilate my.toml -s assimilation.observations=track.nc --output outputs/analysis
     swmodel assimilate my.toml --output outputs/analysis --resume
+    swmodel assimilate double_gyre_twin --method letkf --members 64
 
     The section [assimilation] of the configuration names the controls, the observations and the errors of the first
     guess; without it the command prints one. The run is the window of the assimilation. Its initial state and
     coefficients are the first guess.
+
+    With letkf, an ensemble Kalman filter, random members start from the first guess and its errors. They are analysed
+    after every assimilation.cycle_steps, with the observations nearer than assimilation.localisation.
 
     Exit codes: 4, the cost could not be decreased; 75, stopped and resumable.
     """

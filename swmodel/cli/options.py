@@ -25,6 +25,7 @@ KEYS = {
     "devices": "run.devices",
     "reproducible": "run.reproducible",
     "walltime": "run.walltime",
+    "method": "assimilation.method",
     "members": "ensemble.members",
     "seed": "ensemble.seed",
     "write_members": "ensemble.write",

@@ -27,7 +27,15 @@ FLATTEST, TALLEST = 0.3, 2.0
 COSTS = {"cost": (style.INK, "cost"), "observations": ("#2166ac", "of observations")}
 COSTS |= {"background": (style.QUIET, "of the first guess")}
 CURVES = {"background": (style.QUIET, "first guess"), "analysis": ("#b2182b", "analysis")}
+SPREAD = {"spread": ("#2166ac", "spread of the members")}
+MISFITS = {"background": (style.QUIET, "members' mean before the analysis"), "analysis": ("#b2182b", "after it")}
+MISFITS |= {"expected": ("#2166ac", "expected before it")}
 LINES = {"everywhere": "-", "unobserved": (0, (2, 1.5))}
+
+
+def is_analysis(data: netCDF4.Dataset) -> bool:
+    """Whether a file is the result of an assimilation, by iterations or in cycles."""
+    return not {"iteration", "cycle"}.isdisjoint(data.dimensions)
 
 
 def picture(data: netCDF4.Dataset) -> Figure:
@@ -45,7 +53,7 @@ def picture(data: netCDF4.Dataset) -> Figure:
         draw_maps(parts[0], rows, data)
     write_caption(figure, [case_of(data)])
     panels = parts[-1].subplots(1, 1 + len(curves), squeeze=False)[0]
-    draw_costs(panels[0], data)
+    (draw_cycles if "cycle" in data.dimensions else draw_costs)(panels[0], data)
     for panel, name in zip(panels[1:], curves, strict=True):
         draw_errors(panel, data, name)
     if curves:
@@ -105,10 +113,19 @@ def draw_costs(panel, data: netCDF4.Dataset) -> None:
     panel.legend(frameon=False, fontsize=7.5)
 
 
+def draw_cycles(panel, data: netCDF4.Dataset) -> None:
+    """The misfit before and after each analysis, and the one that the spread makes expected."""
+    for name, (colour, words) in MISFITS.items():
+        panel.plot(data["cycle_day"][:], data[f"cycle_{name}"][:], "o-", ms=3, lw=1.2, color=colour, label=words)
+    panel.axhline(1, color=style.QUIET, lw=0.8, ls=":")
+    panel.set(yscale="log", xlabel="Days since the start of the window", ylabel="Misfit (errors of observations)")
+    panel.legend(frameon=False, fontsize=7.5)
+
+
 def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
-    """The errors of the runs from first guess and analysis over time; the window is shaded."""
-    time = data["error_time"]
-    for who, (colour, words) in CURVES.items():
+    """Errors of the runs from first guess and analysis over time, and members' spread; the window is shaded."""
+    time, there = data["error_time"], f"{name}_error_spread_everywhere" in data.variables
+    for who, (colour, words) in (CURVES | SPREAD if there else CURVES).items():
         for where, dashes in LINES.items():
             values = np.ma.filled(data[f"{name}_error_{who}_{where}"][:], np.nan)
             panel.plot(time[:], values, color=colour, ls=dashes, lw=1.4, label=f"{words}, {where}")

@@ -70,7 +70,7 @@ def plot(
     """
     file = data_file(path, *DRAWABLE)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        summary = fields is None and "iteration" in data.dimensions
+        summary = fields is None and assimilation.is_analysis(data)
         target = file.with_name(assimilation.PICTURE) if summary else default_output(file, fields, member=member)
         return save(figure_of(data, fields, record, time, member, scale, over), output or target)
 
@@ -78,7 +78,7 @@ def plot(
 def figure_of(data: netCDF4.Dataset, fields, record, time, member, scale: Scale, over: Over) -> Figure:
     """The figure that `plot` writes."""
     whole, plain = fields is None and member is None, over == NOTHING and scale == OF_RECORD
-    if "wavenumber" in data.dimensions or (whole and "iteration" in data.dimensions):
+    if "wavenumber" in data.dimensions or (whole and assimilation.is_analysis(data)):
         if not (whole and plain):
             raise PlotError(f"the picture of {data.filepath()} has no fields, members, colours or arrows to choose")
         return spectrum.picture(data, record, time) if "wavenumber" in data.dimensions else assimilation.picture(data)

@@ -26,6 +26,23 @@ def assimilate(folder, nproc, *words, code=0, source=("double_gyre_twin", *SETTI
     return done.stdout + done.stderr
 
 
+LETKF = ("--method", "letkf", "--members", "7", "--seed", "3", "-s", "assimilation.cycle_steps=15")
+WINDS = ("double_gyre_winds", *SETTINGS, "-s", "assimilation.correction_every=43200")
+
+
+def test_a_filter_has_the_same_bits_on_one_and_two_processes(tmp_path):
+    """With 4 and 3 members, which have corrections of the wind; a wrong setting ends with exit code 2."""
+    one, two, wrong = tmp_path / "one", tmp_path / "two", ("-s", "assimilation.localisation=0")
+    assert "assimilation.localisation" in assimilate(one, 2, *LETKF, *wrong, code=2, source=WINDS)
+    assimilate(one, 1, *LETKF, source=WINDS)
+    assert "2 analyses with 7 members" in assimilate(two, 2, *LETKF, source=WINDS)
+    with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
+        assert np.ptp(ours["wind_x_correction_spread"][:]) > 0
+        for name in ours.variables:
+            if "_error_" not in name:  # errors are sums over blocks
+                np.testing.assert_array_equal(theirs[name][:], ours[name][:], err_msg=name)
+
+
 def test_stopped_on_two_processes_and_gone_on_with_by_one_the_analysis_is_that_of_one(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     assimilate(one, 1)

@@ -18,6 +18,7 @@ NIGHT = {
     ),
     "assimilation/test_background_noise.py": ("a_block_has",),
     "assimilation/test_impact.py": ("stations_share",),
+    "assimilation/test_letkf_cycles.py": ("[float32", "a_corrected_member"),
     "assimilation/test_observations.py": ("the_file_satisfies",),
     "assimilation/test_observations_operator.py": ("the_shares", "the_transpose"),
     "bench/test_bench_numbers.py": ("report_and_compare",),

@@ -33,6 +33,9 @@ def sigma_key(name: str) -> str:
 class Search(Section):
     """Settings of `swmodel assimilate`: controls, observations, errors of the first guess, minimisation."""
 
+    method: Literal["4dvar", "letkf"] = option(
+        "4dvar", "", "4dvar, a variational fit of the initial state; letkf, an ensemble Kalman filter in cycles"
+    )
     observations: str = option("", "file", "NetCDF file of observations; empty: a twin experiment, which makes its own")
     controls: tuple[ControlName, ...] = option(
         ("eta", "u", "v"), "", f"fields to estimate: {', '.join(OFFERED)}; as outside_tide_level[M2,cosine]"
@@ -48,6 +51,12 @@ class Search(Section):
     correction_length: float = option(0.0, "m", "correlation length of corrections; 0: the same length", ge=0)
     correction_every: Duration = option(86400.0, "s", "time between records of corrections")
     balanced: bool = option(False, "", "whether errors of eta come with currents in geostrophic balance")
+    cycle_steps: int = option(0, "steps", "letkf: steps between analyses; 0: one at the end of the run", ge=0)
+    localisation: float = option(0.0, "m", "letkf: distance from which on an observation has no influence", ge=0)
+    inflation: float = option(1.0, "1", "letkf: factor of the members' covariance at each analysis", ge=1)
+    relaxation: float = option(
+        0.5, "1", "letkf: part of the spread's decrease at an analysis that is undone", ge=0, le=1
+    )
     impact: str = option("", "", "quantity on which each observation's impact is computed, as energy; empty: none")
     impact_days: float = option(0.0, "days", "time of this quantity after the window", ge=0)
     outer: int = option(10, "iterations", "most outer iterations, each with a new run and its derivative", ge=1)

@@ -18,12 +18,14 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...executors.registry import COMPILED
 from ...files.restart.read import read
+from ...gradients.controls import scheme_for
 from ...ocean.state import Carry, State
 from ...parallel.environment import share_of_cores
 from ...parallel.transport import connect
 from ...parallel.transport.programs import jitted
 from ...parallel.transport.sharded import provide
 from ..accumulators import NO_ACCUMULATORS, Accumulators
+from ..change import carry_with
 from ..domain import domain
 from ..forcing import Forcing
 from ..health import Health
@@ -84,21 +86,23 @@ class Members(Model):
     Args:
         config: a configuration from `settings.check_ensemble`.
         restart: a restart file of the ensemble to continue from; None: the initial states.
+        corrections: names of corrections in time (`gradients.corrections`) that differ by member, see `correct`.
 
     Attributes:
         transport: the transport between processes, each of which has the whole grid and some of the members.
         here: Span of the members of this process.
-        domain: Domain of a member, with the transport of a single process.
+        domain, setup: Domain of a member, with the transport of a single process, and its Setup.
         carry: Carry with a leading axis of members.
     """
 
-    def __init__(self, config, restart=None):
+    def __init__(self, config, restart=None, corrections=()):
         self.begun = time.perf_counter()
         run, grid = config.run, config.grid
         if run.devices > 1:
             provide(run.devices)
-        self.domain = domain(whole(config), alone=True)
+        self.domain = domain(whole(config), scheme_for(corrections), alone=True)
         self.config, self.dt, self.first_step = config, config.time.dt, 0
+        self.setup = self.domain.setup
         self.devices = Devices(jax.local_devices()[: run.devices])
         kind = "mpi" if run.nproc > 1 else "serial"
         members, shares = config.ensemble.members, run.nproc
@@ -107,7 +111,10 @@ class Members(Model):
         if self.transport.rank == 0:
             for line in unresolved(config):
                 log.warning(line)
-        self._drawn, self._forcing = Perturbations(self.domain), Forcing(self.domain.setup, self.domain.transport)
+        self._drawn, self._forcing = (
+            Perturbations(self.domain, corrections),
+            Forcing(self.domain.setup, self.domain.transport),
+        )
         options = {}
         if run.executor == "native":
             # One step in a sweep: the coefficients of members have the margin of one step.
@@ -132,6 +139,24 @@ class Members(Model):
         self._forget()
         self.carry = self._put(jax.tree.map(lambda leaf, old: np.asarray(leaf, old.dtype), carry, self.carry))
         self._step = self.first_step = step
+
+    def change(self, state: State) -> None:
+        """Take another state, NumPy arrays [members, y, x] of this process's members.
+
+        For the memory of the time stepper see `change.carry_with`.
+        """
+        fields = (np.asarray(new, old.dtype) for new, old in zip(state, self.carry.state, strict=True))
+        steps, carry = self.carry.step, carry_with(self, self._executor, self._put(state._make(fields)))
+        self._forget()
+        self.carry = carry._replace(step=steps)
+
+    def correct(self, corrections: dict) -> None:
+        """Take the corrections {name: [members, records, ny, nx]} of this process's members, from the next step on."""
+        members = range(self.here.start, self.here.stop)
+        self._drawn.corrections = {
+            name: dict(zip(members, series, strict=True)) for name, series in corrections.items()
+        }
+        self._forcing.forget()
 
     @cached_property
     def state(self) -> State:
@@ -177,6 +202,7 @@ class Members(Model):
         taken = self._forcing.take(self.step)
         self.domain.params.update(taken)
         self._drawn.params |= self.domain.transport.get(taken)
+        self._drawn.step = self.step
         self._own = self._stacked(lambda member: self._static_of(self._drawn.again(member), own=True))
         first = self._drawn.again(self.here.start)
         self._shared = self._place(self._static_of(first, own=False), PartitionSpec())

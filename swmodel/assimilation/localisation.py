@@ -1,0 +1,70 @@
+"""Localisation: the observations near points of the grid, and the weight of each by its distance."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..ocean.coordinates import axes, on_sphere
+from ..ocean.rotated import directions
+
+
+def taper(distance, radius: float) -> np.ndarray:
+    """The correlation of Gaspari and Cohn (1999), eq. (4.10) with c = radius / 2: 1 at 0, exactly 0 from `radius` on.
+
+    It is positive definite and close to exp(-r²/(2 l²)), l = 0.27 radius.
+
+    Reference: Gaspari, G. and S. E. Cohn (1999), Construction of correlation functions in two and three dimensions, Q.
+    J. R. Meteorol. Soc. 125, 723-757.
+    """
+    z = np.asarray(distance, np.float64) / (0.5 * radius)
+    inner = 1 + z**2 * (-5 / 3 + z * (5 / 8 + z * (1 / 2 - z / 4)))
+    far = np.maximum(z, 1)
+    outer = 4 + far * (-5 + far * (5 / 3 + far * (5 / 8 + far * (-1 / 2 + far / 12)))) - 2 / (3 * far)
+    return np.where(z <= 1, inner, np.where(z < 2, np.maximum(outer, 0), 0.0))
+
+
+def embedded(grid, x, y) -> tuple[np.ndarray, np.ndarray | None]:
+    """Points of a space where neighbours are found, [n, 2 or 3] in m, and the lengths of its rings, 0 for none.
+
+    On a plane these are the positions in the domain. On a sphere it is the space around it.
+    """
+    x, y = (np.asarray(place, np.float64).ravel() for place in np.broadcast_arrays(x, y))
+    if on_sphere(grid):
+        return grid.radius * directions(x, y), None
+    along = axes(grid)
+    size = np.array([axis.edges[1] - axis.edges[0] for axis in along])
+    rings = np.where([axis.ring for axis in along], size, 0.0)
+    places = np.stack([x, y], axis=-1) - [axis.edges[0] for axis in along]
+    return np.where(rings > 0, places % np.where(rings > 0, size, 1.0), places), rings
+
+
+def along_surface(grid, straight):
+    """Distances along the surface, m, from straight ones."""
+    if not on_sphere(grid):
+        return straight
+    return 2 * grid.radius * np.arcsin(np.minimum(0.5 * straight / grid.radius, 1.0))
+
+
+class Near(NamedTuple):
+    """The observations near n points: those of point i are index[start[i]:start[i + 1]], in rising order."""
+
+    start: np.ndarray  # [n + 1]
+    index: np.ndarray
+    weight: np.ndarray  # the taper of the distances, above 0
+
+
+def near(grid, points: tuple, places: tuple, radius: float) -> Near:
+    """The observations at `places` (x, y) within a radius, m along the surface, of points (x, y) along the axes."""
+    from scipy.spatial import cKDTree
+
+    (here, rings), (there, _) = embedded(grid, *points), embedded(grid, *places)
+    longest = 2 * grid.radius * np.sin(min(0.5 * radius / grid.radius, 0.5 * np.pi)) if on_sphere(grid) else radius
+    trees = (cKDTree(each, boxsize=rings) for each in (here, there))
+    found = next(trees).sparse_distance_matrix(next(trees), longest, output_type="ndarray")
+    weight = taper(along_surface(grid, found["v"]), radius)
+    found, weight = found[weight > 0], weight[weight > 0]
+    order = np.lexsort((found["j"], found["i"]))
+    start = np.searchsorted(found["i"][order], np.arange(len(here) + 1))
+    return Near(start, found["j"][order], weight[order])
