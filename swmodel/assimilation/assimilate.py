@@ -99,9 +99,11 @@ class Course:
             done = (
                 f"after {self.iteration} {self.rounds}" if self.iteration else f"before the first of the {self.rounds}"
             )
-            raise Stopped(
-                f"stopped by {reason} {done}; continue with the same command and `--output {self.directory} --resume`"
-            )
+            again = f"the same command and `--output {self.directory} --resume`"
+            advice = f"continue with {again}"
+            if self.rounds == "cycles":
+                advice = f"start again with {again}, which keeps the states and observations of a twin"
+            raise Stopped(f"stopped by {reason} {done}; {advice}")
 
     def hessian(self, w, dw):
         """The Hessian's product with dw; reports the inner iteration."""
@@ -222,8 +224,8 @@ def twin_summary(found) -> list[str]:
 
 
 def line(words: str, before: float | None, after: float | None, units: str) -> str:
-    """One error with its units, before and after; "" for none."""
-    if not before:
+    """One error with its units, before and after; "" for none, or if it is not finite, null in JSON."""
+    if not before or after is None:
         return ""
     part = f"{after / before:8.2f} of it"
     return f"  {words:34} {before:10.4g} -> {after:10.4g} {'' if units == '1' else units:6}{part}"

@@ -11,6 +11,7 @@ from .analysis_file import write_analysis
 from .error_statistics import against_truth, course_of, forecast_times, in_its_winds, rms
 from .experiment import controls_of, problem_of
 from .filter import Cycle, Filter
+from .impact import by_station
 from .settings import STATE
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ def filtered(config, experiment, directory, options, command_line, course) -> di
         "cycles": run.rows,
         "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
     }
+    results["stations"] = by_station(observations, departures, None)
     analysis = here(after, "mean")
     last = experiment._replace(base=here(before, "mean"))
     if experiment.truth is not None:

@@ -22,7 +22,7 @@ from ..ocean.coordinates import OFFSETS, axes
 from ..ocean.grid import as_patches
 from ..ocean.table import CORRECTIONS
 from ..parallel.transport import of_all_members
-from .background import LOCATIONS
+from .background import LOCATIONS, beyond, inside
 from .diffusion import MASKS
 from .experiment import background_of, resting_depth
 from .interpolation import operator
@@ -67,7 +67,11 @@ class Filter:
         self.transport, block = members.transport, members.domain.transport.block
         self.depth = np.asarray(resting_depth(members.domain), np.float64)
         self.operator = operator(self.observations, config, block, self.options.every_steps)
-        self.points = {location: points_of(members.domain, location) for location in MASKS}
+        self.points = {
+            (location, beside): points_of(members.domain, location, beside)
+            for location in MASKS
+            for beside in (False, True)
+        }
         self._values = np.full((members.here.length, self.observations.size), np.nan)
         self.corrections = {}
         self.put(self.first_members(experiment))
@@ -123,10 +127,10 @@ class Filter:
         places = at.x, at.y
         values = of_all_members(self.transport, self._values[:, chosen])
         seen = seen_by(values, at.value, at.error)
-        for location in self.points:
-            names = [name for name in self.options.controls if LOCATIONS[name] == location]
+        for place, points in self.points.items():
+            names = [name for name in self.options.controls if place == (LOCATIONS[name], name.startswith("outside_"))]
             if layers := [layer for name in names for layer in self.layers(fields, name)]:
-                self.analyse_layers(layers, location, seen, places)
+                self.analyse_layers(layers, points, seen, places)
         self.put(fields)
         after = self.analysed(values[..., None], seen, places, places)[..., 0]
         return Cycle(chosen, seen, (at.value - after.mean(axis=0)) / at.error)
@@ -145,9 +149,9 @@ class Filter:
         first = number_at(setup, name, step)
         return [fields[name][:, k] for k in range(first, ahead.size) if ahead[k] or k <= first + 1]
 
-    def analyse_layers(self, layers: list[np.ndarray], location: str, seen: Seen, places: tuple) -> None:
-        """Change fields [members here, ny, nx] at one location; each process computes its share of the points."""
-        (rows, columns), positions = self.points[location]
+    def analyse_layers(self, layers: list[np.ndarray], points: tuple, seen: Seen, places: tuple) -> None:
+        """Change fields [members here, ny, nx] at `points_of`; each process computes its share of the points."""
+        (rows, columns), positions = points
         here = slice(self.members.here.start, self.members.here.stop)
         some = max(1, GATHERED // (self.members.here.size * len(layers)))
         for strip in (np.arange(first, min(first + some, len(rows))) for first in range(0, len(rows), some)):
@@ -160,10 +164,13 @@ class Filter:
                 layer[at] = after[..., number]
 
 
-def points_of(domain, location: str) -> tuple[tuple, tuple]:
-    """Rows and columns of the wet points, or open faces, of a location, and their positions (x, y)."""
+def points_of(domain, location: str, beside: bool) -> tuple[tuple, tuple]:
+    """Rows and columns of the wet points, or open faces, of a location, and their positions (x, y).
+
+    `beside`: also of the values of the water outside, `background.beyond`.
+    """
     block, grid, along = domain.transport.block, as_patches(domain.grid, domain.setup.margin), axes(domain.config.grid)
-    mask, (north, east) = getattr(grid, MASKS[location]).on(block.shape), OFFSETS[location]
+    mask, (north, east) = (beyond if beside else inside)(grid, location).on(block.shape), OFFSETS[location]
     row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
     x, y = along.x.first + (column + east) * along.x.spacing, along.y.first + (row + north) * along.y.spacing
     return (row, column), (x, y)

@@ -25,7 +25,7 @@ from ..ocean.table import CORRECTIONS
 from ..setup.positions.stencils import QUANTITIES
 from .experiment import problem_of
 from .gauss_newton import conjugate_gradients
-from .synthetic import DAY
+from .settings import until_impact
 
 #: Residual of the equation for the impact, relative to its right side.
 RESIDUAL = 1e-3
@@ -59,9 +59,8 @@ def impact_of(experiment, function, w: dict, hessian, tick, residual: float = RE
     """
     config, options = experiment.problem.config, experiment.problem.config.assimilation
     quantity = parse(options.impact, config, "assimilation.impact")
-    steps = config.run.steps + round(options.impact_days * DAY / config.time.dt)
-    longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
-    problem, observer = problem_of(longer, experiment.problem.names, steps, tick, experiment.problem.memory)
+    longer = until_impact(config)
+    problem, observer = problem_of(longer, experiment.problem.names, longer.run.steps, tick, experiment.problem.memory)
     observer.operator = quantity
     setup, transport = problem.domain.setup, problem.transport
 

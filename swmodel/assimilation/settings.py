@@ -11,13 +11,13 @@ from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
 from ..gradients.quantities import parse
 from ..model.ensemble.settings import UNUSED, check_ensemble
-from ..model.validate import lines_of, repeated, require_derivatives
+from ..model.validate import check, lines_of, repeated, require_derivatives
 from ..ocean.coordinates import largest_cell, on_sphere, sides
 from ..ocean.table import CONTROLS, CORRECTIONS
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .observations import read
-from .synthetic import is_twin, network
+from .synthetic import DAY, is_twin, network
 
 #: Controls that are numbers, also at records in time, whose errors have no correlation length.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
@@ -69,6 +69,7 @@ def check_assimilation(config) -> None:
         ensemble_of(believed(config))
     if config.assimilation.impact:
         parse(config.assimilation.impact, config, "assimilation.impact")
+        check(setup_of(until_impact(config)), to_the_end=True)
     if config.assimilation.observations:
         try:
             read(config.assimilation.observations, config)
@@ -76,6 +77,12 @@ def check_assimilation(config) -> None:
             found += error.problems
     if found:
         raise ConfigError(found)
+
+
+def until_impact(config):
+    """The configuration of a run until the quantity `impact`, `impact_days` after the window."""
+    steps = config.run.steps + round(config.assimilation.impact_days * DAY / config.time.dt)
+    return config.model_copy(update={"run": config.run.model_copy(update={"steps": steps})})
 
 
 def believed(config):

@@ -4,7 +4,7 @@ Physics: the ocean of `double_gyre_twin`, on a grid of 40 km. Weather blows over
 in y that vary in space and time. They are Gaussian random functions with the covariance sigma² exp(-r²/(2 l²) - t²/(2
 T²)), sums of waves of random wavenumber, frequency and phase. The first guess has the steady wind alone, and starts
 from the same ocean ten days earlier. Within the window of twenty days the winds move the interface by as much as the
-eddies' errors. So no initial state explains all observations; with increments of the wind the run does.
+eddies' errors. So no initial state explains all observations; with corrections of the wind the run does.
 
 Reference: Trémolet, Y. (2006), Accounting for an imperfect model in 4D-Var, Q. J. R. Meteorol. Soc. 132, 2483-2504.
 Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural Information

@@ -1,9 +1,10 @@
-"""`swmodel assimilate`: the states, or coefficients, that explain what was observed."""
+"""`swmodel assimilate`: the states, coefficients, or errors of the forcing that explain what was observed."""
 
 from __future__ import annotations
 
 import click
 
+from ..errors import UsageError
 from . import options
 from .start import begin
 
@@ -26,15 +27,15 @@ every_steps = {every_steps}  # steps between the states that observations are co
 @click.option("--method", metavar="4dvar|letkf", help="Variational fit, or ensemble Kalman filter.  [4dvar]")
 @click.option("--members", metavar="M", help="Members of letkf.  [16]")
 @click.option("--seed", metavar="N", help="Seed of its random numbers.  [0]")
-@click.option("--resume", is_flag=True, help="Continue from the iterations in the folder.")
+@click.option("--resume", is_flag=True, help="Continue from the iterations in the folder; letkf keeps a twin alone.")
 def assimilate(force, memory, resume, **typed):
-    """Fit the initial state, or coefficients, to observations: 4D-Var, or LETKF.
+    """Fit initial state, coefficients or forcing to observations: 4D-Var, or LETKF.
 
     \b
     swmodel assimilate double_gyre_twin --nproc 2
     swmodel assimilate my.toml -s assimilation.observations=track.nc --output outputs/analysis
     swmodel assimilate my.toml --output outputs/analysis --resume
-    swmodel assimilate double_gyre_twin --method letkf --members 64
+    swmodel assimilate double_gyre_winds --method letkf --members 80
 
     The section [assimilation] of the configuration names the controls, the observations and the errors of the first
     guess; without it the command prints one. The run is the window of the assimilation. Its initial state and
@@ -50,6 +51,9 @@ def assimilate(force, memory, resume, **typed):
         from ..assimilation.settings import check_assimilation, template_of
         from ..assimilation.synthetic import is_twin
 
+        for name in ("members", "seed"):
+            if typed[name] is not None and config.assimilation.method != "letkf":
+                raise UsageError(f"--{name}: belongs to letkf; give --method letkf, or leave it out")
         if config.assimilation == type(config.assimilation)() and not is_twin(config):
             click.echo(TEMPLATE.format(**template_of(config)))
         check_assimilation(config)

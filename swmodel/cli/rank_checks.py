@@ -10,6 +10,7 @@ from ..errors import SetupError, exit_code
 from ..model import progress
 from ..model.resolve import for_processes, transport_for
 from ..parallel import environment
+from ..parallel.foreign import REMEDY
 from .messages import Refused, error_text, first_line
 
 PACKAGES = ("swmodel", "jax", "jaxlib", "mpi4jax", "mpi4py", "numpy")
@@ -86,8 +87,8 @@ def check_transport(comm, place, run) -> None:
     """Refuse, on all ranks, a run in which a rank has too few devices, or on MPI a message does not get through."""
     agree(comm, lambda: check_device(run.devices))
     if run.transport != "sharded":
-        agree(comm, lambda: check_exchange(run.exchange))
-        agree(comm, lambda: try_message(place, run.exchange))
+        by = agree(comm, lambda: check_exchange(run.exchange))
+        agree(comm, lambda: try_message(place, by))
 
 
 def check_jax() -> None:
@@ -115,39 +116,35 @@ def check_device(devices: int = 1) -> None:
 
 
 def check_exchange(exchange: str = "auto") -> str:
-    """Make sure that what carries messages is there, and uses mpi4py's MPI; returns it. Sends nothing."""
+    """Make sure that what carries messages is there, and uses mpi4py's MPI; returns it. All call it together."""
+    from ..parallel.transport.mpi import exchange_for
+
     own = environment.mpi_libraries()
+    by = exchange_for(exchange)  # may import mpi4jax
+    if by == "ffi":
+        from ..parallel.transport.by_ffi import library
+
+        library()
+        return by
     try:
-        from ..parallel.transport.messages import exchange_for
-
-        if exchange_for(exchange) == "ffi":
-            from ..parallel.transport.by_ffi import library
-
-            library()
-            return "ffi"
         import mpi4jax  # noqa: F401  to see which library it loads
-    except (ImportError, RuntimeError) as error:
-        raise SetupError(f"mpi4jax cannot be used ({error}); {REPAIR}") from error
+    except Exception as error:
+        raise SetupError(f"mpi4jax cannot be used ({first_line(error)}); {REPAIR}") from error
     others = [path for path in environment.mpi_libraries() if path not in own]
     if own and others:
         raise SetupError(f"mpi4jax uses another MPI ({', '.join(others)}) than mpi4py ({', '.join(own)}); {REPAIR}")
-    return "mpi4jax"
+    return by
 
 
-def try_message(place, exchange: str = "auto") -> None:
-    """Send a number round the ring of all ranks, like the model's halos: mpi4jax may not work with this JAX."""
+def try_message(place, by: str) -> None:
+    """Send a number round the ring of all ranks, like the model's halos: `by` may not work with this JAX."""
     from ..parallel.transport import ring
-    from ..parallel.transport.messages import exchange_for
 
     try:
-        problem = "" if ring("mpi", place.size, exchange=exchange) else "a message came wrong"
+        problem = "" if ring("mpi", place.size, exchange=by) else "a message came wrong"
     except Exception as error:
         problem = first_line(error)
     if problem:
-        by, jax = exchange_for(exchange), environment.version_of("jax")
-        if by == "ffi":
-            raise SetupError(
-                f"JAX {jax} and run.exchange=ffi do not work together ({problem}); give run.exchange=mpi4jax"
-            )
-        mpi4jax = environment.version_of("mpi4jax")
-        raise SetupError(f"JAX {jax} and mpi4jax {mpi4jax} do not work together ({problem}); {REPAIR}")
+        version = environment.version_of
+        words, remedy = (f"mpi4jax {version('mpi4jax')}", REPAIR) if by == "mpi4jax" else ("run.exchange=ffi", REMEDY)
+        raise SetupError(f"JAX {version('jax')} and {words} do not work together ({problem}); {remedy}")

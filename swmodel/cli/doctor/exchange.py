@@ -26,7 +26,7 @@ def mpi(place) -> str:
     mpi_world(place)
     check_device()
     by = check_exchange()
-    try_message(place)
+    try_message(place, by)
     import jax
     from mpi4py import MPI
 

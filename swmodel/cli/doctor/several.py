@@ -15,7 +15,7 @@ from .exchange import MARK, PROCESSES
 from .findings import Finding
 
 INSTALL = "for several processes: make setup, or docs/install.md"
-REPAIR = "mpiexec, mpi4py and mpi4jax have to be of one MPI, and mpi4jax compiled for this JAX: docs/install.md"
+REPAIR = "mpiexec, mpi4py and mpi4jax have to be of one MPI, and mpi4jax for this JAX, or absent: docs/install.md"
 ADDRESS = "the processes talk over the address of this machine's host name: see docs/transports.md"
 NCCL = "NCCL carries messages between GPUs: NCCL_DEBUG=INFO in the environment lets it tell more"
 

@@ -34,7 +34,7 @@ def connect(
     if name == "sharded":
         return _sharded(layout, ny, nx, devices)
     with limited_start():
-        from . import messages, mpi
+        from . import mpi
     size, there = shares * layout[0] * layout[1], mpi.HOST_COMM.Get_size()
     if there != size:
         raise SetupError(
@@ -42,7 +42,7 @@ def connect(
             "or set run.nproc"
         )
     own = block(mpi.HOST_COMM.Get_rank(), layout, ny, nx, members, shares)
-    return mpi.Mpi(own, exchange=messages.exchange_for(exchange))
+    return mpi.Mpi(own, exchange=mpi.exchange_for(exchange))
 
 
 @lru_cache(maxsize=8)

@@ -55,6 +55,12 @@ def handle(of) -> int:
     return int(np.uint64(MPI._handleof(of) % 2**64).astype(np.int64))
 
 
+def carrier(comm) -> int:
+    """The handle of a communicator; an error of MPI then ends all processes, as it may still write into arrays."""
+    comm.Set_errhandler(MPI.ERRORS_ARE_FATAL)
+    return handle(comm)
+
+
 def _lowered(context, array, *, call: str, **numbers):
     """The foreign call on an array between the tokens of the messages before and after it."""
     library()
@@ -77,7 +83,7 @@ mlir.register_lowering(message_p, _lowered, platform="cpu")
 
 def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
     """Part k from source[k], in exchange for ours to dest[k]: equal parts of the third axis from the end."""
-    call = partial(message_p.bind, call="exchange", comm=handle(comm), source=source, dest=dest)
+    call = partial(message_p.bind, call="exchange", comm=carrier(comm), source=source, dest=dest)
     if len(source) == 1:
         return call(slab)
     *members, fields, rows, columns = slab.shape
@@ -86,16 +92,16 @@ def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
 
 
 def sum(array, comm):
-    return message_p.bind(array, call="sum", comm=handle(comm), operation=handle(MPI.SUM))
+    return message_p.bind(array, call="sum", comm=carrier(comm), operation=handle(MPI.SUM))
 
 
 def all_to_all(array, comm):
     """Part k of the array [parts, ...] goes to process k, in exchange for its part for this one."""
-    return message_p.bind(array, call="all_to_all", comm=handle(comm))
+    return message_p.bind(array, call="all_to_all", comm=carrier(comm))
 
 
 def sent() -> tuple[int, int]:
-    """The messages and bytes that this process has sent so far, except sums."""
+    """The messages and bytes that this process has sent by `sendrecv` so far."""
     numbers = (ctypes.c_int64 * 2)()
     library().swmodel_sent(numbers)
     return numbers[0], numbers[1]

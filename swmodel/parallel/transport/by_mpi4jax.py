@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import mpi4jax
 from mpi4jax._src.utils import ordered_effect as EFFECT  # noqa: F401, N812
 from mpi4py import MPI
@@ -11,13 +10,9 @@ TAG = 7
 
 
 def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
-    """Part k from source[k], in exchange for ours to dest[k]: equal parts of the third axis from the end."""
-    parts = [slab] if len(source) == 1 else jnp.split(slab, len(source), -3)
-    received = [
-        mpi4jax.sendrecv(part, part, source=source[k], dest=dest[k], sendtag=TAG, recvtag=TAG, comm=comm)
-        for k, part in enumerate(parts)
-    ]
-    return received[0] if len(received) == 1 else jnp.concatenate(received, -3)
+    """The slab from the only source, in exchange for ours to the only dest."""
+    (before,), (after,) = source, dest
+    return mpi4jax.sendrecv(slab, slab, source=before, dest=after, sendtag=TAG, recvtag=TAG, comm=comm)
 
 
 def sum(array, comm):

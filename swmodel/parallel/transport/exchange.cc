@@ -31,7 +31,7 @@ struct Mpi {
 template <class Handle>
 Mpi<Handle> mpi;
 
-// Messages and bytes that this process has sent, except sums.
+// Messages and bytes that this process has sent by `exchange`.
 std::atomic<std::int64_t> messages{0}, bytes{0};
 
 ffi::Error found(int code) {

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 from mpi4py import MPI
 
-from .. import foreign
 from ..linear import linear
 
 #: The communicator of messages inside jitted programs, and of no others.
@@ -24,15 +23,13 @@ TAG = 7
 
 
 @cache
-def exchange_for(exchange: str) -> str:
-    """What carries messages: `exchange`, or for "auto" ffi where mpi4jax cannot be imported and ffi is there."""
-    if exchange != "auto":
-        return exchange
+def has_mpi4jax() -> bool:
+    """Whether mpi4jax can be imported: it is there, and JAX takes it."""
     try:
         importlib.import_module("mpi4jax")
     except Exception:  # whatever keeps mpi4jax from working with this JAX
-        return "mpi4jax" if foreign.obstacle(*foreign.EXCHANGE) else "ffi"
-    return "mpi4jax"
+        return False
+    return True
 
 
 def module(exchange: str):

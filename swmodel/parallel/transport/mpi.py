@@ -9,14 +9,27 @@ import jax.numpy as jnp
 import numpy as np
 from mpi4py import MPI
 
+from .. import foreign
 from ..decomposition import Block
-from .messages import sendrecv_p, sum_p, transpose_p
+from .messages import has_mpi4jax, sendrecv_p, sum_p, transpose_p
 from .serial import OneDevice
 
 #: The communicator of mpi4py, between jitted programs, which have another one.
 HOST_COMM = MPI.COMM_WORLD.Clone()
 
 OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
+
+
+def exchange_for(exchange: str) -> str:
+    """What carries messages: `exchange`; for "auto" ffi where a process cannot import mpi4jax and all have ffi.
+
+    All processes call it together, and get the same answer.
+    """
+    if exchange != "auto":
+        return exchange
+    everyone = HOST_COMM.allgather((has_mpi4jax(), not foreign.obstacle(*foreign.EXCHANGE)))
+    mpi4jax, ffi = map(all, zip(*everyone, strict=True))
+    return "ffi" if ffi and not mpi4jax else "mpi4jax"
 
 
 @dataclass(frozen=True)
