@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from ..gradients.corrections import number_at, times
@@ -169,7 +170,8 @@ def points_of(domain, location: str, beside: bool) -> tuple[tuple, tuple]:
 
     `beside`: also of the values of the water outside, `background.beyond`.
     """
-    block, grid, along = domain.transport.block, as_patches(domain.grid, domain.setup.margin), axes(domain.config.grid)
+    block, along = domain.transport.block, axes(domain.config.grid)
+    grid = as_patches(jax.tree.map(np.asarray, domain.grid), domain.setup.margin)
     mask, (north, east) = (beyond if beside else inside)(grid, location).on(block.shape), OFFSETS[location]
     row, column = np.nonzero(np.broadcast_to(np.asarray(mask), block.shape))
     x, y = along.x.first + (column + east) * along.x.spacing, along.y.first + (row + north) * along.y.spacing
