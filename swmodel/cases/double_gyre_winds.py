@@ -10,7 +10,7 @@ Reference: Trémolet, Y. (2006), Accounting for an imperfect model in 4D-Var, Q.
 Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural Information
 Processing Systems 20, 1177-1184, for the sums of waves.
 
-Cost: 72 000 steps of 1 250 cells before the window, and 800 steps within it, often: a minute on two cores.
+Cost: 72 000 steps of 1 250 cells before the window, and 800 steps within it, often: some minutes on two cores.
 
 Command: swmodel assimilate double_gyre_winds
 
