@@ -28,9 +28,9 @@ def write_blocks(path, fields: dict, text: str, shape: tuple[int, int], transpor
                 file.put(create, name, {"data": values})
                 continue
             file.put(create, name, {"shape": (*values.shape[:-2], *shape), "dtype": values.dtype, "fletcher32": True})
-            for record, one in enumerate(values) if values.ndim == 3 else [(..., values)]:
-                for where, rows in gathered_members(transport, one):
-                    file.put(store, name, (record, *where), rows)
+            for record in np.ndindex(values.shape[:-2]):
+                for where, rows in gathered_members(transport, values[record]):
+                    file.put(store, name, (*record, *where), rows)
 
 
 def create(records, name: str, options: dict) -> None:
