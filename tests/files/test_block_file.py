@@ -10,14 +10,15 @@ from swmodel.files.block_file import read_blocks, write_blocks
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
-SHAPE = (90, 70)
-FIELDS = {"w": np.random.default_rng(0).standard_normal(SHAPE), "gravity": np.float64(9.81)}
+SHAPE = (70, 90)
+RNG = np.random.default_rng(0)
+FIELDS = {"w": RNG.standard_normal(SHAPE), "records": RNG.standard_normal((3, *SHAPE)), "gravity": np.float64(9.81)}
 WHOLE = Serial(block(0, (1, 1), *SHAPE))
 
 
 def write(path, transport=WHOLE, **more):
     rows, columns = (slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
-    fields = {name: values[rows, columns] if values.ndim else values for name, values in (FIELDS | more).items()}
+    fields = {name: values[..., rows, columns] if values.ndim else values for name, values in (FIELDS | more).items()}
     write_blocks(path, fields, "words", SHAPE, transport)
 
 
