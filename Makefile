@@ -17,7 +17,7 @@ OPEN_MPI = layouts faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started
 
 .DEFAULT_GOAL = help
-.PHONY: help run check test test-all docs pages pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
+.PHONY: help run check test test-all docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
@@ -25,7 +25,6 @@ help:
 	@echo "make test       set up and run the tests of every promise of docs/trust.md"
 	@echo "make test-all   run the other tests: faults, kills and resumes, random input, packaging, notebooks, documentation"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
-	@echo "make pages      run the commands and programs of every page, also the long ones (half an hour)"
 	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"
 	@echo "make exactness  make the table of docs/gradients.md: derivatives on one to four processes (two minutes)"
 	@echo "make twins      assimilate in the twin experiments, twice each: is the truth found? (a quarter of an hour)"
@@ -87,9 +86,6 @@ openmpi:
 	@mpicc --showme:version 2>/dev/null | grep -q "Open MPI" || { echo "the mpicc on PATH is not that of Open MPI: load its module, or install openmpi-bin and libopenmpi-dev (names of Debian)" >&2; exit 1; }
 	$(MAKE) setup VENV=.venv-openmpi MPI=system
 	.venv-openmpi/bin/python -m pytest -v $(OPEN_MPI:%=tests/mpi/test_%.py) -k "not ($(NOT_OPEN_MPI))" $(PYTEST_ARGS)
-
-pages: $(READY)
-	SWMODEL_PAGES=1 $(TESTS) tests/docs/test_pages.py $(PYTEST_ARGS)
 
 exchange: $(READY)
 	PYTHONPATH=tests/support/without_mpi4jax $(TESTS) tests/mpi -k "not (mpi4jax or both_exchanges or two_mpi or counted)" $(PYTEST_ARGS)

@@ -1,6 +1,5 @@
 """The commands and programs of every page of docs/ and of README.md run as they stand there."""
 
-import os
 import re
 import subprocess
 import sys
@@ -76,16 +75,11 @@ assert failures(found | {"dtype": "float64"}) == []
 """,
 }
 
-#: Pages whose commands take minutes: `make pages` runs them.
-LONG = {"real-sea", "restart", "spectra", "storm-surge", "verification"}
-
 of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, *RUN)], ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path):
-    if page.stem in LONG and "SWMODEL_PAGES" not in os.environ:
-        pytest.skip("make pages runs it")
     words = [sys.executable, ROOT / "tools" / "page.py", page, CHECKS.get(page.stem, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
