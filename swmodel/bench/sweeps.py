@@ -63,7 +63,7 @@ def definition(name: str, quick: bool = False, **options) -> Sweep:
     values |= small if quick else full
     options = {key: value for key, value in options.items() if value not in (None, ())}
     if options.get("transport") == "sharded":
-        if name in ("halo", "ensemble"):
+        if name in ("halo", "ensemble", "scaling"):
             raise UsageError(f"{name}: has no rows on devices of one process; leave out --transport sharded")
         values |= {"devices": values["nproc"], "nproc": (1,)}
     elif "devices" in options:
