@@ -47,9 +47,10 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark each test with its tier."""
+    """Mark each test with its tier; the longest files come first."""
     for item in items:
         tiers.mark(item)
+    items.sort(key=tiers.begins_first, reverse=True)
 
 
 def pytest_collection_finish():
@@ -90,6 +91,15 @@ def quickly_compiled():
     with pytest.MonkeyPatch.context() as patch:
         for name, value in compiling.QUICK.items():
             patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def optimised():
+    """Native steps are compiled as users have them: for tests that run longer than they compile."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ["SWMODEL_CXXFLAGS"] == compiling.CXXFLAGS:
+            patch.delenv("SWMODEL_CXXFLAGS")
         yield
 
 

@@ -33,7 +33,7 @@ def shown(notebook):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path, monkeypatch, optimised):
     kept = nbformat.read(path, as_version=4)
     assert any("image/png" in output.get("data", ()) for cell in code_of(kept) for output in cell.outputs)
     assert "assert " in code_of(kept)[-1].source

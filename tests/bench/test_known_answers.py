@@ -12,7 +12,7 @@ from swmodel.cli import main
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_the_model_gives_the_known_answer(name):
+def test_the_model_gives_the_known_answer(name, optimised):
     wrong = [answer for answer in KNOWN[name].compute() if not answer.right]
     assert wrong == []
 

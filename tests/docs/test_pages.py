@@ -79,7 +79,7 @@ of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, *RUN)], ids=lambda page: page.stem)
-def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path):
+def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", page, CHECKS.get(page.stem, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]

@@ -247,6 +247,14 @@ SPREAD = (
 #: What `make check` selects.
 CHECK = "not (compiled or mpi or night)"
 
+#: Files that one worker takes minutes for: they begin first, so that no worker is left alone with them.
+FIRST = ("test_wheel.py", "mpi/test_layouts.py", "mpi/test_restart.py", "parallel/test_sharded.py")
+
+
+def begins_first(item) -> bool:
+    """Whether a test belongs to the files that begin first."""
+    return item.nodeid.removeprefix("tests/").startswith(FIRST)
+
 
 def passed_over(folder: str, selection: str) -> bool:
     """Whether no test of a folder is selected, so that nothing in it has to be imported."""
