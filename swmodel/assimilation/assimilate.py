@@ -8,6 +8,7 @@ import math
 import time
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..errors import NumericalError, Stopped
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 def compute(config, directory, options, report, command_line, watch):
     """Assimilate observations; see `cli.job.TASKS`.
 
-    Options: `memory`, most bytes in a process; `resume`, whether to continue from the iterations in the folder.
+    Options: `memory`, most bytes in a process; `resume`, whether to continue from what is in the folder.
     """
     directory, begin = Path(directory), time.perf_counter()
     with Stop(config.run.walltime) as stop:
@@ -71,17 +72,25 @@ def fit(config, experiment, directory, options, command_line, course) -> dict:
     transport = experiment.problem.transport
     function = course.function = CostFunction(experiment)
     start = Progress(function.start())
-    if options.get("resume"):
-        if before := checkpoint.load(directory, config, experiment.observations, transport):
-            start, course.history = before
-            course.iteration = start.iteration
-        elif transport.rank == 0:
-            log.warning("no iterations in %s to continue: starts from the first guess", directory)
+    if options.get("resume") and (before := checkpoint.load(directory, config, experiment.observations, transport)):
+        start, course.history = taken_up(*before)
+        course.iteration = start.iteration
     section = config.assimilation
     limits = Limits(section.gradient, section.outer, section.inner)
     result = minimise(function.cost_and_gradient, course.hessian, function.dot, start, limits, course.event)
     results = finish(experiment, course, result, directory, command_line)
     return results | {"sweeps": function.sweeps}
+
+
+def kept(progress: Progress, history: list) -> tuple[dict, dict]:
+    """The fields, and what is said about them, from which a minimisation continues."""
+    return progress.w, {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
+
+
+def taken_up(fields: dict, about: dict) -> tuple[Progress, list]:
+    """The Progress and the history that were `kept`."""
+    w = {name: jnp.asarray(values) for name, values in fields.items()}
+    return Progress(w, about["iteration"], about["first_norm"]), about["history"]
 
 
 class Course:
@@ -100,10 +109,7 @@ class Course:
                 f"after {self.iteration} {self.rounds}" if self.iteration else f"before the first of the {self.rounds}"
             )
             again = f"the same command and `--output {self.directory} --resume`"
-            advice = f"continue with {again}"
-            if self.rounds == "cycles":
-                advice = f"start again with {again}, which keeps the states and observations of a twin"
-            raise Stopped(f"stopped by {reason} {done}; {advice}")
+            raise Stopped(f"stopped by {reason} {done}; continue with {again}")
 
     def hessian(self, w, dw):
         """The Hessian's product with dw; reports the inner iteration."""
@@ -121,8 +127,8 @@ class Course:
         if event.inner or not self.history:
             self.history.append(row)
         if event.inner and event.part > 0:
-            function, transport = self.function, self.function.problem.transport
-            checkpoint.save(self.directory, event.progress, self.history, self.config, function.observations, transport)
+            seen, transport = self.function.observations, self.function.problem.transport
+            checkpoint.save(self.directory, *kept(event.progress, self.history), self.config, seen, transport)
         self.iteration, self.inner = event.progress.iteration, 0
         self.say(
             f"J {cost.total:.5g} = first guess {cost.background:.5g} + observations {cost.observations:.5g}  "

@@ -1,38 +1,43 @@
-"""The progress of a minimisation, in a file from which any number of processes can continue."""
+"""The progress of an assimilation, in a file from which any number of processes can continue."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import tomllib
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..config import to_toml
 from ..config.loading.decisive import decisive, differences
 from ..errors import UsageError
 from ..files.block_file import read_blocks, write_blocks
-from .gauss_newton import Progress
 
-NAME = "minimisation.h5"
+NAME = "progress.h5"
 
-#: Keys of [assimilation] that may change when a minimisation continues: its end, what follows, the path of the file.
+log = logging.getLogger(__name__)
+
+#: Keys of [assimilation] that may change when an assimilation continues: its end, what follows, the path of the file.
 FREE = ("outer", "gradient", "impact", "impact_days", "observations")
 
 
-def save(directory, progress: Progress, history: list, config, observations, transport) -> None:
-    """Write a Progress and the events so far; all processes call it together."""
-    about = {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
-    about |= {"configuration": to_toml(config), "observations": digest(observations)}
-    write_blocks(Path(directory) / NAME, progress.w, json.dumps(about), (config.grid.ny, config.grid.nx), transport)
+def save(directory, fields: dict, about: dict, config, observations, transport) -> None:
+    """Write fields and numbers, and `about` them what JSON can hold; all processes call it together."""
+    about = about | {"configuration": to_toml(config), "observations": digest(observations)}
+    write_blocks(Path(directory) / NAME, fields, json.dumps(about), (config.grid.ny, config.grid.nx), transport)
 
 
-def load(directory, config, observations, transport) -> tuple[Progress, list] | None:
-    """The Progress in the folder and the events up to it; None without an iteration."""
+def load(directory, config, observations, transport) -> tuple[dict, dict] | None:
+    """The fields on this process's block, and what was saved about them; None without an iteration or a cycle.
+
+    UsageError: they are from another assimilation.
+    """
     path = Path(directory) / NAME
     if not transport.broadcast(path.exists()):
+        if transport.rank == 0:
+            log.warning("no iterations or cycles in %s to continue: starts from the first guess", directory)
         return None
     fields, text = read_blocks(path, transport.block)
     about = json.loads(text)
@@ -40,8 +45,7 @@ def load(directory, config, observations, transport) -> tuple[Progress, list] | 
     if about["observations"] != digest(observations):
         found.append("the observations differ")
     require_none(found, path)
-    w = {name: jnp.asarray(values) for name, values in fields.items()}
-    return Progress(w, about["iteration"], about["first_norm"]), about["history"]
+    return fields, about
 
 
 def require_none(differences: list[str], path) -> None:
@@ -52,9 +56,11 @@ def require_none(differences: list[str], path) -> None:
 
 
 def essence(text: str) -> dict:
-    """The part of a configuration that determines the iterations."""
-    options = tomllib.loads(text)["assimilation"]
-    return essence_of_run(text) | {f"assimilation.{key}": value for key, value in options.items() if key not in FREE}
+    """The part of a configuration that determines iterations and cycles."""
+    sections = tomllib.loads(text)
+    found = {f"assimilation.{key}": value for key, value in sections["assimilation"].items() if key not in FREE}
+    found |= {f"ensemble.{key}": value for key, value in sections.get("ensemble", {}).items()}
+    return essence_of_run(text) | found
 
 
 def essence_of_run(text: str) -> dict:

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 
 from ..files.run_folder import ANALYSIS
+from . import checkpoint
 from .analysis_file import write_analysis
 from .error_statistics import against_truth, course_of, forecast_times, in_its_winds, rms
 from .experiment import controls_of, problem_of
@@ -24,33 +25,30 @@ def filtered(config, experiment, directory, options, command_line, course) -> di
     the end of the window. Errors over time are those of the members' mean, also in the forecast.
     """
     course.rounds, observations = "cycles", experiment.observations
-    if options.get("resume") and course.transport.rank == 0:
-        log.warning("a filter continues from no cycle: it starts from the first guess")
-    run, block = Run(config, experiment, course), experiment.problem.block
+    run, block = Run(config, experiment, course, directory), experiment.problem.block
+    if options.get("resume"):
+        run.go_on()
     before, after = run.to_the_end()
 
     def here(moments: dict, which: str) -> dict:
         return {name: on_block(getattr(moments[name], which), block) for name in experiment.controls}
 
-    departures = {who: np.empty(observations.size) for who in ("background", "analysis")}
-    for cycle in run.cycles:
-        error = observations.error[cycle.chosen]
-        departures["background"][cycle.chosen] = cycle.seen.departures * error
-        departures["analysis"][cycle.chosen] = cycle.after * error
+    misfits = dict(zip(("background", "analysis"), run.misfits, strict=True))
+    departures = {who: values * observations.error for who, values in misfits.items()}
     results = {
         "method": "letkf",
         "controls": list(experiment.controls),
         "observations": observations.size,
         "members": config.ensemble.members,
         "cycles": run.rows,
-        "misfit": {who: rms(values / observations.error) for who, values in departures.items()},
+        "misfit": {who: rms(values) for who, values in misfits.items()},
     }
     results["stations"] = by_station(observations, departures, None)
     analysis = here(after, "mean")
     last = experiment._replace(base=here(before, "mean"))
     if experiment.truth is not None:
         last = last._replace(truth=experiment.truth | truth_at_the_end(experiment, course.tick))
-        means, spreads = ([each[n] for each in run.records] for n in (0, 1))
+        means, spreads = ([on_block(each[n], block) for each in run.records] for n in (0, 1))
         free = course_of(experiment, experiment.problem.config, experiment.base, course.tick)
         courses = {"background": free, "analysis": means, "spread": spreads}
         results["twin"] = against_truth(experiment, courses, course.tick)
@@ -77,14 +75,31 @@ class Run:
     """The run of a filter's members through the window, and in a twin experiment through the forecast.
 
     Attributes:
-        cycles: the Cycles so far.
-        rows: their numbers, for assimilation.json.
-        records: in a twin experiment, mean and spread [3, ny, nx] of the block at the `forecast_times`.
+        misfits: of the observations so far, over their errors, before and after their analysis [2, n].
+        rows: the numbers of the cycles so far, for assimilation.json.
+        records: in a twin experiment, mean and spread [2, 3, ny, nx] at the `forecast_times` so far.
     """
 
-    def __init__(self, config, experiment, course):
-        self.config, self.experiment, self.course = config, experiment, course
-        self.filter, self.cycles, self.rows, self.records = Filter(config, experiment), [], [], []
+    def __init__(self, config, experiment, course, directory):
+        self.config, self.experiment, self.course, self.directory = config, experiment, course, directory
+        self.filter, self.rows, self.records = Filter(config, experiment), [], []
+        self.misfits = np.zeros((2, experiment.observations.size))
+
+    def keep(self) -> None:
+        """Write the file from which `go_on` continues."""
+        of, about = self.filter, {"step": self.filter.members.step, "rows": self.rows}
+        arrays = {"misfits": self.misfits.ravel(), "records": np.ravel(self.records)}
+        checkpoint.save(self.directory, of.kept() | arrays, about, self.config, of.observations, of.transport)
+
+    def go_on(self) -> None:
+        """Continue from the last cycle in the folder, if there is one."""
+        of, grid = self.filter, self.config.grid
+        if before := checkpoint.load(self.directory, self.config, of.observations, of.transport):
+            fields, about = before
+            self.rows, self.misfits = about["rows"], fields.pop("misfits").reshape(self.misfits.shape)
+            self.records = [*fields.pop("records").reshape(-1, 2, len(STATE), grid.ny, grid.nx)]
+            self.course.iteration = len(self.rows)
+            of.go_on(about["step"], fields)
 
     def to_the_end(self):
         """The Moments of all fields before and after the last analysis."""
@@ -93,20 +108,22 @@ class Run:
         length = options.cycle_steps or steps
         records = forecast_times(config) if self.experiment.truth is not None else []
         stops = {*range(0, steps + 1, options.every_steps), *records}
-        for step in sorted(stops):
+        for step in sorted(step for step in stops if step > members.step or not self.rows):
             members.take_steps(step - members.step)
             self.course.tick(self.course.transport)
             if step <= steps and step % options.every_steps == 0:
                 filter_.observe(step // options.every_steps)
             if step == steps:
                 before = self.moments()
-            if 0 < step <= steps and step % length == 0:
+            if ends := 0 < step <= steps and step % length == 0:
                 self.analyse(step, length)
             if step == steps:
                 after = self.moments()
             if step in records:
-                now, block = self.moments(), self.experiment.problem.block
-                self.records.append([[on_block(now[name][n], block) for name in STATE] for n in (0, 1)])
+                now = self.moments()
+                self.records.append(np.array([[now[name][n] for name in STATE] for n in (0, 1)]))
+            if ends and step < steps:
+                self.keep()
         return before, after
 
     def moments(self) -> dict:
@@ -120,7 +137,7 @@ class Run:
         sample = filter_.operator.sample * options.every_steps
         chosen = np.flatnonzero((sample <= step) & ((sample > step - length) | (step == length)))
         cycle = filter_.analyse(chosen)
-        self.cycles.append(cycle)
+        self.misfits[:, chosen] = cycle.seen.departures, cycle.after
         self.rows.append(row_of(cycle, step * self.config.time.dt / 86400))
         self.course.iteration = len(self.rows)
         row = self.rows[-1]

@@ -105,6 +105,21 @@ class Filter:
         if self.corrections:
             self.members.correct(self.corrections)
 
+    def kept(self) -> dict:
+        """The arrays of this process's members from which a filter goes on, by name: carries and corrections."""
+        leaves = jax.tree.leaves(self.members.get(self.members.carry._replace(step=None)))
+        return {f"carry {number}": leaf for number, leaf in enumerate(leaves)} | self.corrections
+
+    def go_on(self, step: int, kept: dict) -> None:
+        """Continue from what was `kept` after a step."""
+        carry = self.members.carry._replace(step=None)
+        leaves = [kept[f"carry {number}"] for number in range(len(jax.tree.leaves(carry)))]
+        steps = np.full(self.members.here.length, step)
+        self.members.replace(jax.tree.structure(carry).unflatten(leaves)._replace(step=steps), step)
+        self.corrections = {name: kept[name] for name in self.corrections}
+        if self.corrections:
+            self.members.correct(self.corrections)
+
     def moments(self, values: np.ndarray) -> Moments:
         """Mean and spread over all members of values [members here, ...]."""
         flat, some = values.reshape(len(values), -1), max(1, GATHERED // self.members.here.size)

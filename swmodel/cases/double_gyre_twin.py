@@ -45,5 +45,6 @@ class DoubleGyreTwin(DoubleGyre):
         "output": {"every": 86400.0, "fields": ["eta", "u", "v"]},
         "assimilation": {"controls": ["eta", "u", "v"], "every_steps": 20, "length": 110e3, "balanced": True,
                          "sigma_eta": 40.0, "sigma_velocity": 0.01, "outer": 6, "inner": 40,
-                         "cycle_steps": 80, "localisation": 450e3},
+                         "cycle_steps": 80, "localisation": 300e3},
+        "ensemble": {"members": 40},
     }  # fmt: skip

@@ -62,6 +62,7 @@ class DoubleGyreWinds(DoubleGyreTwin):
             "localisation": 450e3,
             "relaxation": 0.2,
         },
+        "ensemble": {"members": 80},
     }
 
     def wind_x(self, config, at, t):

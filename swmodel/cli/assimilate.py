@@ -25,9 +25,9 @@ every_steps = {every_steps}  # steps between the states that observations are co
 @options.memory
 @options.walltime
 @click.option("--method", metavar="4dvar|letkf", help="Variational fit, or ensemble Kalman filter.  [4dvar]")
-@click.option("--members", metavar="M", help="Members of letkf.  [16]")
+@click.option("--members", metavar="M", help="Members of letkf.  [16, or those of the case]")
 @click.option("--seed", metavar="N", help="Seed of its random numbers.  [0]")
-@click.option("--resume", is_flag=True, help="Continue from the iterations in the folder; letkf keeps a twin alone.")
+@click.option("--resume", is_flag=True, help="Continue from the iterations or cycles in the folder.")
 def assimilate(force, memory, resume, **typed):
     """Fit initial state, coefficients or forcing to observations: 4D-Var, or LETKF.
 
@@ -35,7 +35,7 @@ def assimilate(force, memory, resume, **typed):
     swmodel assimilate double_gyre_twin --nproc 2
     swmodel assimilate my.toml -s assimilation.observations=track.nc --output outputs/analysis
     swmodel assimilate my.toml --output outputs/analysis --resume
-    swmodel assimilate double_gyre_winds --method letkf --members 80
+    swmodel assimilate double_gyre_winds --method letkf
 
     The section [assimilation] of the configuration names the controls, the observations and the errors of the first
     guess; without it the command prints one. The run is the window of the assimilation. Its initial state and

@@ -43,7 +43,7 @@ RESULTS = (
     "assimilation.json",
     "assimilation.png",
     ANALYSIS,
-    "minimisation.h5",
+    "progress.h5",
     "twin.h5",
     "twin_observations.nc",
     ENSEMBLE,
@@ -92,7 +92,7 @@ def holding(directory, python: bool = False) -> Holding:
     """The Holding of a folder, which need not exist."""
     directory = Path(directory)
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    if names & {"assimilation.json", "minimisation.h5", "twin.h5"}:
+    if names & {"assimilation.json", "progress.h5", "twin.h5"}:
         command = f"`swmodel assimilate {directory / CONFIG} --output {directory} --resume`"
         return Holding("an assimilation", "assimilate", command)
     if names & {"check.json", "sensitivity.nc"}:

@@ -70,13 +70,14 @@ def test_going_on_from_the_file_gives_the_bits_of_a_minimisation_in_one_go(funct
 
     def save(event):
         if event.inner and event.part > 0:
-            checkpoint.save(tmp_path, event.progress, [{"cost": 1.0}], config, function.observations, transport)
+            kept = assimilate.kept(event.progress, [{"cost": 1.0}])
+            checkpoint.save(tmp_path, *kept, config, function.observations, transport)
             saved.append(event.iteration)
 
     whole = run(Progress(function.start()), 2)
     run(Progress(function.start()), 1, save)
     longer = small(**{"assimilation.outer": 7})
-    start, history = checkpoint.load(tmp_path, longer, function.observations, transport)
+    start, history = assimilate.taken_up(*checkpoint.load(tmp_path, longer, function.observations, transport))
     assert (saved, history) == ([1], [{"cost": 1.0}])
     again = run(start, 2)
     for name, values in whole.progress.w.items():

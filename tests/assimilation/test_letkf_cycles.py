@@ -1,19 +1,22 @@
 """LETKF of a small twin: the members come nearer to the truth, the file and the picture say so, wrong settings stop."""
 
 import json
+import os
 import re
+import signal
 
 import netCDF4
 import numpy as np
 import pytest
 from support.small_twin import SMALL
+from support.small_weather import weather
 
 import swmodel
 from swmodel.assimilation import assimilate, filter, settings
 from swmodel.assimilation.experiment import prepare
 from swmodel.assimilation.filter import Filter
 from swmodel.config import ConfigError
-from swmodel.errors import UsageError
+from swmodel.errors import Stopped, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.plotting import plot
 
@@ -104,6 +107,25 @@ def test_a_corrected_member_runs_as_the_run_with_its_corrections_and_observation
         assert changed.tolist() == [False, True, True, True], name  # records at 0, 0.5, 1 and 1.5 days; now 0.625 days
 
 
+def test_an_analysis_corrects_the_water_outside_near_observations(tmp_path):
+    """Also in the outermost cells of open sides, which are not of the sea."""
+    sides = {"open_sides.sides": ("west", "south"), "assimilation.controls": ("eta", "outside_level_correction")}
+    options = {"assimilation.sigma_outside_level_correction": 1e-3, "assimilation.localisation": 4.5e5}
+    config = weather(**LETKF | sides | options | {"assimilation.cycle_steps": 0, "ensemble.members": 4})
+    filter_ = Filter(config, prepare(config, tmp_path, None, derivatives=False))
+    before = filter_.fields()["outside_level_correction"].copy()
+    filter_.members.take_steps(5)
+    filter_.observe(1)
+    chosen = np.flatnonzero(filter_.operator.sample == 1)
+    filter_.analyse(chosen)
+    changed = (filter_.corrections["outside_level_correction"] != before).any(axis=(0, 1))
+    x, y = (axis[chosen, None, None] for axis in (filter_.observations.x, filter_.observations.y))
+    columns, rows = 120e3 * (np.arange(7) + 0.5), 120e3 * (np.arange(9) + 0.5)
+    np.testing.assert_array_equal(changed, (np.hypot(columns - x, rows[:, None] - y) < 4.5e5).any(axis=0))
+    assert changed[:, 0].any()
+    assert changed[0].any()
+
+
 def test_the_members_come_nearer_to_the_truth(tmp_path):
     said = []
     assimilate.compute(small(), tmp_path, {}, lambda event: said.append(event["words"]), "", lambda function: None)
@@ -125,6 +147,33 @@ def test_the_members_come_nearer_to_the_truth(tmp_path):
     assert (tmp_path / "assimilation.png").stat().st_size > 10000
     assert plot(tmp_path) == tmp_path / "assimilation.png"
     assert re.search(r"5 analyses with 24 members.*misfit of \d+ observations", assimilate.summary(tmp_path))
+
+
+@pytest.mark.parametrize(("dtype", "stepper"), [("float32", "ab2"), ("float64", "gfb")])
+def test_stopped_after_an_analysis_and_continued_a_filter_has_the_same_bits(dtype, stepper, tmp_path):
+    """One with another number of members is refused."""
+    more = {"run.dtype": dtype, "time.stepper": stepper, "time.dt": 1800.0, "run.steps": 18, "ensemble.members": 5}
+
+    def run(folder, resume=False, report=lambda event: None, **other):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        options = {"resume": resume}
+        assimilate.compute(small(**more | other), tmp_path / folder, options, report, "", lambda function: None)
+
+    def stop_after_two(event):
+        if event["step"] == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    run("one")
+    with pytest.raises(Stopped, match="2 cycles"):
+        run("two", report=stop_after_two)
+    with pytest.raises(UsageError, match=r"ensemble\.members"):
+        run("two", resume=True, **{"ensemble.members": 4})
+    said = []
+    run("two", resume=True, report=lambda event: said.append(event["step"]))
+    assert said == [3]
+    with netCDF4.Dataset(tmp_path / "one/analysis.nc") as ours, netCDF4.Dataset(tmp_path / "two/analysis.nc") as theirs:
+        for name in ours.variables:
+            np.testing.assert_array_equal(theirs[name][:], ours[name][:], err_msg=name)
 
 
 @pytest.mark.parametrize(

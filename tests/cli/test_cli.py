@@ -85,7 +85,7 @@ def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files, messa
         ("output.nc", "a run (stopped)", ""),
         ("ensemble.nc", "an ensemble (stopped)", ""),
         ("sensitivity.nc", "derivatives (stopped)", ""),
-        ("minimisation.h5", "an assimilation (stopped)", "`swmodel assimilate out/config.toml --output out --resume`"),
+        ("progress.h5", "an assimilation (stopped)", "`swmodel assimilate out/config.toml --output out --resume`"),
     ],
 )
 def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on):

@@ -1,4 +1,4 @@
-"""A run on two processes, killed and resumed again and again at random moments, has the bits of an undisturbed one.
+"""A run on several processes, killed and resumed again and again at random moments, has the bits of an undisturbed one.
 
 Each cycle resumes the run and ends it by force or by request. Most cycles first wait for a new restart file and then
 for a random time, so that they make progress; a few strike at any moment since the start of the program. At the end the
@@ -27,9 +27,9 @@ RESTART_STEPS = 200
 CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", "time.dt=18"]
 RESTARTS = ["-s", f"restart.every_steps={RESTART_STEPS}"]
 RECORDS = ["-s", "output.every_steps=300", "-s", "output.means=eta", "-s", "output.diagnostics_every_steps=80"]
-TWO = ["--nproc", "2", "--quiet", "-o", "run"]
-#: Numbers of ranks of the resumed runs: with stores of Zarr the blocks are others than those of the files.
-RANKS = {"netcdf": "2", "zarr": "23"}
+#: Numbers of ranks: of the run as it begins, and of those that resume it. In a store of Zarr blocks of three ranks are
+#: others than those of the files.
+RANKS = {"netcdf": "2", "zarr": "43"}
 
 #: Share of the cycles that strike at any moment since the start; latest strike after the start, and after a restart, s.
 ANY_MOMENT, LATEST, AFTER = 0.15, 4.0, 0.6
@@ -87,7 +87,12 @@ def formats(store: str) -> list[str]:
     return ["-s", f"output.format={store}", "-s", f"restart.format={store}"]
 
 
-def resume(ranks: str = "2") -> list[str]:
+def begin_run(store: str, ranks: str, *options: str) -> list[str]:
+    """The command that begins a run."""
+    return [*CASE, *RECORDS, *formats(store), "--nproc", ranks, "--quiet", *options]
+
+
+def resume(ranks: str) -> list[str]:
     """The command that continues the run."""
     return ["resume", "run", "--nproc", ranks, "--quiet"]
 
@@ -100,7 +105,7 @@ def cycle(folder, chance: random.Random, store: str = "netcdf") -> str:
     """
     run = folder / "run"
     begin = reached(run)
-    line = [*CASE, *RECORDS, *RESTARTS, *formats(store), *TWO, "--days", "10000", "--force"]
+    line = begin_run(store, RANKS[store][0], *RESTARTS, "-o", "run", "--days", "10000", "--force")
     line = resume(chance.choice(RANKS[store])) if begin else line
     name, early = chance.choice(list(STRIKES)), chance.random() < ANY_MOMENT and begin > 0
     strike, codes = STRIKES[name]
@@ -144,7 +149,7 @@ def soak(folder, cycles: int, seed: int, say=print, store: str = "netcdf") -> in
     for number in range(1, cycles + 1):
         say(f"{number}/{cycles} {cycle(folder, chance, store)}")
     steps = reached(folder / "run") + RESTART_STEPS // 2 + 1
-    for line in (resume(), [*CASE, *RECORDS, *formats(store), *TWO[:-1], "undisturbed"]):
+    for line in (resume("2"), begin_run(store, "2", "-o", "undisturbed")):
         done = swmodel(folder, *line, "--steps", steps)
         assert done.returncode == 0, done.stderr
     assert_same_run(folder / "run", folder / "undisturbed", steps)
