@@ -12,6 +12,7 @@ Cost: 650 steps on 75 000 cells for 13 s: some seconds.
 Command: swmodel run conical_island
 
 Plot: swmodel plot outputs/conical_island
+swmodel animate outputs/conical_island --field eta
 
 Known answer: four gauges and the highest water round the island, as measured in the laboratory: `recorded`, from the
 files of the benchmark (NTHMP, public). Without dispersion the front of wave C becomes a bore.

@@ -12,6 +12,7 @@ Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores. Ha
 Command: swmodel run monai
 
 Plot: swmodel plot outputs/monai
+swmodel animate outputs/monai --field eta
 
 Known answer: gauges 5, 7 and 9 as measured (`recorded`), and the highest water of six experiments at three places
 (RUN_UP). Bed, incident wave and records are from the files of the benchmark (NTHMP, public).
