@@ -42,8 +42,6 @@ def choose(names: tuple[str, ...]) -> tuple[str, ...]:
 def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = False) -> tuple[list[Row], list[str]]:
     """The rows of a sweep on a machine, and a line for each kind of omitted row."""
     rows, skipped = [], []
-    if sweep.measure == "scaling":
-        return scaling.rows(sweep, cores), skipped
     sharded = sweep.transport == "sharded"
     shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
     on_cpu = shared | {"threads": sweep.threads, "transport": sweep.transport}
@@ -55,6 +53,10 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
         numbers = ", ".join(str(math.prod(pair)) for pair in crowded) + (" devices" if sharded else " processes")
         skipped.append(f"{numbers}: more than the {cores} cores here; --oversubscribe measures them")
         counts = [pair for pair in counts if pair not in crowded]
+    if sweep.measure == "scaling":
+        if len(sweep.executors) > 1:
+            raise UsageError("scaling: predicts the steps of one executor; give --executor once, and not all")
+        return scaling.rows(sweep._replace(nproc=tuple(n for n, _ in counts)), cores), skipped
     if sweep.measure == "halo" and (1, 1) in counts:
         skipped.append("1 process: exchanges nothing")
         counts.remove((1, 1))

@@ -11,6 +11,7 @@ from swmodel.bench.numbers import numbers
 from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report
+from swmodel.errors import UsageError
 
 LATENCY, SECONDS_PER_BYTE, CORES = 2e-5, 1e-9, 2
 
@@ -23,7 +24,7 @@ def kernel(cells, together):
 def record_of():
     """A record whose samples obey the model exactly."""
     sweep = definition("scaling", executors=("native",))
-    rows, skipped = make_rows(sweep, CORES)
+    rows, skipped = make_rows(sweep, CORES, oversubscribe=True)
     more = {"quick": False, "label": "Test", "gpu_bandwidth": None}
     record = results.new(sweep, rows, skipped, MACHINE | {"cores": CORES}, "swmodel bench", **more)
     record["bandwidth"], record["peak"] = [], None
@@ -44,6 +45,13 @@ def record_of():
 def runs_of(record):
     """The rows that are predicted."""
     return [one for one in numbers(record) if one.row.measure == "model" and one.row.nproc > 1]
+
+
+def test_more_processes_than_cores_are_measured_on_request_and_several_executors_are_refused():
+    counts = {row.nproc for row in make_rows(definition("scaling", executors=("native",)), CORES)[0]}
+    assert counts == {1, 2}
+    with pytest.raises(UsageError, match="--executor once"):
+        make_rows(definition("scaling", executors=("native", "xla")), CORES)
 
 
 def test_runs_that_obey_the_model_are_predicted_exactly():
