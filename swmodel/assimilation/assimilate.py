@@ -83,7 +83,7 @@ def fit(config, experiment, directory, options, command_line, course) -> dict:
 
 
 def kept(progress: Progress, history: list) -> tuple[dict, dict]:
-    """The fields, and what is said about them, from which a minimisation continues."""
+    """The fields and the numbers from which a minimisation continues."""
     return progress.w, {"iteration": progress.iteration, "first_norm": progress.first_norm, "history": history}
 
 
