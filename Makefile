@@ -11,7 +11,7 @@ BIN = $(VENV)/bin
 MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
 # All tests of a tier (tests/support/tiers.py): `$(TESTS) -m MARKS`.
-TESTS = $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+TESTS = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
 OPEN_MPI = layouts faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started

@@ -46,6 +46,16 @@ def pytest_ignore_collect(collection_path, config):
     return (folder and tiers.passed_over(f"{folder}/".removeprefix("tests/"), config.option.markexpr)) or None
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Workers take whole files, as their tests share fixtures; tests of some files one by one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = tiers.group
+    return scheduler
+
+
 def pytest_collection_modifyitems(items):
     """Mark each test with its tier; the longest files come first."""
     for item in items:

@@ -295,12 +295,15 @@ def of_xla(item) -> bool:
 
 
 def mark(item):
-    """Mark a test with its tier, and with the group of tests that one worker takes."""
+    """Mark a test with its tier."""
     name = tier(item.nodeid)
     if name != "check":
         item.add_marker(getattr(pytest.mark, name))
     if waits_for_compilation(item):
         item.add_marker(pytest.mark.compiled)
-    file = item.nodeid.partition("::")[0]
-    file = file.removeprefix("tests/")
-    item.add_marker(pytest.mark.xdist_group(item.name if file in SPREAD else file))
+
+
+def group(name: str) -> str:
+    """What the tests that one worker takes have in common: their file, or in files of SPREAD the test itself."""
+    file = name.partition("::")[0]
+    return name if file.removeprefix("tests/") in SPREAD else file
