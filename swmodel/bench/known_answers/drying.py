@@ -193,21 +193,31 @@ def watched(simulation: Simulation, gauges: dict, seconds: float, every: float):
 
 @known("conservation of mass; Friedrichs and Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545")
 def tide_over_flats() -> Iterator[Answer]:
-    """The volume over tidal flats grows by what the open side lets in, and is nearly that at its level."""
-    simulation = simulate("tidal_flat", {"grid.nx": 60, "grid.ny": 40, "grid.dx": 100.0, "grid.dy": 100.0})
+    """The volume over tidal flats grows by what the open side lets in, and is nearly that at its level.
+
+    At each eighth of a tide over 400 steps, as the inflow of a single one is only known before and after it. It is not
+    linear between them where short waves reach the side.
+    """
+    grid = {"grid.nx": 60, "grid.ny": 40, "grid.dx": 100.0, "grid.dy": 100.0}
+    simulation = simulate("tidal_flat", grid | {"run.dtype": "float64"})
     config, at = simulation.config, whole(simulation.config)
     depth, area = config.case.depth(config, at)[:, 1:], config.grid.dx * config.grid.dy
     amplitude, growth, volumes = config.open_sides.amplitude[0], [], []
+
+    def volume() -> float:
+        return simulation.field("h")[:, 1:].sum() * area
+
     for eighth in range(1, 9):
         simulation.advance(until=eighth * tidal_flat.PERIOD / 8)
-        before, flow = simulation.field("h")[:, 1:].sum() * area, simulation.diagnostics()["inflow_west"]
-        simulation.advance(1)
-        after = simulation.field("h")[:, 1:].sum() * area
-        growth.append(((after - before) / simulation.dt, flow))
+        before, flows = volume(), [simulation.diagnostics()["inflow_west"]]
         level = amplitude * np.cos(2 * np.pi * eighth / 8)
-        volumes.append(after / (np.maximum(0.0, level + depth).sum() * area))
+        volumes.append(before / (np.maximum(0.0, level + depth).sum() * area))
+        for _ in range(400):
+            simulation.advance(1)
+            flows.append(simulation.diagnostics()["inflow_west"])
+        growth.append(((volume() - before) / (400 * simulation.dt), np.trapezoid(flows) / 400))
     found, given = np.transpose(growth)
     yield Answer(
-        "growth of the volume less the inflow, of the largest", largest(found - given) / largest(given), 0.0, 0.005
+        "growth of the volume less the inflow, of the largest", largest(found - given) / largest(given), 0.0, 0.001
     )
     yield Answer("volume on the flood, of that of still water", np.mean(volumes[5:7]), 1.0, 0.15)
