@@ -23,6 +23,7 @@ IMPORT_NAMES = {
     "imageio-ffmpeg": "imageio_ffmpeg",
     "compliance-checker": "compliance_checker",
     "pillow": "PIL",
+    "pytest-xdist": "xdist",
     "pyyaml": "yaml",
 }
 #: Used as programs or with JAX and NetCDF files rather than imported by name.
