@@ -95,7 +95,7 @@ def scaling(records: list[dict]) -> Figure:
     return logarithmic(axes, {n for points, _ in curves for n, _ in points})
 
 
-def predicted(records: list[dict]) -> Figure:
+def predicted(records: list[dict]) -> Figure | None:
     """Time of a step against processes: runs as points, predictions as lines."""
     axes = panel("processes", "ms a step")
     counts = set()
@@ -112,7 +112,7 @@ def predicted(records: list[dict]) -> Figure:
             y = [1e3 * (one.step if one.row.nproc == 1 else predict(one).step) for one in ones]
             axes.plot(x, y, color=color, lw=1.2, label=f"{name}, predicted")
             counts |= {*x}
-    return logarithmic(axes, counts)
+    return logarithmic(axes, counts) if counts else None
 
 
 def families_of(one: Numbers, sizes) -> list[str]:

@@ -14,7 +14,7 @@ from ..errors import UsageError, suggest
 from ..model.resolve import resolve
 from . import scaling
 from .sweeps import Row, Sweep, grown
-from .text import gib
+from .text import counted, gib
 
 #: Executors for CPUs only; if a sweep has only these, GPU rows use xla.
 CPU_ONLY = ("reference", "native")
@@ -51,15 +51,16 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     crowded = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if crowded and not oversubscribe:
         numbers = ", ".join(str(math.prod(pair)) for pair in crowded) + (" devices" if sharded else " processes")
-        skipped.append(f"{numbers}: more than the {cores} cores here; --oversubscribe measures them")
+        skipped.append(f"{numbers}: more than the {counted(cores, 'core')} here; --oversubscribe measures them")
         counts = [pair for pair in counts if pair not in crowded]
+    if sweep.measure in ("halo", "scaling") and (1, 1) in counts:
+        skipped.append("1 process: exchanges nothing")
+        counts.remove((1, 1))
     if sweep.measure == "scaling":
         if len(sweep.executors) > 1:
             raise UsageError("scaling: predicts the steps of one executor; give --executor once, and not all")
-        return scaling.rows(sweep._replace(nproc=tuple(n for n, _ in counts)), cores), skipped
-    if sweep.measure == "halo" and (1, 1) in counts:
-        skipped.append("1 process: exchanges nothing")
-        counts.remove((1, 1))
+        nproc = tuple(n for n, _ in counts)
+        return scaling.rows(sweep._replace(nproc=nproc), cores) if nproc else [], skipped
     for nx, ny in sweep.sizes:
         if sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors):
             rows += several(Row(sweep.measure, "reference", 1, nx, ny, **shared), sweep.writing, ())
@@ -99,5 +100,5 @@ def fitting(rows: list[Row], free: int, strict: bool) -> tuple[list[Row], list[s
     large = {row: needed for row in rows if (needed := bytes_needed(row)) > USABLE * free}
     lines = [f"{row.label}: needs about {gib(needed)} of memory; {gib(free)} are free" for row, needed in large.items()]
     if large and (strict or len(large) == len(rows)):
-        raise UsageError("\n".join(lines))
+        raise UsageError("; ".join(lines))
     return [row for row in rows if row not in large], lines

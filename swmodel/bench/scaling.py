@@ -24,13 +24,13 @@ STEP = 4
 
 def rows(sweep: Sweep, cores: int) -> list[Row]:
     """Steps of blocks without messages, exchanges alone, and the runs that the prediction is compared with."""
-    shared = {name: getattr(sweep, name) for name in ("dtype", "steps", "seconds")} | {"threads": 1}
-    (executor, *_), counts = sweep.executors, [n for n in sweep.nproc if n > 1]
+    shared = {name: getattr(sweep, name) for name in ("dtype", "steps", "seconds", "threads")}
+    (executor, *_), counts = sweep.executors, sweep.nproc
 
     def row(measure: str, nproc: int, size: tuple[int, int], **more) -> Row:
         return Row(measure, executor, nproc, *size, oversubscribed=nproc > cores, **shared, **more)
 
-    least = min(nx * ny for nx, ny in sweep.sizes) // max(sweep.nproc)
+    least = min(nx * ny for nx, ny in sweep.sizes) // max(counts)
     alone = blocks(max(sweep.sizes), least)
     together = sorted({min(n, cores) for n in counts if cores > 1})
     found = [row("model", 1, size, steps_per_sweep=1) for size in dict.fromkeys((*alone, *sweep.sizes))]
@@ -43,10 +43,11 @@ def rows(sweep: Sweep, cores: int) -> list[Row]:
 
 
 def blocks(size: tuple[int, int], least: int) -> list[tuple[int, int]]:
-    """Sizes of blocks from `size` down to `least` cells or fewer."""
+    """Sizes of blocks from `size` down to `least` cells or fewer, with sides of two cells or more."""
     nx, ny = size
     half = int(math.sqrt(STEP))
-    return [size, *(blocks((nx // half, ny // half), least) if nx * ny > least else [])]
+    more = nx * ny > least and min(nx, ny) // half > 1
+    return [size, *(blocks((nx // half, ny // half), least) if more else [])]
 
 
 class Prediction(NamedTuple):
@@ -64,11 +65,15 @@ def predict(one) -> Prediction:
     """The prediction for the Numbers of a row of several processes, from other rows of its record; NaN without them."""
     row, planned = one.row, [row_of(entry) for entry in one.record["rows"]]
     together = max(each.nproc for each in planned if without_messages(each) and each.nproc <= row.nproc)
-    kernels = [each for each in one.rows if without_messages(each.row) and each.row.nproc == together]
-    points = [(each.row.nx * each.row.ny, each.step) for each in kernels]
-    kernel = interpolated(points, row.nx * row.ny / row.nproc) * row.nproc / together
+    kernel = interpolated(kernels(one.rows, together), row.nx * row.ny / row.nproc) * row.nproc / together
     alone = [each for each in one.rows if (each.row.measure, each.row.nproc) == ("halo", row.nproc)]
     return Prediction(kernel, fitted([(each.traffic["bytes"], each.step) for each in alone], one.traffic["bytes"]))
+
+
+def kernels(found, together: int) -> list[tuple[float, float]]:
+    """Cells of a block and time of its step, s, of so many processes at once."""
+    ones = [one for one in found if without_messages(one.row) and one.row.nproc == together]
+    return [(one.row.nx * one.row.ny, one.step) for one in ones]
 
 
 def without_messages(row: Row) -> bool:

@@ -47,17 +47,17 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     executors = choose(options.pop("executors") or definition(name).executors)
     sweep = definition(name, quick, executors=executors, **options)
     folder = output or Path("outputs", f"bench-{name}{'-quick' if quick else ''}")
-    prepare(folder, resume, force)
     probed = {"gpus": [], "bandwidth": None}
     if sweep.gpu and has_gpu():
         with contextlib.suppress(worker.WorkerError):  # JAX fails
             probed = worker.run(Row("model", "xla", 1, 1, 1, platform="gpu"), {"do": "devices"})
     rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
     if not rows:
-        raise UsageError("\n".join([*skipped, "no row is left; give --nproc or --oversubscribe"]))
+        raise UsageError("; ".join(["no row is left", *skipped]))
     if any(row.nproc > 1 and (launcher or row.transport != "sharded") for row in rows):
         require_launcher(launcher)
     rows, too_large = fitting(rows, bytes_free(), strict=bool(options["sizes"]))
+    prepare(folder, resume, force)
     described = describe_machine() | {"gpus": probed["gpus"]}
     gpus = f", {len(probed['gpus'])} x {probed['gpus'][0]}" if probed["gpus"] else ""
     named = re.sub(r"\(R\)|\(TM\)| Processor", "", described["cpu"]).strip() + f", {described['cores']} cores{gpus}"
@@ -107,7 +107,7 @@ def announce(record: dict, folder: Path):
     """Print the rows and the omitted ones, and a warning if other programs are busy."""
     sweep = record["definition"]
     samples = counted(sweep["rounds"], "sample")
-    click.echo(f"{sweep['title']}: {len(record['rows'])} rows, {samples} each, into {folder}")
+    click.echo(f"{sweep['title']}: {counted(len(record['rows']), 'row')}, {samples} each, into {folder}")
     for line in record["skipped"]:
         click.echo(f"skipped: {line}")
     before = read_clock()

@@ -3,14 +3,16 @@
 import math
 
 import pytest
+from click.testing import CliRunner
 from support.bench_record import MACHINE
 
-from swmodel.bench import results, scaling
+from swmodel.bench import results, scaling, session
 from swmodel.bench.figures import draw
 from swmodel.bench.numbers import numbers
 from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report
+from swmodel.cli import main
 from swmodel.errors import UsageError
 
 LATENCY, SECONDS_PER_BYTE, CORES = 2e-5, 1e-9, 2
@@ -80,3 +82,36 @@ def test_the_table_has_predictions_beside_runs_and_the_constants_below(tmp_path)
         [one for one in numbers(record_of()) if one.row.measure == "model" and one.row.nproc > 1]
     )
     assert [path.name for path in draw([record_of()], tmp_path)] == ["scaling.png", "scaling.pdf"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "scaling --nproc 4",
+        "scaling --nproc 1",
+        "halo --nproc 1",
+        "strong --size 1000000x1000000 --nproc 1",
+        "strong --nproc 2 --launcher no-such-launcher",
+    ],
+)
+def test_a_sweep_that_cannot_start_is_refused_in_one_line_and_leaves_nothing(words, tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "all_cores", lambda: CORES)
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(main, ["bench", *words.split()])
+    assert refused.exit_code == UsageError.exit_code
+    assert refused.stderr.count("\n") == 1
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(("size", "nproc"), [((1, 1), 2), ((2, 2), 8), ((7, 5), 4)])
+def test_the_planned_blocks_of_tiny_grids_have_two_cells_a_side(size, nproc):
+    rows, _ = make_rows(definition("scaling", executors=("native",), sizes=(size,), nproc=(nproc,)), nproc)
+    assert min(min(row.nx, row.ny) for row in rows) >= min(2, *size)
+
+
+def test_a_sweep_without_a_finished_run_has_no_figure(tmp_path):
+    record = record_of()
+    for entry in record["rows"]:
+        if entry["row"]["measure"] == "model":
+            entry |= {"state": results.FAILED, "reason": "did not run", "samples": []}
+    assert draw([record], tmp_path) == []
