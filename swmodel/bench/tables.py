@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from statistics import median
 
+from . import paper
 from .machine import DISTURBED
 from .numbers import PROBLEM, STEPS, Numbers, bandwidth, numbers, spread
 from .results import FAILED, PENDING, entries, row_of
@@ -176,6 +177,8 @@ def section(records: list[dict]) -> str:
     if measure == "scaling":
         chosen = [(name, list(filter(of, found))) for name, of in PARTS.items()]
     tables = [table(COLUMNS[name], ones, several) for name, ones in chosen if ones]
+    if measure == "scaling":
+        tables += [f"{record['label']}. {text}" for record in records if (text := paper.table(record, numbers(record)))]
     lines = [(f"{record['label']}: " if several else "") + text for record in records for text in notes(record)]
     if not all(math.isnan(one.published["seconds"]) for one in found):
         there = published()

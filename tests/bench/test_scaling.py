@@ -3,16 +3,14 @@
 import math
 
 import pytest
-from click.testing import CliRunner
 from support.bench_record import MACHINE
 
-from swmodel.bench import results, scaling, session
+from swmodel.bench import paper, results, scaling
 from swmodel.bench.figures import draw
 from swmodel.bench.numbers import numbers
 from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report
-from swmodel.cli import main
 from swmodel.errors import UsageError
 
 LATENCY, SECONDS_PER_BYTE, CORES = 2e-5, 1e-9, 2
@@ -73,6 +71,7 @@ def test_a_run_whose_constants_are_missing_is_not_predicted(missing):
     found = runs_of(record)
     assert len(found) > 3
     assert all(math.isnan(scaling.predict(one).step) for one in found)
+    assert bool(paper.predict(record, numbers(record))) == (missing == "ensemble")  # of one process
 
 
 def test_the_table_has_predictions_beside_runs_and_the_constants_below(tmp_path):
@@ -84,23 +83,17 @@ def test_the_table_has_predictions_beside_runs_and_the_constants_below(tmp_path)
     assert [path.name for path in draw([record_of()], tmp_path)] == ["scaling.png", "scaling.pdf"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "scaling --nproc 4",
-        "scaling --nproc 1",
-        "halo --nproc 1",
-        "strong --size 1000000x1000000 --nproc 1",
-        "strong --nproc 2 --launcher no-such-launcher",
-    ],
-)
-def test_a_sweep_that_cannot_start_is_refused_in_one_line_and_leaves_nothing(words, tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "all_cores", lambda: CORES)
-    monkeypatch.chdir(tmp_path)
-    refused = CliRunner().invoke(main, ["bench", *words.split()])
-    assert refused.exit_code == UsageError.exit_code
-    assert refused.stderr.count("\n") == 1
-    assert not [*tmp_path.iterdir()]
+def test_on_paper_a_step_is_a_kernel_and_four_messages_and_a_sum_grows_with_the_logarithm(tmp_path):
+    record = record_of()
+    rows = paper.predict(record, numbers(record))
+    assert [one.processes for one in rows] == [128, 1024, 10240]
+    smallest = 2 * (360 + 180)  # bytes of the smallest measured message, a quarter of an exchange
+    for one in rows:
+        message = max(smallest, 12 * math.sqrt(one.cells)) * SECONDS_PER_BYTE + 2 * LATENCY / 4
+        assert one.exchange == pytest.approx(4 * (message + paper.NETWORK))
+        assert one.kernel == pytest.approx(kernel(4320 * 2160 / one.processes, CORES))
+        assert one.sum / rows[0].sum == pytest.approx(math.log(one.processes, 128))
+    assert "911*" in paper.table(record, numbers(record))
 
 
 @pytest.mark.parametrize(("size", "nproc"), [((1, 1), 2), ((2, 2), 8), ((7, 5), 4)])
