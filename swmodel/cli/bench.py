@@ -13,7 +13,7 @@ SWEEPS = {
     "weak": "As many cells for each process, on more and more processes.",
     "scaling": "Time of a step on many processes: predicted from its parts, and measured.",
     "sizes": "Speed against grid size, caches to memory.",
-    "halo": "The exchange of halos alone.",
+    "halo": "The exchange of halos alone, by mpi4jax and by ffi.",
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
     "native": "The native step: precision, steps in a sweep, processes, terms.",
@@ -62,6 +62,7 @@ def bench():
     swmodel bench table                    the published table, on this machine
     swmodel bench table --quick            the same in a minute, on a small grid
     swmodel bench compare OLD NEW          what became faster or slower
+    swmodel bench halo                     the exchange of halos; --help-all lists all sweeps
     """
 
 
