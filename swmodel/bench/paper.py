@@ -75,16 +75,16 @@ def table(record: dict, found: list) -> str:
     if not rows:
         return ""
     together = most_at_once(found)
-    least = min(n for n, _ in kernels(found, together))
+    measured = [n for n, _ in kernels(found, together)]
     lines = []
     for one in rows:
         efficiency = percent(rows[0].processes * rows[0].step / (one.processes * one.step))
         times = [digits(1e6 * each) for each in (one.kernel, one.exchange, one.step, one.sum)]
-        cells = f"{one.cells:.0f}" + ("*" if one.cells < least else "")
+        cells = f"{one.cells:.0f}" + ("" if min(measured) <= one.cells <= max(measured) else "*")
         lines.append([str(one.processes), cells, *times[:3], efficiency, times[3], digits(one.memory / 2**20)])
     heads = ["processes", "cells each", "kernel, µs", "exchange, µs", "step, µs", "efficiency", "sum, µs", "MiB/rank"]
     text = (
         f"On paper: {GRID[0]} x {GRID[1]} cells, the kernel of {together} at once, {counted(MESSAGES, 'message')} of a "
-        f"block, each {digits(1e6 * NETWORK)} µs longer than here (*: below the measured blocks)."
+        f"block, each {digits(1e6 * NETWORK)} µs longer than here (*: outside the measured blocks)."
     )
     return f"{text}\n\n{markdown(heads, lines)}"
