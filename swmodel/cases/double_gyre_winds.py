@@ -72,23 +72,23 @@ class DoubleGyreWinds(DoubleGyreTwin):
         return 0 * at.x + self.unknown(at, t, "y")
 
     def unknown(self, at, t, axis):
-        """The unknown wind stress, Pa: weather sqrt(2/n) sum cos(k x + m y + w t + phase)."""
-        if not self.weather:
-            return 0 * at.x
-        x, y = ((each - start) / self.weather_length for each, start in zip((at.x, at.y), at.origin, strict=True))
-        total = sum(
-            np.cos(k * x + m * y + w * t / (self.weather_days * DAY) + phase)
-            for k, m, w, phase in waves(self.seed, axis)
-        )
-        return self.weather * np.sqrt(2 / WAVES) * total
+        """The unknown wind stress, Pa."""
+        return self.weather * random_waves(at, t, self.weather_length, self.weather_days * DAY, self.seed, axis)
 
     def believed(self, config):
         """The configuration of one who does not know of the weather."""
         return config.model_copy(update={"case": self.model_copy(update={"weather": 0.0})})
 
 
+def random_waves(at, t, length, period, seed, what):
+    """sqrt(2/n) sum cos(k x + m y + w t + phase): Gaussian, with the covariance exp(-r²/(2 length²) - t²/(2 period²))."""
+    x, y = ((each - start) / length for each, start in zip((at.x, at.y), at.origin, strict=True))
+    total = sum(np.cos(k * x + m * y + w * t / period + phase) for k, m, w, phase in waves(seed, what))
+    return np.sqrt(2 / WAVES) * total
+
+
 @cache
-def waves(seed, axis):
-    """(k, m, w, phase) of each wave: standard normal, and uniform on a circle."""
-    rng = np.random.default_rng([seed, "xy".index(axis)])
+def waves(seed, what):
+    """(k, m, w, phase) of each wave, by x, y or level: standard normal, and uniform on a circle."""
+    rng = np.random.default_rng([seed, ("x", "y", "level").index(what)])
     return [(*rng.standard_normal(3), 2 * np.pi * rng.random()) for _ in range(WAVES)]

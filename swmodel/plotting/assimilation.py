@@ -18,8 +18,8 @@ PICTURE = "assimilation.png"
 
 #: Words above the maps.
 TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
-#: Inches: width of a map with its labels, of a map alone, height of the curves, height of labels.
-WIDTH, MAP, BELOW, ROOM = 2.1, 1.65, 1.7, 0.9
+#: Inches: width of a map with its labels, of a map alone, of curves without maps; height of the curves, height of labels.
+WIDTH, MAP, ALONE, BELOW, ROOM = 2.1, 1.65, 3.1, 1.7, 0.9
 #: The ratio of height to width of a map lies between these.
 FLATTEST, TALLEST = 0.3, 2.0
 
@@ -47,7 +47,8 @@ def picture(data: netCDF4.Dataset) -> Figure:
     rows = maps(data)
     curves = [name for name in ("eta", "current") if f"{name}_error_analysis_everywhere" in data.variables]
     heights = [MAP * min(TALLEST, max(FLATTEST, row.aspect)) + ROOM for row in rows[:1]] + [BELOW + ROOM]
-    figure = style.Picture(figsize=(WIDTH * max(3, len(rows)), sum(heights)), layout="constrained")
+    width = WIDTH * len(rows) if rows else ALONE * (1 + len(curves))
+    figure = style.Picture(figsize=(width, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if rows:
         draw_maps(parts[0], rows, data)
@@ -118,7 +119,7 @@ def draw_cycles(panel, data: netCDF4.Dataset) -> None:
     for name, (colour, words) in MISFITS.items():
         panel.plot(data["cycle_day"][:], data[f"cycle_{name}"][:], "o-", ms=3, lw=1.2, color=colour, label=words)
     panel.axhline(1, color=style.QUIET, lw=0.8, ls=":")
-    panel.set(yscale="log", xlabel="Days since the start of the window", ylabel="Misfit (errors of observations)")
+    panel.set(yscale="log", xlabel="Days", ylabel="Misfit (errors of observations)")
     panel.legend(frameon=False, fontsize=7.5)
 
 
@@ -132,6 +133,6 @@ def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
     panel.axvspan(0, float(time.end_of_window), color="0.93", zorder=0, lw=0)
     curve = data[f"{name}_error_analysis_everywhere"]
     label = style.label(curve.long_name.partition(" of the run")[0], curve.units)
-    panel.set(xlabel="Days since the start of the window (shaded)", ylabel=wrapped(label, BELOW))
+    panel.set(xlabel="Days (window shaded)", ylabel=wrapped(label, BELOW))
     panel.set_xlim(0, float(time[-1]))
     panel.set_ylim(bottom=0)

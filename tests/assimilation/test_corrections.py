@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.small_weather import weather
 
+import swmodel
 from swmodel.assimilation import settings
 from swmodel.assimilation.background import Background
 from swmodel.assimilation.cost import CostFunction
@@ -11,6 +12,7 @@ from swmodel.assimilation.experiment import prepare, problem_of
 from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
 from swmodel.config import ConfigError
 from swmodel.errors import UsageError
+from swmodel.model.resolve import resolve
 
 pytestmark = pytest.mark.compiled
 
@@ -60,3 +62,23 @@ def test_what_is_missing_or_wrong_is_reported(changes, message):
 def test_a_correction_without_its_forcing_is_reported():
     with pytest.raises(UsageError, match="outside_level_correction: no effect in this run"):
         problem_of(weather(), ["outside_level_correction"], 5, ignore)
+
+
+def test_surges_from_outside_are_found_from_gauges(tmp_path):
+    """The level of the water outside an open side, except at the end, and so the sea within."""
+    coarse = {"grid.nx": 9, "grid.ny": 5, "grid.dx": 45e3, "grid.dy": 51.2e3, "time.dt": 1200.0, "run.steps": 108}
+    config = resolve(swmodel.load("gulf_surge", coarse | {"run.dtype": "float64"}, environ={}))
+    experiment = prepare(config, tmp_path, None)
+    function, (base, truth) = CostFunction(experiment), (experiment.base, experiment.truth)
+    limits = Limits(outer=2, inner=60)
+    found = minimise(function.cost_and_gradient, function.hessian, function.dot, Progress(function.start()), limits)
+    x, steps = function.at(found.progress.w), experiment.problem.steps
+
+    def sea(x):
+        return np.asarray(list(experiment.problem.states(x, steps))[-1].h)
+
+    def mouth(x):
+        return np.asarray(x["outside_level_correction"])[:-2, :, -1]
+
+    for part in (sea, mouth):
+        assert np.std(part(x) - part(truth)) < 0.25 * np.std(part(base) - part(truth))

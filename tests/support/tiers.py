@@ -17,6 +17,7 @@ NIGHT = {
         *("with_land", "without_land"),
     ),
     "assimilation/test_background_noise.py": ("a_block_has",),
+    "assimilation/test_corrections.py": ("surges_from",),
     "assimilation/test_impact.py": ("stations_share",),
     "assimilation/test_letkf_cycles.py": ("[float32", "a_corrected_member"),
     "assimilation/test_observations.py": ("the_file_satisfies",),

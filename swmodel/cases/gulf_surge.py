@@ -1,0 +1,67 @@
+"""A twin experiment at an open side: surges that enter a gulf, found from its gauges.
+
+Physics: a gulf on the f plane, 20 m deep at its head in the west and 80 m at its mouth in the east, which is open.
+Weather over the ocean, outside of the domain, makes the level at the mouth vary in space and time. It is a Gaussian
+random function with the covariance sigma² exp(-r²/(2 l²) - t²/(2 T²)), a sum of waves as in `double_gyre_winds`. The
+surges run into the gulf as Kelvin waves, with the coast on their right, and out again. The first guess knows of no
+surge. Eight gauges observe sea level, with errors of 1 cm. Corrections of the level outside, each four hours, are the
+only controls.
+
+Reference: Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural
+Information Processing Systems 20, 1177-1184, for the sums of waves.
+
+Cost: a window of 360 steps on 400 cells, often: about a minute on two cores.
+
+Command: swmodel assimilate gulf_surge
+
+Plot: swmodel plot outputs/gulf_surge-assimilate
+
+Known answer: the truth. The level at the mouth is found with at most a quarter of the error of the first guess, without
+the end of the window, from which no surge reaches a gauge.
+"""
+
+import numpy as np
+
+from ..config.options.case import Case, option
+from .double_gyre_winds import random_waves
+
+HOUR = 3600.0
+#: Depth at the head and at the mouth, m.
+HEAD, MOUTH = 20.0, 80.0
+
+
+class GulfSurge(Case):
+    surge: float = option(0.4, "m", "standard deviation of the unknown level outside", ge=0)
+    surge_length: float = option(200e3, "m", "correlation length of the unknown level", gt=0)
+    surge_hours: float = option(8.0, "h", "correlation time of the unknown level", gt=0)
+    eta_error: float = option(0.01, "m", "standard deviation of the gauges' errors", gt=0)
+    seed: int = option(1, "", "seed of the surges and of the errors", ge=0)
+
+    kinds = ("plane",)
+
+    defaults = {
+        "grid": {"nx": 25, "ny": 16, "dx": 16e3, "dy": 16e3, "periodic_x": False, "periodic_y": False},
+        "physics": {"depth": MOUTH, "f0": 1e-4, "linear_drag": 1e-5},
+        "open_sides": {"sides": ("east",)},
+        "forcing": {"every": HOUR},
+        "time": {"stepper": "rk4", "dt": 480.0},
+        "run": {"days": 2.0},
+        "output": {"every": HOUR, "stations": tuple(
+            {"name": f"{side}-{number + 1}", "x": x, "y": y}
+            for side, y in (("south", 24e3), ("north", 232e3)) for number, x in enumerate((56e3, 152e3, 248e3, 344e3))
+        )},
+        "assimilation": {"controls": ["outside_level_correction"], "every_steps": 5,
+                         "sigma_outside_level_correction": 0.4, "correction_every": 4 * HOUR,
+                         "correction_length": 200e3, "correlation_time": 8 * HOUR, "outer": 2, "inner": 40},
+    }  # fmt: skip
+
+    def depth(self, config, at):
+        """Deeper towards the mouth."""
+        return HEAD + (config.physics.depth - HEAD) * at.x / (config.grid.nx * config.grid.dx) + 0 * at.y
+
+    def outside_level(self, config, at, t):
+        return self.surge * random_waves(at, t, self.surge_length, self.surge_hours * HOUR, self.seed, "level")
+
+    def believed(self, config):
+        """The configuration of one who does not know of the surges."""
+        return config.model_copy(update={"case": self.model_copy(update={"surge": 0.0})})
