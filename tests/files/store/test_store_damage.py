@@ -3,8 +3,11 @@
 import json
 import shutil
 import sys
+import warnings
 
+import numpy as np
 import pytest
+import xarray
 from support.restarts import resumed, simulation
 from support.snapshots import config_of, write
 
@@ -45,6 +48,18 @@ def test_a_flipped_bit_in_any_chunk_is_named(store, place):
         assert verdicts(store)["output.zarr"].startswith(f"damaged: variable {file.relative_to(store).parts[0]}")
         file.write_bytes(before)
     assert verdicts(store) == {"output.zarr": "intact"}
+
+
+def test_a_copy_that_xarray_has_saved_is_used_with_a_warning(store, tmp_path, caplog):
+    copy = tmp_path / "copy.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zarr, on consolidated metadata
+        xarray.open_zarr(store).to_zarr(copy, write_empty_chunks=True)
+    with open_data(copy) as ours, open_data(store) as theirs:
+        for name in ("h", "zeta", "eta_mean"):
+            np.testing.assert_array_equal(values_of(ours, name, 1), values_of(theirs, name, 1))
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [str(copy)]
+    assert verdicts(copy) == {"copy.zarr": "damaged: header"}
 
 
 @pytest.mark.parametrize(
