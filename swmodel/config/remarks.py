@@ -35,10 +35,11 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
 
 
 def unsent(config: Config) -> Iterator[str]:
-    """What sends messages on MPI, in a run with another transport."""
+    """What sends messages on MPI, in a run without such messages."""
     run = config.run
-    if run.exchange != "auto" and run.transport != "mpi":
-        yield f'run.exchange="{run.exchange}" has no effect: run.transport is "{run.transport}"; it is for "mpi"'
+    if run.exchange != "auto" and (run.nproc == 1 or run.transport == "sharded"):
+        where = "on one process" if run.nproc == 1 else 'where run.transport is "sharded"'
+        yield f'run.exchange="{run.exchange}" has no effect {where}'
 
 
 def on_land(config: Config) -> Iterator[str]:
