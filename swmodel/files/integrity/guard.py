@@ -44,7 +44,7 @@ def facts(jobs: list[Job]) -> list[dict]:
 
     ModuleNotFoundError: one is a store of Zarr, and the package zarr is missing.
     """
-    for store in (job.path for job in jobs if job.path.is_dir()):
+    for store in (job.path for job in jobs if os.path.isdir(job.path)):
         require(store, "zarr")
     found: list[dict] = [{} for _ in jobs]
     left = list(range(len(jobs)))
