@@ -30,6 +30,7 @@ help:
 	@echo "make twins      assimilate in the twin experiments, twice each: is the truth found? (a quarter of an hour)"
 	@echo "make fuzz       try thousands of random configurations and command lines"
 	@echo "make soak       kill and resume a run one hundred times: the same bits as undisturbed (ten minutes)"
+	@echo "           make soak SOAK_ARGS=\"--format zarr\": one that writes a store of Zarr (half an hour)"
 	@echo "make damage     damage the files of a run in five hundred ways: all is named, nothing hangs (half an hour)"
 	@echo "make slurm      run the batch scripts on a Slurm of one node, started for it: limits, requeues, crashes (six minutes)"
 	@echo "make openmpi    set up .venv-openmpi with the Open MPI on PATH and run tests of several processes on it"

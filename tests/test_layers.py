@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 #: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have
 #: an order of their own is listed in parts.
 ROOMS = (
-    "errors",
+    "errors extras",
     "parallel",
     "ocean",
     "setup",
@@ -50,7 +50,7 @@ DOORS = {
     "assimilation.observation_file",
     "cf_xarray": "setup.fields.netcdf_input",
     "netCDF4": "setup.fields.netcdf_input files plotting",
-    "zarr": "setup.fields.netcdf_input files.store",
+    "zarr": "files.store",
     "matplotlib": "plotting bench.figures model.simulation",
     "cmocean": "plotting",
     "bmipy": "bmi",

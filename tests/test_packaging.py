@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from swmodel.extras import EXTRAS
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -72,6 +74,14 @@ def test_what_the_model_imports_is_what_it_depends_on():
 def test_what_the_tests_import_is_declared():
     declared = names(PROJECT["dependencies"]).union(*map(names, PROJECT["optional-dependencies"].values()))
     assert imported("tests") <= declared
+
+
+def test_a_missing_optional_package_is_named_with_the_extra_that_installs_it():
+    for package, extra in EXTRAS.items():
+        assert package in names(PROJECT["optional-dependencies"][extra])
+    program = 'import sys; sys.modules["bmipy"] = None; import swmodel.bmi'
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr.splitlines()[-1].endswith('needs the package bmipy: pip install "swmodel[bmi]"')
 
 
 def test_the_program_is_the_entry_point():

@@ -30,8 +30,16 @@ RECORDS = 10_000
 def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]:
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
-    found += [*outside.remarks(config), *apart(config), *ramped(config), *on_land(config)]
+    found += [*outside.remarks(config), *apart(config), *ramped(config), *on_land(config), *unsent(config)]
     return [*found, *record_times(config)] if records else found
+
+
+def unsent(config: Config) -> Iterator[str]:
+    """What sends messages on MPI, in a run without such messages."""
+    run = config.run
+    if run.exchange != "auto" and (run.nproc == 1 or run.transport == "sharded"):
+        where = "on one process" if run.nproc == 1 else 'where run.transport is "sharded"'
+        yield f'run.exchange="{run.exchange}" has no effect {where}'
 
 
 def on_land(config: Config) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ..config import Config, ConfigError
 from ..errors import UsageError
 from ..executors.native import native_missing, unable
+from ..extras import lacking
 from ..ocean.coordinates import on_sphere
 from ..ocean.derived import POTENTIALS
 from ..ocean.evaluation import derived
@@ -168,8 +168,8 @@ def check_output(setup: Setup) -> Iterator[str]:
         if name in output.fields:
             yield f"output.fields: this run has no {name}: neither the case nor [input] gives any"
     for table, options in {"output": output, "restart": setup.config.restart}.items():
-        if options.format == "zarr" and find_spec("zarr") is None:
-            yield f'{table}.format: "zarr" needs the package zarr: pip install "swmodel[zarr]"'
+        if options.format == "zarr" and (line := lacking(f'{table}.format: "zarr"', "zarr")):
+            yield line
     if output.inundation and not setup.scheme.drying:
         yield f"output.inundation: {NO_DRYING}"
     for key in ("fields", "means"):

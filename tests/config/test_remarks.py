@@ -12,7 +12,7 @@ from swmodel.cases import names
 from swmodel.cli import main
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import apart, components, dividing, domain, record_times, remarks
+from swmodel.config.remarks import apart, components, dividing, domain, record_times, remarks, unsent
 from swmodel.model.resolve import resolve
 
 
@@ -166,3 +166,14 @@ def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeyp
     assert times == [0.0, 600.0, 1200.0, 1800.0]
     assert "does not divide" not in told
     assert run("--quiet")[1] == ""
+
+
+def test_what_sends_messages_is_said_to_have_no_effect_unless_it_has():
+    def found(**run):
+        return [*unsent(resolve(load("rest", {f"run.{key}": value for key, value in run.items()}, environ={})))]
+
+    for run in ({}, {"transport": "sharded", "devices": 2}, {"nproc": 2, "transport": "sharded"}):
+        assert found(**run) == []
+        (line,) = found(**run, exchange="ffi")
+        assert line.startswith('run.exchange="ffi" has no effect')
+    assert found(nproc=2, exchange="ffi") == found(nproc=2) == []

@@ -6,6 +6,7 @@ import xarray as xr
 
 import swmodel
 from swmodel.files.output import Output
+from swmodel.files.store.snapshots import OutputStore
 from swmodel.model.resolve import resolve
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
@@ -25,8 +26,8 @@ OPTIONS = {
 
 
 def opened(path):
-    """The FieldSet of an output file, on a plane or on the sphere of the file."""
-    ds = xr.open_dataset(path).drop_dims("checked")
+    """The FieldSet of an output file or store, on a plane or on the sphere of the file."""
+    ds = xr.open_dataset(path).drop_dims("checked", errors="ignore")
     mesh = parcels.SphericalMesh(radius=float(ds.crs.earth_radius)) if "crs" in ds else None
     ds = ds[["u", "v", "grid"]].sgrid.rename({"x_f": "lon", "y_f": "lat"})
     return parcels.FieldSet.from_sgrid_conventions(ds, vector_fields={"UV": ("u", "v")}, mesh=mesh)
@@ -34,7 +35,8 @@ def opened(path):
 
 def written(path, config, u, v):
     """The FieldSet of a file with a current that stays the same for a day."""
-    with Output(path, config, Serial(block(0, (1, 1), *u.shape))) as output:
+    kind = OutputStore if path.suffix == ".zarr" else Output
+    with kind(path, config, Serial(block(0, (1, 1), *u.shape))) as output:
         for seconds in (0.0, DAY):
             output.write(round(seconds / config.time.dt), seconds, {"u": u, "v": v})
     return opened(path)
@@ -57,9 +59,10 @@ def after(fieldset, x, y, time, dt):
     return np.array(particles.x, float), np.array(particles.y, float)
 
 
-def test_in_a_strain_the_error_is_that_of_runge_kutta(tmp_path):
+@pytest.mark.parametrize("name", ["output.nc", "output.zarr"])
+def test_in_a_strain_the_error_is_that_of_runge_kutta(tmp_path, name):
     """u = a x, v = - a y: x = x0 exp(a t), y = y0 exp(-a t). Velocities between faces are linear, so exact."""
-    fieldset = current(tmp_path / "output.nc", lambda x, y: RATE * x, lambda x, y: -RATE * y)
+    fieldset = current(tmp_path / name, lambda x, y: RATE * x, lambda x, y: -RATE * y)
     x0, y0 = np.array([3.3, -6.2, 5.0]) * CELL, np.array([30.0, -20.1, 10.0]) * CELL
     errors = {}
     for dt in (3600, 1800):

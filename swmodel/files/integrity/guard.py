@@ -11,6 +11,7 @@ from subprocess import DEVNULL, run
 from typing import NamedTuple
 
 from ...errors import FilesError
+from ...extras import require
 from ..journal import journal_of, recover
 from .examine import HEADER
 
@@ -39,7 +40,12 @@ class Job(NamedTuple):
 
 
 def facts(jobs: list[Job]) -> list[dict]:
-    """The facts of one process about each file; "problem" has the reason if a file cannot be used."""
+    """The facts of one process about each file; "problem" has the reason if a file cannot be used.
+
+    ModuleNotFoundError: one is a store of Zarr, and the package zarr is missing.
+    """
+    for store in (job.path for job in jobs if os.path.isdir(job.path)):
+        require(store, "zarr")
     found: list[dict] = [{} for _ in jobs]
     left = list(range(len(jobs)))
     for _ in range(ATTEMPTS):

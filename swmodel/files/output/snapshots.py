@@ -29,11 +29,11 @@ class Snapshots:
         self._land = land(config, rows, columns)
         super().__init__(path, config, transport, command_line, keep)
 
-    def write(self, step: int, seconds: float, fields: dict, member: int = 0) -> None:
+    def write(self, step: int, seconds: float, fields: dict, **member: int) -> None:
         """Append a record of the fields [y, x] of `rows_of` on this rank's block, by name.
 
-        NaN is missing in times and largest values. Means are missing before the first step. Fields are empty on
-        processes without a part of the member.
+        NaN is missing in times and largest values. Means are missing before the first step. `member=` is that of an
+        ensemble, for an `Output`; fields are empty on processes without a part of it.
         """
         named = {name: (row, fields[name]) for name, (row, _) in self.rows.items() if name in fields}
         nbytes = len(named) * self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -42,7 +42,7 @@ class Snapshots:
             local = np.asarray(local, self.dtype)
             local = on_water(local, np.isnan(local) if row.units == "s" or name.endswith(MAXIMUM) else None)
             local = on_water(local, self._land[row.location] if np.size(local) else None)
-            self.put_field(name, local, member)
+            self.put_field(name, local, **member)
         self.complete(step, seconds)
 
     def define_contents(self, dataset, config) -> None:

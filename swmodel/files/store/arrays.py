@@ -72,7 +72,7 @@ def make(path: Path, variable, shape: tuple[int, int]):
         size[0], chunk[0] = 0, RECORDS
     if on_grid(variable.dimensions):
         file = [1] * (len(size) - 2) + list(shape)
-        chunk = [*file[:-2], chunk_rows(shape, variable.dtype.itemsize), shape[1]]
+        chunk = [*file[:-2], dividing_rows(shape, variable.dtype.itemsize), shape[1]]
         shards = tuple(file) if file != chunk else None
         packed = [BloscCodec(typesize=variable.dtype.itemsize, cname="lz4", clevel=5, shuffle="shuffle")]
     about = {name: variable.getncattr(name) for name in variable.ncattrs()}
@@ -94,7 +94,7 @@ def make(path: Path, variable, shape: tuple[int, int]):
         )
 
 
-def chunk_rows(shape: tuple[int, int], itemsize: int) -> int:
+def dividing_rows(shape: tuple[int, int], itemsize: int) -> int:
     """Rows of a chunk: the divisor of the rows of a file with which a chunk is nearest to CHUNK_BYTES."""
     divisors = (n for n in range(1, shape[0] + 1) if shape[0] % n == 0)
     return min(divisors, key=lambda n: abs(math.log(n * shape[1] * itemsize / CHUNK_BYTES)))
@@ -177,9 +177,12 @@ def documents(path: Path) -> dict[str, dict]:
 
 
 def contents(path: Path) -> tuple[dict, dict[str, dict]]:
-    """The global attributes of a store, and the metadata of its arrays by name."""
+    """The global attributes of a store, and the metadata of its arrays by name. ValueError: no run has written it."""
     found = read(path)
-    return found["attributes"], found["consolidated_metadata"]["metadata"]
+    try:
+        return found["attributes"], found["consolidated_metadata"]["metadata"]
+    except (KeyError, TypeError):
+        raise ValueError(f"{METADATA} lacks the consolidated metadata that a run writes") from None
 
 
 def remove_beyond(path: Path, document: dict, records: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import FilesError, file_errors
+from ...extras import require
 from ..run_folder import is_store
 from . import arrays
 
@@ -17,8 +18,12 @@ FILL_VALUE = "_FillValue"
 
 
 def opened(path):
-    """A NetCDF file or a store, to be used in a `with`. FilesError: it cannot be read."""
+    """A NetCDF file or a store, to be used in a `with`.
+
+    FilesError: it cannot be read. ModuleNotFoundError: it is a store, and the package zarr is missing.
+    """
     if is_store(path):
+        require(path, "zarr")
         return StoreData(path)
     import netCDF4
 
@@ -97,12 +102,11 @@ class StoreData(Attributes):
         self._path = Path(path)
         try:
             with file_errors(path, "read"):
-                document = arrays.read(self._path)
-            documents = document["consolidated_metadata"]["metadata"]
-            super().__init__(document["attributes"])
+                attributes, documents = arrays.contents(self._path)
+            super().__init__(attributes)
             self.variables = {name: Variable(name, one, self._path / name) for name, one in documents.items()}
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise FilesError(f"{path} cannot be read: it is no store of Zarr of a run") from None
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise FilesError(f"{path} cannot be read: it is no store of Zarr of a run ({error})") from None
         sizes = (zip(each.dimensions, each.shape, strict=True) for each in self.variables.values())
         self.dimensions = {name: Dimension(name, size) for each in sizes for name, size in each}
 
@@ -135,7 +139,5 @@ def readable(name: str):
     """A context in which errors of zarr become OSErrors."""
     try:
         yield
-    except (ValueError, RuntimeError, TypeError, LookupError) as error:
-        if isinstance(error, IndexError):
-            raise
+    except (ValueError, RuntimeError, TypeError, KeyError) as error:
         raise OSError(f"{name}: {' '.join(str(error).split()) or type(error).__name__}") from error

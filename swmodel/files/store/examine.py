@@ -20,10 +20,9 @@ def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
     path = Path(path)
     if not (path / arrays.METADATA).is_file():
         raise OSError(f"it has no {arrays.METADATA}: it is no store of Zarr, or its writer was killed before the start")
-    store = arrays.read(path)
-    documents = store["consolidated_metadata"]["metadata"]
-    sealed = arrays.HEADER in store["attributes"]
-    changed = sealed and store["attributes"][arrays.HEADER] != arrays.checksum(store["attributes"], documents)
+    attributes, documents = arrays.contents(path)
+    sealed = arrays.HEADER in attributes
+    changed = sealed and attributes[arrays.HEADER] != arrays.checksum(attributes, documents)
     damaged: list = [["header", None]] if changed else []
     looked_at = {name: one for name, one in documents.items() if full or len(one["shape"]) < 2}
     allow(sum(math.prod(one["shape"]) * size_of(one) for one in looked_at.values()))

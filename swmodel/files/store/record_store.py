@@ -73,12 +73,11 @@ class RecordStore(BlockStore):
         self._put(self._require_room, nbytes + METADATA_BYTES)
         self._missing = dict.fromkeys(self._moving)
 
-    def put_field(self, name: str, local: np.ndarray, member: int = 0) -> None:
-        """Write this process's part [y, x] of a field; a store of an earlier version may lack it."""
-        if name in self._missing:
-            del self._missing[name]
-            local = np.array(local, self.dtype)  # a copy: the model may use the memory again
-            self._put(self._write, name, (self._records,), local, nbytes=local.nbytes)
+    def put_field(self, name: str, local: np.ndarray) -> None:
+        """Write this process's part [y, x] of a field."""
+        del self._missing[name]
+        local = np.array(local, self.dtype)  # a copy: the model may use the memory again
+        self._put(self._write, name, (self._records,), local, nbytes=local.nbytes)
 
     def complete(self, step: int, seconds: float) -> None:
         """Complete the record with its number of steps and its time, s; other fields are missing."""
@@ -135,8 +134,6 @@ class RecordStore(BlockStore):
             raise FilesError(f"{self.path} cannot be continued: {'; '.join(found)}")
 
     def _differs(self, documents: dict, name: str, at: tuple[int, ...], values: np.ndarray) -> bool:
-        if name not in documents:
-            return False
         south, north, west, east = self._part
         there = arrays.as_shown(self.path / name, documents[name])[(*at, slice(south, north), slice(west, east))]
         return not np.array_equal(there, values)

@@ -2,15 +2,22 @@
 
 import json
 import shutil
+import sys
+import warnings
 
+import numpy as np
 import pytest
+import xarray
 from support.restarts import resumed, simulation
 from support.snapshots import config_of, write
 
 from swmodel.cli import main
-from swmodel.errors import FilesError
+from swmodel.config import load
+from swmodel.errors import ConfigError, FilesError
+from swmodel.extras import lacking
 from swmodel.files.store.snapshots import OutputStore
 from swmodel.files.verify import verdicts
+from swmodel.model.validate import check_config
 from swmodel.plotting.dataset import open_data, values_of
 
 
@@ -43,6 +50,18 @@ def test_a_flipped_bit_in_any_chunk_is_named(store, place):
     assert verdicts(store) == {"output.zarr": "intact"}
 
 
+def test_a_copy_that_xarray_has_saved_is_used_with_a_warning(store, tmp_path, caplog):
+    copy = tmp_path / "copy.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zarr, on consolidated metadata
+        xarray.open_zarr(store).to_zarr(copy, write_empty_chunks=True)
+    with open_data(copy) as ours, open_data(store) as theirs:
+        for name in ("h", "zeta", "eta_mean"):
+            np.testing.assert_array_equal(values_of(ours, name, 1), values_of(theirs, name, 1))
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [str(copy)]
+    assert verdicts(copy) == {"copy.zarr": "damaged: header"}
+
+
 @pytest.mark.parametrize(
     ("lost", "words"),
     [
@@ -65,23 +84,55 @@ def test_changed_metadata_are_named(store):
     assert verdicts(store)["output.zarr"].startswith("damaged: header")
 
 
-@pytest.mark.parametrize("harm", ["no metadata", "half the metadata", "other metadata", "no store"])
+#: What another program leaves in place of the metadata: `to_zarr(consolidated=False)` of xarray, and less.
+OTHERS = {
+    "not consolidated": '{"attributes": {}, "zarr_format": 3, "node_type": "group"}',
+    "null": '{"attributes": {}, "zarr_format": 3, "node_type": "group", "consolidated_metadata": null}',
+    "empty": "{}",
+}
+
+
+@pytest.mark.parametrize("harm", ["no metadata", "half the metadata", "no store", *OTHERS])
 def test_what_is_no_store_is_one_line_with_code_5(store, harm, capsys):
+    """It names the store, and what is missing."""
     metadata = store / "zarr.json"
     if harm == "no metadata":
         metadata.unlink()
     elif harm == "half the metadata":
         metadata.write_bytes(metadata.read_bytes()[:999])
-    elif harm == "other metadata":
-        metadata.write_text('{"zarr_format": 3, "node_type": "group"}')
-    else:
+    elif harm == "no store":
         shutil.rmtree(store)
         store.mkdir()
-    for command in ("info", "plot"):
+    else:
+        metadata.write_text(OTHERS[harm])
+    for command in ("info", "plot", "animate"):
         with pytest.raises(SystemExit) as end:
             main([command, str(store)])
         assert end.value.code == 5
-        assert len(capsys.readouterr().err.splitlines()) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert str(store) in line
+        assert harm == "half the metadata" or metadata.name in line
+        assert ("consolidated metadata" in line) == (harm in OTHERS)
+
+
+def test_a_run_does_not_go_on_in_a_store_without_its_metadata(tmp_path):
+    simulation(run__steps=7, restart__every_steps=5, output__format="zarr").run(tmp_path)
+    (tmp_path / "output.zarr" / "zarr.json").write_text(OTHERS["empty"])
+    with pytest.raises(FilesError, match=r"output.zarr: .* consolidated metadata"):
+        resumed(tmp_path, output__format="zarr")
+
+
+def test_every_command_names_what_installs_a_missing_package(store, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    sentence = lacking("", "zarr")
+    for command in (["info"], ["info", "--verify"], ["plot"], ["animate"]):
+        with pytest.raises(SystemExit) as end:
+            main([*command, str(store)])
+        assert end.value.code == 3
+        assert capsys.readouterr().err == f"Error: {store}{sentence}\n"
+    with pytest.raises(ConfigError) as error:
+        check_config(load("jet", {"output.format": "zarr", "restart.format": "zarr"}, environ={}))
+    assert error.value.problems == tuple(f'{table}.format: "zarr"{sentence}' for table in ("output", "restart"))
 
 
 def test_what_is_drawn_is_verified(store):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ....extras import lacking
 from ....parallel.worker import NETCDF
 from .errors import InputError
 from .units import LENGTHS, axis_of_degrees
@@ -131,6 +132,8 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
         raise error(f"{key}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in OF_GROUP):
         raise error(f"{key}{path} is a folder, but no store of Zarr: it has neither zarr.json nor .zgroup")
+    if is_folder and (line := lacking(path, "zarr")):
+        raise error(f"{key}{line}")
     try:
         with NETCDF:
             dataset, close = kept(path, stamp(path))
@@ -138,8 +141,6 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
                 yield dataset
             finally:
                 close()
-    except ImportError as fault:
-        raise error(f'{key}{path} is a store of Zarr ({fault}): pip install "swmodel[zarr]"') from None
     except Unreadable as fault:
         raise error(f"{key}{path} cannot be read as {'Zarr' if is_folder else 'NetCDF'} ({fault})") from None
 
@@ -160,8 +161,6 @@ def kept(path: str, stamp: tuple):
     import xarray
 
     is_folder = os.path.isdir(path)
-    if is_folder:
-        import zarr  # noqa: F401  # for its own error message
     with warnings.catch_warnings(), unreadable():
         warnings.simplefilter("ignore")
         if is_folder:
