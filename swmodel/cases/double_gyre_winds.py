@@ -81,7 +81,7 @@ class DoubleGyreWinds(DoubleGyreTwin):
 
 
 def random_waves(at, t, length, period, seed, what):
-    """sqrt(2/n) sum cos(k x + m y + w t + phase): Gaussian, with the covariance exp(-r²/(2 length²) - t²/(2 period²))."""
+    """sqrt(2/n) sum cos(k x + m y + w t + phase): Gaussian, of covariance exp(-r²/(2 length²) - t²/(2 period²))."""
     x, y = ((each - start) / length for each, start in zip((at.x, at.y), at.origin, strict=True))
     total = sum(np.cos(k * x + m * y + w * t / period + phase) for k, m, w, phase in waves(seed, what))
     return np.sqrt(2 / WAVES) * total

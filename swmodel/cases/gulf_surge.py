@@ -16,11 +16,9 @@ Command: swmodel assimilate gulf_surge
 
 Plot: swmodel plot outputs/gulf_surge-assimilate
 
-Known answer: the truth. The level at the mouth is found with at most a quarter of the error of the first guess, without
-the end of the window, from which no surge reaches a gauge.
+Known answer: the truth. The errors of the level at the mouth are at most a quarter of those of the first guess. The last
+hours are excepted: their surges reach no gauge before the end.
 """
-
-import numpy as np
 
 from ..config.options.case import Case, option
 from .double_gyre_winds import random_waves

@@ -18,7 +18,7 @@ PICTURE = "assimilation.png"
 
 #: Words above the maps.
 TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
-#: Inches: width of a map with its labels, of a map alone, of curves without maps; height of the curves, height of labels.
+#: Inches: width of a map with its labels, of a map alone, of curves without maps; heights of the curves and of labels.
 WIDTH, MAP, ALONE, BELOW, ROOM = 2.1, 1.65, 3.1, 1.7, 0.9
 #: The ratio of height to width of a map lies between these.
 FLATTEST, TALLEST = 0.3, 2.0
