@@ -30,7 +30,7 @@ from .trace import kinds_of
 #: The foreign calls.
 LIBRARY = Path(__file__).parent / "_step.so"
 #: Number of the calling convention that calls.py and job.h share; both change with the arrays of the call.
-CONVENTION = 11
+CONVENTION = 12
 
 
 def request_of(setup: Setup) -> Request:

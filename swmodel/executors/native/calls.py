@@ -230,7 +230,7 @@ class Calls:
             "item": self.dtype.itemsize, "rows": rows, "columns": columns, "halo": self.width,
             "margin": self.kernel.margin, "field": made.fields.index("h"), "strip": made.programs[0].reads.index("h"),
         }  # fmt: skip
-        numbers["is_gentle"] = function(self.request, "swmodel_is_gentle")
+        numbers["mark_row"] = function(self.request, "swmodel_mark_row")
         numbers |= {"warm_rest": made.schedules[0].warm, "warm_gentle": made.schedules[1].warm}
         thickness = self.static.numbers["drying_thickness"].reshape(())
         limits = jnp.stack([1.001 * FILM[1] * thickness, jnp.asarray(0.999 * BENDS[0], self.dtype), thickness])

@@ -24,15 +24,16 @@ std::size_t swmodel_call(const Job* job, int pass, int phase, Index j0, Index j1
   return 0;
 }}
 
-{gentle}
+{rough}
 }}  // namespace swmodel
 """
 #: What a step with drying asks before its passes, in the instructions of the processor.
-GENTLE = """
+ROUGH = """
 extern "C" __attribute__((visibility("default")))
-bool swmodel_is_gentle(const void* h, Index up, const void* depth, Index static_up, double thin, double bend) {{
-  return is_gentle(static_cast<const {type}*>(h), up, static_cast<const {type}*>(depth), static_up, {type}(thin),
-                   {type}(bend));
+void swmodel_mark_row(const void* h, const void* level, const void* depth, const std::uint8_t* cells, Index up,
+                      Index groups, const void* limits, std::uint8_t* marks) {{
+  mark_row(static_cast<const {type}*>(h), static_cast<const {type}* const*>(level), static_cast<const {type}*>(depth),
+           cells, up, groups, static_cast<const {type}*>(limits), marks);
 }}
 """
 
@@ -94,7 +95,7 @@ def generate(scheme, method, kinds, dtype, derivative=(), controls=(), moving=Tr
         emitters.append(Emitter(f"Pass{number}", program, plan, names, water, *on_water_only, ways))
     name = TYPES[str(np.dtype(dtype))]
     source = FILE.format(
-        gentle=GENTLE.format(type=name) if parted else "",
+        rough=ROUGH.format(type=name) if parted else "",
         passes="".join(emitter.text() for emitter in emitters),
         calls="\n".join(CALL.format(number=n, type=name) for n in range(len(programs))),
     )

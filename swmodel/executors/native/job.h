@@ -8,11 +8,12 @@ namespace swmodel {
 
 using Index = std::ptrdiff_t;
 
-constexpr long CONVENTION = 11;  // of Job and of the foreign call; as in __init__.py
+constexpr long CONVENTION = 12;  // of Job and of the foreign call; as in __init__.py
 constexpr Index GROUP = 16;     // columns of one flag
 constexpr std::uint8_t ALL_WATER = 1 + 2 + 4 + 8 * 4;  // a cell without land around, see vector.h
 // Of a group: no land in reach; some; left out. UNWRITTEN, added to the first two: computed for rows further north alone.
 enum Flag : std::uint8_t { WATER, COAST, DRY, UNWRITTEN = 4 };
+constexpr int ROUGH = 1, FLOWS = 2;  // of a cell, see sweep.h
 
 // What one call computes. Fields lie in planes, `plane` numbers apart, each [rows, stride], column 0 after `lead` others;
 // `planes` [3, fields] are those that a field is read from, written to, and handed to the neighbours from; `large` says

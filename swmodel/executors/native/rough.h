@@ -2,108 +2,109 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "given.h"
 
 namespace swmodel {
 
-using Gentle = bool (*)(const void*, Index, const void*, Index, double, double);
+constexpr std::uint64_t ONES = 0x0101010101010101;  // in each of eight bytes
 
-// A field of a block at row r and column i, which may lie in the halo. Strips: west, east, south, north of the field.
-template <class T>
-struct Around {
-  const T* plane;  // row 0, column 0
-  const T *west, *east, *south, *north;
-  Index ny, nx, halo, stride, across;
+// `mark_row` of sweep.h.
+using MarkRow = void (*)(const void*, const void*, const void*, const std::uint8_t*, Index, Index, const void*, std::uint8_t*);
 
-  T at(Index r, Index i) const {
-    if (r < 0) return south[(r + halo) * across + i + halo];
-    if (r >= ny) return north[(r - ny) * across + i + halo];
-    if (i < 0) return west[r * halo + i + halo];
-    return i < nx ? plane[r * stride + i] : east[r * halo + i - nx];
-  }
-};
-
-// A block and its halo of thickness. Static fields and flags have `margin` rows around the block, groups begin at `lead`.
+// A block and its halo of thickness. Strips: west, east, south, north of the field. Static fields and flags have `margin`
+// rows around the block, groups begin at `lead`.
 template <class T>
 struct Rough {
-  const T *memory, *depth;
+  const T *memory, *depth, *limits;
   const std::uint8_t* cells;
   const std::int32_t *planes, *histories;
-  T thin, bend, dry;
-  Index fields, static_rows, static_stride, size, margin, lead;
-  Around<T> h;
-  Gentle is_gentle;
+  Index fields, static_rows, static_stride, size, margin, lead, ny, nx, halo, stride, across;
+  const T* plane;  // row 0, column 0 of the thickness
+  const T *west, *east, *south, *north;
+  MarkRow mark_row;
 
   Index groups() const { return (static_stride + GROUP - 1) / GROUP; }
-  Index tall() const { return h.ny + 2 * h.halo; }
+  Index tall() const { return ny + 2 * halo; }
   // The first column of a group within the block and its halo.
-  Index begin_of(Index g) const { return std::clamp(g * GROUP - lead, -h.halo, h.nx + h.halo); }
+  Index begin_of(Index g) const { return std::clamp(g * GROUP - lead, -halo, nx + halo); }
   Index place(Index r, Index i) const { return (r + margin) * static_stride + i + lead; }
 
-  // The change of level above the sill at an open face, east of a cell or north of it.
-  T jump(Index r, Index i, Index up, Index right, std::uint8_t open) const {
-    const T H = depth[place(r, i)], next = depth[place(r + up, i + right)], sill = -std::min(H, next);
-    if (!(cells[place(r, i)] & open)) return T(0);
-    return std::max(sill, h.at(r + up, i + right) - next) - std::max(sill, h.at(r, i) - H);
-  }
-
-  // Whether `ocean.drying.share_of` may be above zero in water that is not beside the end of the halo.
-  bool is_rough(Index r, Index i) const {
-    const T here = h.at(r, i);
-    const T across = jump(r, i, 0, 1, 2) - jump(r, i - 1, 0, 1, 2), along = jump(r, i, 1, 0, 4) - jump(r - 1, i, 1, 0, 4);
-    return !(here > thin && std::abs(across) < bend * here && std::abs(along) < bend * here);
-  }
-
-  // The first and the last rough column of each row of a group, and whether all its water is too thin to flow.
-  struct Found {
-    std::vector<Index> first, last;
-    Marks closed;
+  // Three rows of level from the south, those of `find`, and the thickness of the last two; column 0 at their beginnings.
+  struct Rows {
+    explicit Rows(const Rough& block) : width(block.groups() * GROUP + 2), memory(5 * width, T(0)) {
+      T* next = &memory[1 + block.lead];
+      for (T*& row : level) row = std::exchange(next, next + width);
+      for (T*& row : h) row = std::exchange(next, next + width);
+    }
+    Index width;
+    std::vector<T> memory;
+    T *level[3], *h[2];
   };
 
-  void find(Index r, Index g, Found& found) const {
-    const Index begin = std::max(begin_of(g), 1 - h.halo), end = std::min(begin_of(g + 1), h.nx + h.halo - 1);
-    if (begin >= end) return;
-    T copy[3][GROUP + 2];
-    const bool inside = r > 0 && r < h.ny - 1;  // the memory has the rows around; columns beside the block are in strips
-    if (!inside) {
-      for (Index n = 0; n < 3 * (GROUP + 2); ++n) {
-        const Index k = n % (GROUP + 2);
-        copy[n / (GROUP + 2)][k] = h.at(r + n / (GROUP + 2) - 1, std::min(begin + k, h.nx + h.halo) - 1);
-      }
+  // Puts row r in the place of the southernmost one, north of the others.
+  void next_row(Index r, Rows& rows) const {
+    std::rotate(rows.level, rows.level + 1, rows.level + 3);
+    std::swap(rows.h[0], rows.h[1]);
+    T *const row = rows.h[1], *const level = rows.level[2];
+    if (r < 0 || r >= ny) {
+      std::copy_n(r < 0 ? &south[(r + halo) * across] : &north[(r - ny) * across], nx + 2 * halo, row - halo);
+    } else {
+      std::copy_n(west + r * halo, halo, row - halo);
+      std::copy_n(plane + r * stride, nx, row);
+      std::copy_n(east + r * halo, halo, row + nx);
     }
-    const bool gentle = is_gentle(inside ? &h.plane[r * h.stride + begin] : &copy[1][1], inside ? h.stride : GROUP + 2,
-                                  &depth[place(r, begin)], static_stride, thin, bend);
-    if (gentle && (!inside || (begin > 0 && end < h.nx))) return;
-    const Index at = (r + h.halo) * groups() + g;
-    found.closed[at] = !gentle;
-    for (Index i = begin; i < end; ++i) {
-      if (gentle && i > 0 && i < h.nx - 1) continue;
-      const bool water = cells[place(r, i)] & 1;
-      found.closed[at] &= !water || h.at(r, i) <= dry;
-      if (!water || !is_rough(r, i)) continue;
-      if (found.first[at] > found.last[at]) found.first[at] = i;
-      found.last[at] = i;
+    const T* const H = &depth[place(r, 0)];
+    for (Index i = -halo; i < nx + halo; ++i) level[i] = row[i] - H[i];
+  }
+
+  // Of each group of the block and its halo: whether a cell of its row within reach is rough, whether all its water is too
+  // thin to flow; and the rows with rough cells.
+  struct Found {
+    Marks near, closed, some;
+  };
+
+  // `marks` has place for the cells of all groups. Beside the end of the halo nothing is known.
+  void find(Index r, const Rows& rows, Marks& marks, Found& found) const {
+    const Index begin = lead + 1 - halo, end = lead + nx + halo - 1, n = groups();
+    const Index first = begin / GROUP, last = (end + GROUP - 1) / GROUP, from = first * GROUP - lead, at = place(r, from);
+    const T* const level[] = {rows.level[0] + from, rows.level[1] + from, rows.level[2] + from};
+    mark_row(rows.h[0] + from, level, depth + at, cells + at, static_stride, last - first, limits, &marks[first * GROUP]);
+    std::fill(marks.begin() + first * GROUP, marks.begin() + begin, 0);
+    std::fill(marks.begin() + end, marks.begin() + last * GROUP, 0);
+    for (Index g = first; g < last; ++g) {
+      std::uint64_t both[2];
+      static_assert(sizeof both == GROUP);
+      std::memcpy(both, &marks[g * GROUP], GROUP);
+      const std::uint64_t any = both[0] | both[1];
+      found.closed[(r + halo) * n + g] = !(any & FLOWS * ONES);
+      if (any & ROUGH * ONES) note(r, g, marks, found);
     }
+  }
+
+  // A group has rough cells.
+  void note(Index r, Index g, const Marks& marks, Found& found) const {
+    const auto rough = [&](Index n) { return marks[g * GROUP + n] & ROUGH; };
+    Index first = 0, last = GROUP - 1;
+    while (!rough(first)) ++first;
+    while (!rough(last)) --last;
+    const Index begin = std::max<Index>(g * GROUP + first - halo, 0) / GROUP, n = groups();
+    const Index end = std::min((g * GROUP + last + halo) / GROUP, n - 1) + 1;
+    std::fill_n(&found.near[(r + halo) * n + begin], end - begin, 1);
+    found.some[r + halo] = 1;
   }
 
   // 1 for groups within reach of a rough cell.
   Marks near(const Found& found) const {
-    const Index reach = h.halo, n = groups();
+    const Index n = groups();
     Marks rest(static_rows * n, 0);
     for (Index r = 0; r < tall(); ++r) {
-      Marks row(n, 0);
-      bool some = false;
-      for (Index at = r * n; at < (r + 1) * n; ++at) {
-        if (found.first[at] > found.last[at]) continue;
-        const Index begin = std::max<Index>(found.first[at] + lead - reach, 0) / GROUP;
-        std::fill(&row[begin], &row[std::min((found.last[at] + lead + reach) / GROUP, n - 1)] + 1, 1);
-        some = true;
-      }
-      const Index f = r + margin - h.halo;  // the row of the flags
-      for (Index s = std::max<Index>(f - reach, 0); some && s <= std::min(f + reach, static_rows - 1); ++s) {
-        for (Index g = 0; g < n; ++g) rest[s * n + g] |= row[g];
+      if (!found.some[r]) continue;
+      const Index f = r + margin - halo;  // the row of the flags
+      for (Index s = std::max<Index>(f - halo, 0); s <= std::min(f + halo, static_rows - 1); ++s) {
+        for (Index g = 0; g < n; ++g) rest[s * n + g] |= found.near[r * n + g];
       }
     }
     return rest;
@@ -111,16 +112,16 @@ struct Rough {
 
   // Whether a row of a group stays as it is, and was so before: no water around flows.
   bool rests(Index r, Index g, const Marks& closed) const {
-    for (Index s = r; s <= r + 2 * h.halo; ++s) {
+    for (Index s = r; s <= r + 2 * halo; ++s) {
       for (Index k = std::max<Index>(g - 1, 0); k <= std::min(g + 1, groups() - 1); ++k) {
         if (!closed[s * groups() + k] && begin_of(k) < begin_of(k + 1)) return false;
       }
     }
-    const Index i = std::max<Index>(begin_of(g), 0), n = std::min(begin_of(g + 1), h.nx) - i;
+    const Index i = std::max<Index>(begin_of(g), 0), n = std::min(begin_of(g + 1), nx) - i;
     for (Index f = 0; f < fields; ++f) {
       const T* rows[3];
       for (int age = 0; age < 3; ++age) {
-        rows[age] = memory + planes[histories[3 * f + age]] * size + r * h.stride + lead + i;
+        rows[age] = memory + planes[histories[3 * f + age]] * size + r * stride + lead + i;
       }
       for (Index k = 0; k < n; ++k) {
         const T now = rows[0][k];
@@ -131,15 +132,17 @@ struct Rough {
   }
 
   // The flags of a pass over the groups marked `ours`. It also computes up to `warm` rows south of them, UNWRITTEN.
-  void flag(const Marks& rest, std::uint8_t ours, Index warm, std::uint8_t least, const std::uint8_t* land, std::uint8_t* out) const {
-    for (Index g = 0; g < groups(); ++g) {
-      Index last = -1;  // the southernmost row of ours from here on to the north
-      for (Index f = static_rows; f-- > 0;) {
-        const Index at = f * groups() + g;
-        if (rest[at] == ours) last = f;
-        const bool needed = last >= 0 && last - f <= warm;
+  void flag(const Marks& rest, std::uint8_t ours, std::uint8_t warm, std::uint8_t least, const std::uint8_t* land,
+            std::uint8_t* __restrict out) const {
+    const Index n = groups();
+    Marks needed(n, 0);  // how many rows from here on to the south are computed for ours
+    for (Index f = static_rows; f-- > 0;) {
+      for (Index g = 0; g < n; ++g) {
+        const Index at = f * n + g;
+        const bool own = rest[at] == ours;
+        needed[g] = own ? warm + 1 : needed[g] - (needed[g] > 0);
         const std::uint8_t flag = std::max(land[at], least);
-        out[at] = flag == DRY || !needed ? std::uint8_t(DRY) : std::uint8_t(flag + (rest[at] == ours ? 0 : UNWRITTEN));
+        out[at] = flag == DRY || !needed[g] ? std::uint8_t(DRY) : std::uint8_t(flag + (own ? 0 : UNWRITTEN));
       }
     }
   }
@@ -163,29 +166,39 @@ ffi::Error rough_in(Given& given) {
   block.static_rows = given.dimension(0);
   block.static_stride = given.dimension(1);
   const auto* land = given.next<std::uint8_t>();
-  const T* limits = given.next<T>();
-  block.thin = limits[0];
-  block.bend = limits[1];
-  block.dry = limits[2];
+  block.limits = given.next<T>();
   block.histories = given.next<std::int32_t>();
   block.fields = given.dimension(0);
-  block.is_gentle = reinterpret_cast<Gentle>(given["is_gentle"]);
+  block.mark_row = reinterpret_cast<MarkRow>(given["mark_row"]);
   block.margin = given["margin"];
   block.lead = given["lead"];
   block.size = given["plane"];
   const Index halo = given["halo"], across = given["columns"] + 2 * halo, rows = given["rows"], field = given["strip"];
   const auto strip = [&](int side, Index size) { return static_cast<const T*>(strips[side]) + field * size; };
-  block.h = {block.memory + block.planes[given["field"]] * block.size + block.lead,
-             strip(0, rows * halo), strip(1, rows * halo), strip(2, across * halo), strip(3, across * halo),
-             extent[0], extent[1], halo, given["stride"], across};
+  block.ny = extent[0];
+  block.nx = extent[1];
+  block.halo = halo;
+  block.stride = given["stride"];
+  block.across = across;
+  block.plane = block.memory + block.planes[given["field"]] * block.size + block.lead;
+  block.west = strip(0, rows * halo);
+  block.east = strip(1, rows * halo);
+  block.south = strip(2, across * halo);
+  block.north = strip(3, across * halo);
 
   const Index ny = extent[0], nx = extent[1], tall = block.tall(), groups = block.groups();
-  typename Rough<T>::Found found{std::vector<Index>(tall * groups, 1), std::vector<Index>(tall * groups, 0), Marks(tall * groups, 0)};
+  typename Rough<T>::Found found{Marks(tall * groups), Marks(tall * groups), Marks(tall)};
   const Index parts = std::clamp<Index>(tall / 8, 1, std::max<Index>(1, given.pool.num_threads()));
   in_parallel(given.pool, parts, [&](Index part) {
+    const Index begin = std::max(part * tall / parts - halo, 1 - halo);
     const Index end = std::min((part + 1) * tall / parts - halo, ny + halo - 1);
-    for (Index r = std::max(part * tall / parts - halo, 1 - halo); r < end; ++r) {
-      for (Index g = 0; g < groups; ++g) block.find(r, g, found);
+    typename Rough<T>::Rows around(block);
+    Marks marks(groups * GROUP);
+    block.next_row(begin - 1, around);
+    block.next_row(begin, around);
+    for (Index r = begin; r < end; ++r) {
+      block.next_row(r + 1, around);
+      block.find(r, around, marks, found);
     }
   });
   Marks rest = block.near(found);

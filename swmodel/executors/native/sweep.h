@@ -256,22 +256,53 @@ class Sweep {
   Index travels_[P::FIELDS];  // where among the fields that travel a field is, or -1
 };
 
-// Whether `ocean.drying.share_of` is surely zero in a group of cells: the level changes too little, above the sills or not.
-// Rows are `up` and `static_up` apart.
+// Marks the cells of a group: ROUGH water, where `ocean.drying.share_of` may be above zero, and water that FLOWS, thicker
+// than `dry`. `level` has that to the south, here and to the north of the thickness h; rows of depth and cells are `up`
+// apart.
 template <class T>
-bool is_gentle(const T* h, Index up, const T* depth, Index static_up, T thin, T bend) {
-  const auto most = [](T a, T b) { return a > b ? a : b; };
-  unsigned rough = 0;
-  for (Index k = 0; k < GROUP; ++k) {
-    const T here = h[k], level = here - depth[k];
-    const auto change = [&](Index next, Index static_next) {
-      const T step = h[k + next] - depth[k + static_next] - level;
-      return most(step, -step);
+void mark_cells(const T* h, const T* const* level, const T* depth, const std::uint8_t* bits, Index up, const T* limits,
+                std::uint8_t* __restrict marks) {
+  using V = typename Pack<T>::Vector;
+  using I = typename Pack<T>::Integers;
+  I found[GROUP / LANES<V>];
+  const V thin = all<V>(limits[0]), bend = all<V>(limits[1]), dry = all<V>(limits[2]);
+  for (Index k = 0; k < GROUP; k += LANES<V>) {
+    const V here = load<V>(h + k), H = load<V>(depth + k), mid = load<V>(level[1] + k);
+    // The change of level above the sill at a face, away from this cell.
+    const auto jump = [&](const T* there, const T* further) {
+      const V sill = -minimum(H, load<V>(further + k));
+      return maximum(sill, load<V>(there + k)) - maximum(sill, mid);
     };
-    const T across = change(1, 1) + change(-1, -1), along = change(up, static_up) + change(-up, -static_up);
-    rough |= !(most(most(across, along) - bend * here, thin - here) < 0);
+    const I cell = cells<V>(bits + k), west = cells<V>(bits + k - 1), south = cells<V>(bits + k - up);
+    const V across = only<2>(jump(level[1] + 1, depth + 1), cell) + only<2>(jump(level[1] - 1, depth - 1), west);
+    const V along = only<4>(jump(level[2], depth + up), cell) + only<4>(jump(level[0], depth - up), south);
+    const I smooth = (abs(across) < bend * here) & (abs(along) < bend * here) & (here > thin);
+    found[k / LANES<V>] = ((cell & 1) != 0) & ((~smooth & ROUGH) | (~(here <= dry) & FLOWS));
   }
-  return !rough;
+  for (Index k = 0; k < GROUP; ++k) marks[k] = reinterpret_cast<const typename Pack<T>::Integer*>(found)[k];
+}
+
+// Marks the cells of all groups of a row. Cells where the level changes little on both sides are smooth whatever the sills.
+template <class T>
+void mark_row(const T* h, const T* const* level, const T* depth, const std::uint8_t* cells, Index up, Index groups,
+              const T* limits, std::uint8_t* marks) {
+  const auto most = [](T a, T b) { return a > b ? a : b; };
+  const auto size = [&](T a) { return most(a, -a); };
+  const T *south = level[0], *mid = level[1], *north = level[2], thin = limits[0], bend = limits[1];
+  for (Index first = 0; first < groups * GROUP; first += GROUP) {
+    unsigned suspect = 0;
+    for (Index k = first; k < first + GROUP; ++k) {
+      const T here = h[k], across = size(mid[k + 1] - mid[k]) + size(mid[k - 1] - mid[k]);
+      const T along = size(north[k] - mid[k]) + size(south[k] - mid[k]);
+      suspect |= !(most(most(across, along) - bend * here, thin - here) < 0);
+    }
+    if (suspect) {
+      const T* const rows[] = {south + first, mid + first, north + first};
+      mark_cells(h + first, rows, depth + first, cells + first, up, limits, marks + first);
+    } else {
+      std::memset(marks + first, FLOWS, GROUP);
+    }
+  }
 }
 
 // One of the passes of a step, as the foreign call asks for it: 0 tells the bytes that a sweep needs to work in, 1 saves
