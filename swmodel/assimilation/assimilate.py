@@ -21,10 +21,10 @@ from ..parallel.stop import Stop
 from . import checkpoint, cycles
 from .analysis_file import FORECAST, write_analysis
 from .cost import CostFunction
-from .error_statistics import against_truth, course_of, rms
+from .error_statistics import against_truth, by_station, course_of, rms
 from .experiment import prepare
 from .gauss_newton import OUTCOMES, Event, Limits, Progress, minimise
-from .impact import by_station, impact_of
+from .impact import impact_of
 
 NAME, FIGURE = "assimilation.json", "assimilation.png"
 
@@ -160,7 +160,7 @@ def finish(experiment, course: Course, result, directory, command_line) -> dict:
     finite = all(math.isfinite(value) for value in results["misfit"].values())
     wanted = finite and experiment.problem.config.assimilation.impact
     found = impact_of(experiment, function, w, course.hessian, course.tick) if wanted else None
-    results["stations"] = by_station(observations, departures, found)
+    results["stations"] = by_station(observations, departures, found and found.impact)
     if found:
         about = {"quantity": wanted, "long_name": found.quantity.long_name, "units": found.quantity.units}
         about |= {"background": found.background, "analysis": found.analysis, "linear": found.linear}

@@ -9,10 +9,9 @@ import numpy as np
 from ..files.run_folder import ANALYSIS
 from . import checkpoint
 from .analysis_file import write_analysis
-from .error_statistics import against_truth, course_of, forecast_times, in_its_winds, rms
+from .error_statistics import against_truth, by_station, course_of, forecast_times, in_its_winds, rms
 from .experiment import controls_of, problem_of
 from .filter import Cycle, Filter
-from .impact import by_station
 from .settings import STATE
 
 log = logging.getLogger(__name__)
@@ -141,11 +140,9 @@ class Run:
         self.rows.append(row_of(cycle, step * self.config.time.dt / 86400))
         self.course.iteration = len(self.rows)
         row = self.rows[-1]
-        self.course.say(
-            f"day {row['day']:.4g}: {row['observations']} observations  misfit {row['background']:.3f} (expected "
-            f"{row['expected']:.3f}) -> {row['analysis']:.3f}",
-            self.config.run.steps // length,
-        )
+        misfits = f"misfit {row['background']:.3f} (expected {row['expected']:.3f}) -> {row['analysis']:.3f}"
+        words = f"{row['observations']} observations  {misfits}" if len(chosen) else "no observations"
+        self.course.say(f"day {row['day']:.4g}: {words}", self.config.run.steps // length)
 
 
 def row_of(cycle: Cycle, day: float) -> dict:

@@ -1,4 +1,4 @@
-"""Errors of the first guess and of the analysis in a twin experiment, which has the truth."""
+"""Misfits at each station, and in a twin experiment, which has the truth, the errors of first guess and analysis."""
 
 from __future__ import annotations
 
@@ -10,12 +10,25 @@ from ..gradients.corrections import extended
 from ..ocean.coordinates import axes, largest_cell
 from ..ocean.table import CORRECTIONS
 from ..setup import fields
-from .experiment import depth_of, problem_of
+from ..setup.positions.stencils import QUANTITIES
+from .experiment import problem_of, resting_depth
 from .localisation import along_surface, embedded
 from .synthetic import DAY
 
 #: Places count as unobserved beyond this distance from every observation, cells; the operator reaches one cell.
 UNOBSERVED_CELLS = 2.0
+
+
+def by_station(observations, departures: dict, impact: np.ndarray | None) -> list[dict]:
+    """The data of each platform and quantity: their number, misfits, and impact if known, largest impact first."""
+    rows = []
+    for platform, number in sorted({*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}):
+        chosen = (observations.platform == platform) & (observations.quantity == number)
+        row = {"platform": platform, "quantity": QUANTITIES[number], "observations": int(chosen.sum())}
+        parts = {who: (values / observations.error)[chosen] for who, values in departures.items()}
+        row["misfit"] = {who: float(np.sqrt(np.mean(part**2))) for who, part in parts.items()}
+        rows.append(row | ({"impact": float(impact[chosen].sum())} if impact is not None else {}))
+    return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))
 
 
 def distance_to(observations, config, block) -> np.ndarray:
@@ -128,7 +141,7 @@ def course_of(experiment, config, x: dict, tick=lambda transport: None):
     longer = {"run": config.run.model_copy(update={"steps": times[-1]})}
     problem, _ = problem_of(config.model_copy(update=longer), experiment.problem.names, times[1], tick)
     for state in problem.states(extended(x, problem.domain.setup), times[1]):
-        depth = x["depth"] if "depth" in x else depth_of(problem)
+        depth = x["depth"] if "depth" in x else resting_depth(problem.domain)
         yield [np.asarray(field, np.float64) for field in (state.h - depth, state.u, state.v)]
 
 

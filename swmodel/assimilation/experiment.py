@@ -153,7 +153,7 @@ def problem_of(config, names, every: int, tick, memory: int | None = None) -> tu
 
 def controls_of(state: State, problem: Problem) -> dict:
     """The initial controls in a State of this process's block: eta, u and v."""
-    found = {"eta": state.h - depth_of(problem)} | state._asdict()
+    found = {"eta": state.h - resting_depth(problem.domain)} | state._asdict()
     return {name: jnp.asarray(found[name]) for name in found if name in CONTROLS}
 
 
@@ -172,11 +172,6 @@ def true_corrections(config, problem: Problem) -> dict:
             ]
         )
     return found
-
-
-def depth_of(problem: Problem):
-    """The configuration's resting depth of the block, m, [ny, nx] or broadcast to it."""
-    return resting_depth(problem.domain)
 
 
 def resting_depth(domain):

@@ -22,7 +22,6 @@ import numpy as np
 from ..gradients.corrections import extended
 from ..gradients.quantities import parse
 from ..ocean.table import CORRECTIONS
-from ..setup.positions.stencils import QUANTITIES
 from .experiment import problem_of
 from .gauss_newton import conjugate_gradients
 from .settings import until_impact
@@ -86,15 +85,3 @@ def impact_of(experiment, function, w: dict, hessian, tick, residual: float = RE
     sensitivity = function.tangent(w, found.step)[1] / observations.error**2
     impact = sensitivity * (observations.value - modelled + change)
     return Impact(quantity, float(before), float(after), function.dot(right, w), sensitivity, impact)
-
-
-def by_station(observations, departures: dict, found: Impact | None) -> list[dict]:
-    """The data of each platform and quantity: their number, misfits, and impact if known, largest impact first."""
-    rows = []
-    for platform, number in sorted({*zip(observations.platform.tolist(), observations.quantity.tolist(), strict=True)}):
-        chosen = (observations.platform == platform) & (observations.quantity == number)
-        row = {"platform": platform, "quantity": QUANTITIES[number], "observations": int(chosen.sum())}
-        parts = {who: (values / observations.error)[chosen] for who, values in departures.items()}
-        row["misfit"] = {who: float(np.sqrt(np.mean(part**2))) for who, part in parts.items()}
-        rows.append(row | ({"impact": float(found.impact[chosen].sum())} if found else {}))
-    return sorted(rows, key=lambda row: -abs(row.get("impact", 0.0)))

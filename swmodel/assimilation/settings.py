@@ -102,7 +102,8 @@ def template_of(config) -> dict:
     """Values of [assimilation] that suit a configuration, by key: a start, which no observation has been asked."""
     steps, cell, shorter = config.run.steps, largest_cell(config.grid), min(sides(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
-    return {"sigma_eta": 1e-3 * config.physics.depth, "length": max(3 * cell, 0.1 * shorter), "every_steps": every}
+    length = max(3 * cell, 0.1 * shorter)
+    return {"sigma_eta": 1e-3 * config.physics.depth, "length": length, "reach": 4 * length, "every_steps": every}
 
 
 def problems(config) -> Iterator[str]:
@@ -159,7 +160,7 @@ def problems_of_cycles(config) -> Iterator[str]:
     if others := [name for name in options.controls if name not in (*STATE, *CORRECTIONS)]:
         yield f"assimilation.controls: letkf changes eta, u, v and corrections; {listed(others)} needs method 4dvar"
     if options.localisation == 0:
-        yield "assimilation.localisation: must be above 0 m for letkf, as 4 lengths of correlation"
+        yield "assimilation.localisation: must be above 0 m for letkf; try 4 times assimilation.length"
     if options.cycle_steps and (steps % options.cycle_steps or options.cycle_steps % options.every_steps):
         yield (
             f"assimilation.cycle_steps: {options.cycle_steps} has to divide the {steps} steps of the run, and to be a "

@@ -16,8 +16,8 @@ Command: swmodel assimilate gulf_surge
 
 Plot: swmodel plot outputs/gulf_surge-assimilate
 
-Known answer: the truth. The errors of the level at the mouth are at most a quarter of those of the first guess, except
-in the last hours, whose surges reach no gauge before the end.
+Known answer: the truth. The errors of the level at the mouth are at most a quarter of those of the first guess. In the
+last hours this does not hold, as their surges reach no gauge before the end.
 """
 
 from ..config.options.case import Case, option

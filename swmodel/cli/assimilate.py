@@ -18,6 +18,10 @@ sigma_eta = {sigma_eta:g}  # m, standard deviation of the errors of the first gu
 length = {length:g}  # m, their length of correlation
 every_steps = {every_steps}  # steps between the states that observations are compared with
 """
+CYCLES = """\
+localisation = {reach:g}  # m, from which on an observation has no influence
+cycle_steps = {every_steps}  # steps between analyses, a multiple of every_steps
+"""
 
 
 @click.command()
@@ -51,11 +55,12 @@ def assimilate(force, memory, resume, **typed):
         from ..assimilation.settings import check_assimilation, template_of
         from ..assimilation.synthetic import is_twin
 
+        method = config.assimilation.method
         for name in ("members", "seed"):
-            if typed[name] is not None and config.assimilation.method != "letkf":
+            if typed[name] is not None and method != "letkf":
                 raise UsageError(f"--{name}: belongs to letkf; give --method letkf, or leave it out")
-        if config.assimilation == type(config.assimilation)() and not is_twin(config):
-            click.echo(TEMPLATE.format(**template_of(config)))
+        if config.assimilation == type(config.assimilation)(method=method) and not is_twin(config):
+            click.echo((TEMPLATE + CYCLES * (method == "letkf")).format(**template_of(config)))
         check_assimilation(config)
         return {"memory": memory, "resume": resume}
 

@@ -10,9 +10,10 @@ from support.small_weather import weather
 
 from swmodel.assimilation import assimilate
 from swmodel.assimilation.cost import CostFunction
+from swmodel.assimilation.error_statistics import by_station
 from swmodel.assimilation.experiment import prepare, problem_of
 from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
-from swmodel.assimilation.impact import by_station, impact_of
+from swmodel.assimilation.impact import impact_of
 from swmodel.assimilation.settings import check_assimilation
 from swmodel.errors import UsageError
 from swmodel.gradients.corrections import extended
