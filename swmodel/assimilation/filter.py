@@ -152,9 +152,14 @@ class Filter:
         return Cycle(chosen, seen, (at.value - after.mean(axis=0)) / at.error)
 
     def analysed(self, members: np.ndarray, seen: Seen, positions: tuple, places: tuple) -> np.ndarray:
-        """The members at positions (x, y), [N, n, layers], after an analysis of the observations at `places`."""
-        around = near(self.config.grid, positions, places, self.options.localisation)
-        return analyse(members, seen, around, self.options.inflation, self.options.relaxation)
+        """The members at positions (x, y), [N, n, layers], after an analysis of the observations at `places`.
+
+        Each process computes its share of the positions.
+        """
+        own = np.array_split(np.arange(members.shape[1]), self.transport.size)[self.transport.rank]
+        around = near(self.config.grid, tuple(along[own] for along in positions), places, self.options.localisation)
+        part = analyse(members[:, own], seen, around, self.options.inflation, self.options.relaxation)
+        return np.concatenate(self.transport.allgather(part), axis=1)
 
     def layers(self, fields: dict, name: str) -> list[np.ndarray]:
         """The fields [members here, ny, nx] of a control that an analysis changes: views."""
@@ -166,16 +171,14 @@ class Filter:
         return [fields[name][:, k] for k in range(first, ahead.size) if ahead[k] or k <= first + 1]
 
     def analyse_layers(self, layers: list[np.ndarray], points: tuple, seen: Seen, places: tuple) -> None:
-        """Change fields [members here, ny, nx] at `points_of`; each process computes its share of the points."""
+        """Change fields [members here, ny, nx] at `points_of`."""
         (rows, columns), positions = points
         here = slice(self.members.here.start, self.members.here.stop)
         some = max(1, GATHERED // (self.members.here.size * len(layers)))
         for strip in (np.arange(first, min(first + some, len(rows))) for first in range(0, len(rows), some)):
             at = slice(None), rows[strip], columns[strip]
             members = of_all_members(self.transport, np.stack([layer[at] for layer in layers], axis=-1))
-            own = np.array_split(np.arange(len(strip)), self.transport.size)[self.transport.rank]
-            part = self.analysed(members[:, own], seen, tuple(place[strip[own]] for place in positions), places)
-            after = np.concatenate(self.transport.allgather(part), axis=1)[here]
+            after = self.analysed(members, seen, tuple(along[strip] for along in positions), places)[here]
             for number, layer in enumerate(layers):
                 layer[at] = after[..., number]
 
