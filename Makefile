@@ -51,7 +51,7 @@ check: $(READY)
 test: $(READY)
 	$(TESTS) -m "not night" $(PYTEST_ARGS)
 
-# Tests whose processes have to be in time run by themselves: beside others they wait for cores. (5: nothing was selected.)
+# Tests whose processes have to be in time, or wait for one another, run by themselves. (5: nothing was selected.)
 test-all: $(READY)
 	$(TESTS) -m "night and not processes" $(PYTEST_ARGS); one=$$?; \
 	$(BIN)/python -m pytest -m "night and processes" $(PYTEST_ARGS); two=$$?; \

@@ -13,6 +13,9 @@ from swmodel.gradients.check import failures
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
+#: Beside others four ranks wait for one another, several times as long.
+pytestmark = pytest.mark.processes
+
 #: Checks in the order in which they run: the last one compiles steps as users do.
 CHECKS = (
     *("exchange", "fourier", "gradient_bits", "gradient_bits_single", "gradients", "parameters"),

@@ -131,11 +131,12 @@ run_ranks(rank, LAYOUT, NY, NX)
 """
 
 
-def test_after_a_kill_at_any_moment_all_records_are_whole_and_the_run_goes_on(tmp_path):
+@pytest.mark.parametrize("kills", [3, 12])
+def test_after_a_kill_at_any_moment_all_records_are_whole_and_the_run_goes_on(tmp_path, kills):
     """Each time the writer goes on behind a record of before, on another layout."""
-    chance, kept = np.random.default_rng(1), 0
+    chance, kept = np.random.default_rng(kills), 0
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    for number in range(12):
+    for number in range(kills):
         keep = f"lambda step: step < {kept}" if (tmp_path / "output.zarr" / "zarr.json").exists() else "None"
         layout = [(2, 1), (3, 1), (1, 1), (2, 2)][number % 4]
         text = PROGRAM.replace("KEEP", keep).replace("FIRST", str(kept)).replace("LAYOUT", str(layout))
