@@ -133,16 +133,18 @@ struct Rough {
 
   // The flags of a pass over the groups marked `ours`. It also computes up to `warm` rows south of them, UNWRITTEN.
   void flag(const Marks& rest, std::uint8_t ours, std::uint8_t warm, std::uint8_t least, const std::uint8_t* land,
-            std::uint8_t* __restrict out) const {
+            std::uint8_t* out) const {
     const Index n = groups();
-    Marks needed(n, 0);  // how many rows from here on to the south are computed for ours
+    Marks rows(n, 0);
+    std::uint8_t* const __restrict needed = rows.data();  // how many rows from here on to the south are computed for ours
     for (Index f = static_rows; f-- > 0;) {
+      const std::uint8_t *const here = &rest[f * n], *const below = &land[f * n];
+      std::uint8_t* const __restrict to = &out[f * n];
       for (Index g = 0; g < n; ++g) {
-        const Index at = f * n + g;
-        const bool own = rest[at] == ours;
+        const bool own = here[g] == ours;
         needed[g] = own ? warm + 1 : needed[g] - (needed[g] > 0);
-        const std::uint8_t flag = std::max(land[at], least);
-        out[at] = flag == DRY || !needed[g] ? std::uint8_t(DRY) : std::uint8_t(flag + (own ? 0 : UNWRITTEN));
+        const std::uint8_t flag = below[g] > least ? below[g] : least;
+        to[g] = (flag == DRY) | !needed[g] ? std::uint8_t(DRY) : std::uint8_t(flag + (own ? 0 : UNWRITTEN));
       }
     }
   }
