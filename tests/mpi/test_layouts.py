@@ -13,7 +13,7 @@ from swmodel.gradients.check import failures
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
-#: Beside others four ranks wait for one another, several times as long.
+#: Four ranks keep all cores of a small machine busy, and spin while they wait for one another.
 pytestmark = pytest.mark.processes
 
 #: Checks in the order in which they run: the last one compiles steps as users do.
