@@ -12,9 +12,10 @@ from matplotlib.ticker import MaxNLocator
 from . import style
 from .panels import STEPS, draw_image, wrapped, write_caption
 from .record import Map, read_map
-from .titles import case_of
+from .titles import case_of, time_unit
 
 PICTURE = "assimilation.png"
+DAY = 86400.0
 
 #: Words above the maps.
 TITLES = {"truth": "Truth", "background": "First guess", "analysis": "Analysis", "increment": "Increment"}
@@ -126,13 +127,15 @@ def draw_cycles(panel, data: netCDF4.Dataset) -> None:
 def draw_errors(panel, data: netCDF4.Dataset, name: str) -> None:
     """Errors of the runs from first guess and analysis over time, and members' spread; the window is shaded."""
     time, there = data["error_time"], f"{name}_error_spread_everywhere" in data.variables
+    length, unit = time_unit(DAY * float(time[-1]))
+    day = DAY / length
     for who, (colour, words) in (CURVES | SPREAD if there else CURVES).items():
         for where, dashes in LINES.items():
             values = np.ma.filled(data[f"{name}_error_{who}_{where}"][:], np.nan)
-            panel.plot(time[:], values, color=colour, ls=dashes, lw=1.4, label=f"{words}, {where}")
-    panel.axvspan(0, float(time.end_of_window), color="0.93", zorder=0, lw=0)
+            panel.plot(day * time[:], values, color=colour, ls=dashes, lw=1.4, label=f"{words}, {where}")
+    panel.axvspan(0, day * float(time.end_of_window), color="0.93", zorder=0, lw=0)
     curve = data[f"{name}_error_analysis_everywhere"]
     label = style.label(curve.long_name.partition(" of the run")[0], curve.units)
-    panel.set(xlabel="Days (window shaded)", ylabel=wrapped(label, BELOW))
-    panel.set_xlim(0, float(time[-1]))
+    panel.set(xlabel=f"{unit.capitalize()} (window shaded)", ylabel=wrapped(label, BELOW))
+    panel.set_xlim(0, day * float(time[-1]))
     panel.set_ylim(bottom=0)

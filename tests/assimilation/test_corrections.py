@@ -65,8 +65,9 @@ def test_a_correction_without_its_forcing_is_reported():
 
 
 def test_surges_from_outside_are_found_from_gauges(tmp_path):
-    """The level of the water outside an open side, except at the end, and so the sea within."""
+    """The level of the water outside an open side, and so the sea within."""
     coarse = {"grid.nx": 9, "grid.ny": 5, "grid.dx": 45e3, "grid.dy": 51.2e3, "time.dt": 1200.0, "run.steps": 108}
+    coarse["output.stations"] = [{"name": f"{x:g} {y:g}", "x": x, "y": y} for x in (90e3, 340e3) for y in (24e3, 232e3)]
     config = resolve(swmodel.load("gulf_surge", coarse | {"run.dtype": "float64"}, environ={}))
     experiment = prepare(config, tmp_path, None)
     function, (base, truth) = CostFunction(experiment), (experiment.base, experiment.truth)
@@ -78,7 +79,7 @@ def test_surges_from_outside_are_found_from_gauges(tmp_path):
         return np.asarray(list(experiment.problem.states(x, steps))[-1].h)
 
     def mouth(x):
-        return np.asarray(x["outside_level_correction"])[:-2, :, -1]
+        return np.asarray(x["outside_level_correction"])[:, :, -1]
 
     for part in (sea, mouth):
         assert np.std(part(x) - part(truth)) < 0.25 * np.std(part(base) - part(truth))
