@@ -10,7 +10,7 @@ only controls.
 Reference: Rahimi, A. and B. Recht (2007), Random features for large-scale kernel machines, Advances in Neural
 Information Processing Systems 20, 1177-1184, for the sums of waves.
 
-Cost: a window of 360 steps on 400 cells, often: two to three minutes on one core.
+Cost: a window of 384 steps on 400 cells, often: two to three minutes on one core.
 
 Command: swmodel assimilate gulf_surge
 
@@ -42,13 +42,13 @@ class GulfSurge(Case):
         "physics": {"depth": MOUTH, "f0": 1e-4, "linear_drag": 1e-5},
         "open_sides": {"sides": ("east",)},
         "forcing": {"every": HOUR},
-        "time": {"stepper": "rk4", "dt": 480.0},
+        "time": {"stepper": "rk4", "dt": 450.0},
         "run": {"days": 2.0},
         "output": {"every": HOUR, "stations": tuple(
             {"name": f"{side}-{number + 1}", "x": x, "y": y}
             for side, y in (("south", 24e3), ("north", 232e3)) for number, x in enumerate((56e3, 168e3, 264e3, 376e3))
         )},
-        "assimilation": {"controls": ["outside_level_correction"], "every_steps": 5,
+        "assimilation": {"controls": ["outside_level_correction"], "every_steps": 4,
                          "sigma_outside_level_correction": 0.4, "correction_every": 2 * HOUR,
                          "correction_length": 200e3, "correlation_time": 8 * HOUR, "outer": 4, "inner": 40},
     }  # fmt: skip
