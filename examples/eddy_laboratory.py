@@ -1,19 +1,21 @@
 """Which closure gives a coarse grid the sea of a fine one? Every closure in a double gyre, beside a truth.
 
-    python examples/eddy_laboratory.py             # about an hour on two cores; everything into outputs/eddy_laboratory
+    python examples/eddy_laboratory.py             # some hours; everything into outputs/eddy_laboratory
+    python examples/eddy_laboratory.py --nproc 2   # the network is trained on two ranks
     python examples/eddy_laboratory.py --tiny      # some seconds, only to see that it works
 
 The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
-Each closure runs with five initial states with cells of 25 km, and with two at 12.5 km. With 6.25 km a few run once.
-Compared with the truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages
-over the years after the spin-up. `learned` is the network of examples/closure.py. It is trained here, through runs of
-the coarse sea on several devices, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
+Each closure runs with five initial states with cells of 25 and 12.5 km, two of them with 6.25 km. Compared with the
+truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages over the years after
+the spin-up. `learned` is the network of examples/closure.py. It is trained here, through runs of the coarse sea on
+several ranks, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
 docs/eddies.md has what came of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -29,10 +31,12 @@ from closure import filtered, first_network, learned
 
 import swmodel
 from swmodel.gradients import Problem
+from swmodel.model.launch import find_mpiexec
 
 BASIN = (1000e3, 2000e3)  # m
 DAY = 86400.0
 BETA = 2e-11  # of the case, m-1 s-1
+BEGIN = time.perf_counter()
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Setup:
     spin_up: float = 3.0  # years
     years: float = 3.0  # that are averaged
     every: float = 5.0  # days between states of the averages
-    members: tuple[int, ...] = (5, 2, 1)  # on each grid
+    members: tuple[int, ...] = (5, 5, 5)  # on each grid
     filmed: float = 180.0  # days at the end
     updates: int = 120  # of the training
 
@@ -231,19 +235,20 @@ def score(found: dict, true: dict, cells: int) -> np.ndarray:
     return np.array([relative("h"), ratio, relative("eddy_energy"), np.sqrt(np.mean(decades**2))])
 
 
-def trained(setup: Setup, folder: Path, daily: np.ndarray, devices: int, tell):
-    """The parameters of `learned`, from their file if there is one."""
+def trained(folder: Path, nproc: int):
+    """The parameters of `learned`, from their file if there is one; else this program trains them on `nproc` ranks."""
     path = folder / "learned.eqx"
     if not path.exists():
-        eqx.tree_serialise_leaves(path, train(setup, daily, devices, tell))
+        subprocess.run([find_mpiexec(), "-n", str(nproc), sys.executable, *sys.argv, "--train"], check=True)
     return eqx.tree_deserialise_leaves(path, first_network(Network(), 0.005))
 
 
-def train(setup: Setup, daily: np.ndarray, devices: int, tell):
-    """The parameters of `learned`, trained through runs of five days from states of the truth, on all devices."""
+def train(setup: Setup, folder: Path, tell) -> None:
+    """Train `learned` through runs of five days from states of the truth, on all ranks; the first one writes it."""
+    daily = np.load(folder / "truth.npz")[f"daily_{setup.coarse[0]}"]
     days, cells = min(5, len(daily) - 2), setup.coarse[0]
     first = first_network(Network(), 0.005)
-    chosen = options(cells, **{"run.executor": "xla", "run.days": days, "run.devices": devices})
+    chosen = options(cells, **{"run.executor": "xla", "run.days": days})
     config = swmodel.load("eddy_laboratory", chosen, terms=[swmodel.Parametric(learned, first)])
     per_day = round(DAY / swmodel.Simulation(config).dt)
     problem = Problem(config, ["eta", "u", "v", "learned"], lambda view, k: (view.state.u, view.state.v), every=per_day)
@@ -269,9 +274,10 @@ def train(setup: Setup, daily: np.ndarray, devices: int, tell):
         changes, memory = optimiser.update(gradient["learned"], memory)
         x["learned"] = eqx.apply_updates(x["learned"], changes)
         losses.append(float(value))
-        if update % 20 == 19:
+        if update % 20 == 19 and problem.transport.rank == 0:
             tell(f"update {update + 1} of {setup.updates}: loss {np.mean(losses[-20:]):.4f}")
-    return jax.device_get(x["learned"])
+    if problem.transport.rank == 0:
+        eqx.tree_serialise_leaves(folder / "learned.eqx", jax.device_get(x["learned"]))
 
 
 def costs(cells: int, names, network) -> dict[str, float]:
@@ -376,19 +382,21 @@ def film_of(path: Path, films: dict) -> None:
     plt.close(figure)
 
 
-def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
+def told(words: str) -> None:
+    """Print what has been done, and when."""
+    print(f"{time.perf_counter() - BEGIN:5.0f} s  {words}", flush=True)
+
+
+def main(setup: Setup, nproc: int, folder: Path) -> None:
     """The experiment; its files into the folder."""
-    begin = time.perf_counter()
-
-    def told(words):
-        tell(f"{time.perf_counter() - begin:5.0f} s  {words}")
-
     folder.mkdir(parents=True, exist_ok=True)
     true = dict(np.load(truth(setup, folder, told)))
-    network = trained(setup, folder, true[f"daily_{setup.coarse[0]}"], devices, told)
+    network = trained(folder, nproc)
     results, scores, cost = {}, {}, {}
     for cells, members in zip(setup.coarse, setup.members, strict=True):
-        names = [*CLOSURES, "learned"] if cells == setup.coarse[0] else [*CLOSURES] if members > 1 else [*FEW]
+        names = list(FEW if cells == setup.coarse[-1] else CLOSURES)
+        if cells == setup.coarse[0]:
+            names.append("learned")
         for name in names:
             given = network if name == "learned" else None
             results[cells, name] = [
@@ -408,11 +416,15 @@ def main(setup: Setup, devices: int, folder: Path, tell=print) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--devices", type=int, default=1, help="for the training")
+    parser.add_argument("--nproc", type=int, default=1, help="ranks of the training")
+    parser.add_argument("--train", action="store_true", help="only train the network, under mpiexec, beside the truth")
     parser.add_argument("--output", type=Path, help="folder of the results, whose runs are used again")
     parser.add_argument("--tiny", action="store_true", help="a few days of a few cells, to see that it works")
     given = parser.parse_args()
     given.output = given.output or Path("outputs/eddy_laboratory" + "_tiny" * given.tiny)
-    jax.config.update("jax_num_cpu_devices", given.devices)
-    main(TINY if given.tiny else Setup(), given.devices, given.output)
-    sys.stdout.write((given.output / "table.md").read_text())
+    setup = TINY if given.tiny else Setup()
+    if given.train:
+        train(setup, given.output, told)
+    else:
+        main(setup, given.nproc, given.output)
+        sys.stdout.write((given.output / "table.md").read_text())

@@ -49,8 +49,8 @@ def test_the_truth_has_no_error_beside_itself(example):
 
 @pytest.mark.compiled
 def test_the_laboratory_runs_on_few_cells(example, tmp_path):
-    """Each closure has a row of finite numbers; picture and film are there."""
-    command = [sys.executable, example.__file__, "--tiny", "--output", tmp_path]
+    """Each closure has a row of finite numbers; picture and film are there; two ranks train the network."""
+    command = [sys.executable, example.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]
     subprocess.run(command, check=True, timeout=900, capture_output=True)
     rows = [line.split("|")[1:-1] for line in (tmp_path / "table.md").read_text().splitlines()[2:]]
     names = [row[1].strip() for row in rows if row[0].strip() == "100"]

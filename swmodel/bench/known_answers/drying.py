@@ -30,7 +30,7 @@ def exact(simulation: Simulation, name: str, location: str = "centre") -> np.nda
     return np.broadcast_to(found, (config.grid.ny, config.grid.nx))
 
 
-@known("Thacker (1981), J. Fluid Mech. 107, 499-508")
+@known("Thacker (1981), J. Fluid Mech. 107, 499-508", quick=False)
 def thacker_bowls() -> Iterator[Answer]:
     """Water that swings round, or heaves, in a bowl is where it was after three periods."""
     ratio = 1 / 0.8**2
@@ -48,7 +48,7 @@ def thacker_bowls() -> Iterator[Answer]:
         yield Answer(f"{name}: order of the error", order(*errors), 1.5, 0.5)
 
 
-@known("Sampson, Easton and Singh (2006), ANZIAM J. 47, C373-C387")
+@known("Sampson, Easton and Singh (2006), ANZIAM J. 47, C373-C387", quick=False)
 def parabolic_canal() -> Iterator[Answer]:
     """A slosh in a canal with linear drag has the level and the transport of theory."""
     simulation = simulate("sampson")
@@ -78,7 +78,7 @@ def broken(name: str, seconds: float) -> Iterator[Answer | Simulation]:
     yield Answer("order of the error", order(*errors) / 2, 0.8, 0.25)
 
 
-@known("Ritter (1892), Z. Ver. Dtsch. Ing. 36, 947-954")
+@known("Ritter (1892), Z. Ver. Dtsch. Ing. 36, 947-954", quick=False)
 def dam_break_on_dry_ground() -> Iterator[Answer]:
     """The water of a broken dam spreads over dry ground in Ritter's fan."""
     simulation, *answers = broken("dam_break_dry", 1.5)
@@ -88,7 +88,7 @@ def dam_break_on_dry_ground() -> Iterator[Answer]:
     yield Answer("distance of the front of 1 cm from the dam, m", found, expected, 0.1 * expected)
 
 
-@known("Stoker (1957), Water Waves, section 10.8")
+@known("Stoker (1957), Water Waves, section 10.8", quick=False)
 def dam_break_into_a_lake() -> Iterator[Answer]:
     """The bore of a broken dam has the speed that conserves mass and momentum."""
     simulation, *answers = broken("dam_break_wet", 2.0)
@@ -191,7 +191,7 @@ def watched(simulation: Simulation, gauges: dict, seconds: float, every: float):
     return np.array(times), {name: np.array(levels) for name, levels in series.items()}, top
 
 
-@known("conservation of mass; Friedrichs and Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545")
+@known("conservation of mass; Friedrichs and Aubrey (1988), Estuar. Coast. Shelf Sci. 27, 521-545", quick=False)
 def tide_over_flats() -> Iterator[Answer]:
     """The volume over tidal flats grows by what the open side lets in, and is nearly that at its level.
 

@@ -31,7 +31,7 @@ def stommel_gyre() -> Iterator[Answer]:
     yield Answer("largest error of the streamfunction, of its maximum", error, 0.0, 0.01)
 
 
-@known("Munk (1950), J. Meteorol. 7, 79-93")
+@known("Munk (1950), J. Meteorol. 7, 79-93", quick=False)
 def munk_gyre() -> Iterator[Answer]:
     """The wind-driven gyre with viscosity and no slip approaches Munk's boundary current."""
     long = {"grid.nx": 120, "grid.ny": 20, "grid.dx": 20e3, "grid.dy": 50e3, "physics.f0": 5e-5}
@@ -49,7 +49,7 @@ def munk_gyre() -> Iterator[Answer]:
     )
 
 
-@known("Carton (2001), Surv. Geophys. 22, 179-263: cyclogeostrophic balance")
+@known("Carton (2001), Surv. Geophys. 22, 179-263: cyclogeostrophic balance", quick=False)
 def vortex_balance() -> Iterator[Answer]:
     """A balanced vortex is steady, to second order."""
     grid, errors = {"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}, []
@@ -84,7 +84,7 @@ def geostrophic_adjustment() -> Iterator[Answer]:
     yield Answer("kinetic energy over the potential energy released", kinetic / potential, 1 / 3, 0.01)
 
 
-@known("Gill (1982), section 8.3; linear and quadratic drag laws")
+@known("Gill (1982), section 8.3; linear and quadratic drag laws", quick=False)
 def inertial_circle() -> Iterator[Answer]:
     """A uniform current turns with the period 2 pi/f, and drag slows it by its law."""
     grid = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6, "time.dt": inertial.PERIOD / 100}
@@ -99,7 +99,7 @@ def inertial_circle() -> Iterator[Answer]:
         yield Answer(f"{name}: error after one period, of the speed", error, 0.0, 1e-6)
 
 
-@known("Drazin and Howard (1966), Adv. Appl. Mech. 9; Rayleigh's equation solved as a matrix eigenproblem")
+@known("Drazin and Howard (1966), Adv. Appl. Mech. 9; Rayleigh's equation solved as a matrix eigenproblem", quick=False)
 def bickley_growth() -> Iterator[Answer]:
     """The most unstable wave of the jet U sech²(y/L) has the growth rate of Rayleigh's equation."""
     speed, width, number = 1.0, 10e3, 0.9

@@ -18,7 +18,7 @@ DENSITY, GRAVITY, DEPTH = 1025.0, 9.81, 20.0
 QUIET = {"physics__gravity": GRAVITY, "physics__density": DENSITY, "physics__depth": DEPTH, "time__stepper": "rk4"}
 
 
-@known("Dean and Dalrymple (1991), section 5.7: (H + eta)² = C + 2 tau x / (rho g)")
+@known("Dean and Dalrymple (1991), section 5.7: (H + eta)² = C + 2 tau x / (rho g)", quick=False)
 def wind_set_up() -> Iterator[Answer]:
     """The slope of the surface balances a steady wind; nothing moves."""
     tau = 2.0
@@ -31,7 +31,7 @@ def wind_set_up() -> Iterator[Answer]:
     yield Answer("rise over 19 km, m", np.ptp(simulation.field("eta")), 0.18803, 2e-5)
 
 
-@known("hydrostatics: 1 hPa / (rho g)")
+@known("hydrostatics: 1 hPa / (rho g)", quick=False)
 def inverse_barometer() -> Iterator[Answer]:
     """Sea level is 9.95 mm lower where the air weighs 1 hPa more; nothing moves."""
     fields = {
@@ -43,7 +43,7 @@ def inverse_barometer() -> Iterator[Answer]:
     yield Answer("sea level a hPa, mm", largest(simulation.field("eta")) / 5.0 * 1e3, 9.95, 0.1)
 
 
-@known("Proudman (1929), Geophys. J. Int. 2, 197-209")
+@known("Proudman (1929), Geophys. J. Int. 2, 197-209", quick=False)
 def moving_pressure() -> Iterator[Answer]:
     """Under air pressure that moves at U, sea level is the inverse barometer over 1 - U²/(g H), to second order."""
     length, speed, errors = 100e3, 6.0, []
@@ -67,7 +67,7 @@ def moving_pressure() -> Iterator[Answer]:
     yield Answer("order of the error", order(*errors), 2.0, 0.15)
 
 
-@known("Airy (1845); Gill (1982), section 9.8: eta / eta_eq = 1 / (1 - beta - (w/k)² / (g H))")
+@known("Airy (1845); Gill (1982), section 9.8: eta / eta_eq = 1 / (1 - beta - (w/k)² / (g H))", quick=False)
 def canal_tide() -> Iterator[Answer]:
     """M2 in a canal round the equator is Airy's forced wave, with low water under the Moon."""
     radius, depth, date, factor, beta = 6371e3, 4000.0, "2012-03-01", 1e-3, 0.09

@@ -27,7 +27,7 @@ def island(at) -> np.ndarray:
     return 1.0 - ((at.i - 12) ** 2 + (at.j - 9) ** 2 < 9)
 
 
-@known("the divergence of the transports sums to zero")
+@known("the divergence of the transports sums to zero", quick=False)
 def mass_is_conserved() -> Iterator[Answer]:
     """A thousand steps over a rough floor round an island keep the mass to round-off."""
     fields = {"depth": rough, "mask": island, "eta": lambda at: np.sin(at.x / 4e4) * np.cos(at.y / 5e4)}
@@ -37,7 +37,7 @@ def mass_is_conserved() -> Iterator[Answer]:
     yield Answer("relative change of the mass", simulation.diagnostics()["mass"] / before - 1, 0.0, 1e-13)
 
 
-@known("Sadourny (1975); Arakawa and Lamb (1981): order four in the time step with rk4")
+@known("Sadourny (1975); Arakawa and Lamb (1981): order four in the time step with rk4", quick=False)
 def energy_is_conserved() -> Iterator[Answer]:
     """With energy-conserving fluxes only the time stepper changes the energy, to its order or better."""
     fields = {"depth": rough, "mask": island, "eta": lambda at: np.sin(at.x / 4e4) * np.cos(at.y / 5e4)}

@@ -76,7 +76,7 @@ def galewsky_jet() -> Iterator[Answer]:
     yield Answer("largest v of the eddies at day six, m s-1", v[:, (lon > -150) & (lon < 30)].max(), 55.0, 25.0)
 
 
-@known("geostrophic and cyclostrophic balance in the true latitude")
+@known("geostrophic and cyclostrophic balance in the true latitude", quick=False)
 def turned_grid() -> Iterator[Answer]:
     """A balanced jet round the Earth is steady on a grid with another pole, to second order."""
     gravity, radius, rotation = 9.81, 6371e3, 7.292115e-5

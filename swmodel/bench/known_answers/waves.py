@@ -155,7 +155,7 @@ def energy_of(simulation) -> float:
     return float((0.5 * physics.gravity * eta**2 + 0.5 * physics.depth * (u**2 + v**2)).sum())
 
 
-@known("Flather (1976); order by expansion in k dx")
+@known("Flather (1976); order by expansion in k dx", quick=False)
 def open_side() -> Iterator[Answer]:
     """A pulse leaves through open sides; the energy left falls with the fourth power of the spacing."""
     left = []
