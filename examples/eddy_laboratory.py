@@ -252,7 +252,8 @@ def train(setup: Setup, folder: Path, tell) -> None:
     config = swmodel.load("eddy_laboratory", chosen, terms=[swmodel.Parametric(learned, first)])
     per_day = round(DAY / swmodel.Simulation(config).dt)
     problem = Problem(config, ["eta", "u", "v", "learned"], lambda view, k: (view.state.u, view.state.v), every=per_day)
-    total = problem.transport.sum
+    total, block = problem.transport.sum, problem.transport.block
+    daily = daily[..., block.y.start : block.y.stop, block.x.start : block.x.stop]
 
     def loss(series, true_u, true_v):
         """The error of the velocity, and of the kinetic energy, relative to the truth."""
@@ -268,8 +269,8 @@ def train(setup: Setup, folder: Path, tell) -> None:
     for update in range(setup.updates):
         begin = draw.integers(len(daily) - days)
         h, u, v = daily[begin]
-        x |= {name: problem.transport.put(field) for name, field in {"eta": h - 500, "u": u, "v": v}.items()}
-        true = [problem.transport.put(daily[begin + 1 : begin + days + 1, part]) for part in (1, 2)]
+        x |= problem.transport.put({"eta": h - 500, "u": u, "v": v})
+        true = problem.transport.put([daily[begin + 1 : begin + days + 1, part] for part in (1, 2)])
         value, gradient = problem.value_and_gradient(x, loss, *true)
         changes, memory = optimiser.update(gradient["learned"], memory)
         x["learned"] = eqx.apply_updates(x["learned"], changes)

@@ -64,11 +64,11 @@ KNOWN: dict[str, Known] = {}
 
 
 def known(source: str, quick: bool = True) -> Callable:
-    """A decorator that adds a function to KNOWN; its docstring is the line about it."""
+    """A decorator that adds a function to KNOWN; the first line of its docstring is the line about it."""
 
     def register(function: Callable) -> Callable:
         name = function.__name__
-        KNOWN[name] = Known(name, (function.__doc__ or "").strip().rstrip("."), source, quick, function)
+        KNOWN[name] = Known(name, (function.__doc__ or "").splitlines()[0].rstrip("."), source, quick, function)
         return function
 
     return register

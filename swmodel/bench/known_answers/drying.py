@@ -138,7 +138,10 @@ def run_up_of_a_solitary_wave() -> Iterator[Answer]:
 def run_up_around_an_island() -> Iterator[Answer]:
     """A solitary wave wraps round a conical island as in the laboratory."""
     for wave in "ABC":
-        simulation, record = simulate("conical_island", {"case.wave": wave}), conical_island.recorded(wave)
+        simulation, record = (
+            simulate("conical_island", {"case.wave": wave, "run.dtype": "float32"}),
+            conical_island.recorded(wave),
+        )
         times, series, top = watched(simulation, conical_island.GAUGES, 12.0, 0.04)
         there = (record.time > 0) & (record.time < times[-1])
         crests = [series[name].max() / level[there].max() for name, level in record.levels.items()]
@@ -155,7 +158,7 @@ def run_up_around_an_island() -> Iterator[Answer]:
 @known("Matsuyama and Tanaka (2001); Synolakis et al. (2007): NTHMP benchmark 7", quick=False)
 def run_up_at_monai() -> Iterator[Answer]:
     """The tsunami of Okushiri reaches the gauges and the gully of Monai as in the laboratory."""
-    simulation = simulate("monai")
+    simulation = simulate("monai", {"run.dtype": "float32"})
     at = whole(simulation.config)
     times, series, top = watched(simulation, monai.GAUGES, 22.5, 0.05)
     time, levels = monai.recorded()
@@ -195,7 +198,7 @@ def watched(simulation: Simulation, gauges: dict, seconds: float, every: float):
 def tide_over_flats() -> Iterator[Answer]:
     """The volume over tidal flats grows by what the open side lets in, and is nearly that at its level.
 
-    At each eighth of a tide over 400 steps, as the inflow of a single one is only known before and after it. It is not
+    At each quarter of a tide over 300 steps, as the inflow of a single one is only known before and after it. It is not
     linear between them where short waves reach the side.
     """
     grid = {"grid.nx": 60, "grid.ny": 40, "grid.dx": 100.0, "grid.dy": 100.0}
@@ -207,17 +210,17 @@ def tide_over_flats() -> Iterator[Answer]:
     def volume() -> float:
         return simulation.field("h")[:, 1:].sum() * area
 
-    for eighth in range(1, 9):
-        simulation.advance(until=eighth * tidal_flat.PERIOD / 8)
+    for quarter in range(1, 5):
+        simulation.advance(until=quarter * tidal_flat.PERIOD / 4)
         before, flows = volume(), [simulation.diagnostics()["inflow_west"]]
-        level = amplitude * np.cos(2 * np.pi * eighth / 8)
+        level = amplitude * np.cos(2 * np.pi * quarter / 4)
         volumes.append(before / (np.maximum(0.0, level + depth).sum() * area))
-        for _ in range(400):
+        for _ in range(300):
             simulation.advance(1)
             flows.append(simulation.diagnostics()["inflow_west"])
-        growth.append(((volume() - before) / (400 * simulation.dt), np.trapezoid(flows) / 400))
+        growth.append(((volume() - before) / (300 * simulation.dt), np.trapezoid(flows) / 300))
     found, given = np.transpose(growth)
     yield Answer(
         "growth of the volume less the inflow, of the largest", largest(found - given) / largest(given), 0.0, 0.001
     )
-    yield Answer("volume on the flood, of that of still water", np.mean(volumes[5:7]), 1.0, 0.15)
+    yield Answer("volume on the flood, of that of still water", volumes[2], 1.0, 0.15)
