@@ -17,6 +17,9 @@ REACH = 2
 #: Longest displacement in a stage or a step, cells, which a stable time step keeps to.
 LONGEST = 0.999
 
+#: The parts of a step, and of the displacement before, of the stages of Runge-Kutta's method of order 4.
+STAGES = np.array([0.0, 0.5, 0.5, 1.0])
+
 #: The names of the displacements of a step by the current, cells, at the faces of a block and REACH around it.
 ACROSS, UP = "across", "up"
 
@@ -67,18 +70,16 @@ def make_drift(ny: int, nx: int, scheme, transport):
         def along(way):
             return [a + jnp.clip(d, -LONGEST, LONGEST) for a, d in zip(place, way, strict=True)]
 
-        def at(fields, way):
-            # The barrier keeps XLA from computing a stage again in every reader of the next one.
-            return current(fields, cell, jax.lax.optimization_barrier(along(way)))
+        def stage(way, weight):
+            """The displacement where `weight` times the last one leads, at this part of the step."""
+            reached = along([weight * k for k in way])
+            pairs = zip(current(before, cell, reached), current(after, cell, reached), strict=True)
+            found = jnp.stack([(1 - weight) * b + weight * a for b, a in pairs])
+            return found, found
 
-        def halfway(way):
-            return [0.5 * (a + b) for a, b in zip(at(before, way), at(after, way), strict=True)]
-
-        k1 = at(before, (0.0, 0.0))
-        k2 = halfway([0.5 * k for k in k1])
-        k3 = halfway([0.5 * k for k in k2])
-        k4 = at(after, k3)
-        way = [(a + 2 * (b + c) + d) / 6 for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
+        # A loop over stages: XLA compiles one of them, and computes none again in every reader of the next one.
+        _, (k1, k2, k3, k4) = jax.lax.scan(stage, jnp.zeros_like(jnp.stack(place)), STAGES.astype(place[0].dtype))
+        way = (k1 + 2 * (k2 + k3) + k4) / 6
         moved = within_coasts(along(way), after, cell)
         # NaN: it has left the water.
         stays = inputs["wet"][tuple(c + jnp.floor(m + 0.5).astype(jnp.int32) for c, m in zip(cell, moved, strict=True))]
