@@ -53,8 +53,8 @@ test: $(READY)
 
 # Tests whose processes have to be in time, or wait for one another, run by themselves. (5: nothing was selected.)
 test-all: $(READY)
-	$(TESTS) -m "night and not processes" $(PYTEST_ARGS); one=$$?; \
-	$(BIN)/python -m pytest -m "night and processes" $(PYTEST_ARGS); two=$$?; \
+	$(BIN)/python -m pytest -m "night and processes" $(PYTEST_ARGS); one=$$?; \
+	$(TESTS) -m "night and not processes" $(PYTEST_ARGS); two=$$?; \
 	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
 
 docs: $(READY)

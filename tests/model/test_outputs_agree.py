@@ -31,8 +31,7 @@ from swmodel.setup.tidal_analysis import analysis
 EVERY, STOPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 VARIANTS = [
-    ("reference", "recorded"),
-    *itertools.product(("native",), ("constant", "formula", "recorded")),
+    *itertools.product(("reference", "native"), ("constant", "formula", "recorded")),
     pytest.param(("xla", "recorded"), marks=pytest.mark.compiled),
 ]
 

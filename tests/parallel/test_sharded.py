@@ -29,7 +29,7 @@ def small():
 
 def test_any_layout_of_devices_has_the_bits_of_one_process():
     found = program("same_bits", XLA_FLAGS="--xla_cpu_max_isa=AVX")
-    assert len(found) == 7
+    assert len(found) == 8
     for what, layouts in found.items():
         assert len(layouts) > 1
         assert len(set(layouts.values())) == 1, (what, layouts)

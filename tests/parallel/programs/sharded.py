@@ -62,8 +62,9 @@ VARIANTS = (
     (12, 16, "native", "leapfrog", False, ("4x1", "1x4"), TERMS),
     (13, 17, "native", "gfb", False, ("2x2", "1x4"), TERMS),
     (12, 16, "xla", "gfb", False, ("2x2",), SIDES),
-    (13, 17, "native", "ab3", False, ("2x2",), EARTH),
-    (13, 17, "xla", "ab2", True, ("1x4",), TERMS),
+    (13, 17, "native", "ab3", False, ("2x2", "1x4"), EARTH),
+    (13, 17, "xla", "ab2", True, ("2x2", "1x4"), TERMS),
+    (12, 16, "xla", "ab3", False, ("4x1",), SIDES),
 )
 
 
