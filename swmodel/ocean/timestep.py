@@ -184,10 +184,16 @@ def step(method: Method, tendency: Callable[..., State], carry: Carry, dt) -> Ca
     return method.combine(tendency, carry, method.weights(carry.step, dt))
 
 
-def row_at(table, step, dt):
-    """The row of a table that serves a step, in the precision of dt."""
+def row_at(table, step, dt) -> list:
+    """The row of a table that serves a step, in the precision of dt.
+
+    It is found by comparisons: XLA would repeat a lookup by an index in every cell, and not vectorise its loop.
+    """
     xp = dt.__array_namespace__()
-    return xp.asarray(table, dtype=dt.dtype)[xp.minimum(step, len(table) - 1)]
+    first, *others = [[xp.asarray(number, dtype=dt.dtype) for number in row] for row in table]
+    for number, row in enumerate(others):
+        first = [xp.where(step <= number, *pair) for pair in zip(first, row, strict=True)]
+    return first
 
 
 def weigh(weights, terms):
