@@ -16,6 +16,7 @@ import numpy as np
 from ..ocean.diagnostics import STRIP_CELLS, on_all_cores
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
+from ..ocean.records import divided
 from ..ocean.state import Carry
 from ..setup.checks.extremes import Extremes, rates_of
 from ..setup.checks.stability import largest_dt
@@ -52,6 +53,14 @@ class Pace:
         self.last = (model.step // self.every + 1) * self.every
         self.substeps = max(self._number(self.rates()), before // 2)  # the memory reaches two substeps back
         return self.substeps / before
+
+    def divide(self, executor, forcing) -> None:
+        """Give the executor the number of substeps, and the coefficients for them."""
+        model, substeps = self.model, self.substeps
+        varying, numbers = model.scheme.varying, model.setup.numbers_of_time(substeps)
+        executor.divide(substeps)
+        params = divided(model.params, varying, substeps) | model.transport.make(lambda block: numbers)
+        executor.exchange(params, lambda *at: divided(forcing.of(*at), varying, substeps) | numbers)
 
     def _number(self, rates: np.ndarray) -> int:
         """The number of substeps at these RATES of the whole domain."""

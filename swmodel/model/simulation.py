@@ -19,7 +19,6 @@ from ..files.restart.restarts import write_restart
 from ..ocean.derived import POTENTIALS
 from ..ocean.elliptic import require_rectangle
 from ..ocean.evaluation import known
-from ..ocean.records import divided
 from ..ocean.state import Carry, State
 from ..setup.fields.field import Field
 from . import change
@@ -107,7 +106,7 @@ class Simulation(Model):
             self._exchange()
         if self.config.time.halvings:
             self._pace = Pace(self, self.restart.substeps if self.restart else 1)
-            self._divide()
+            self._pace.divide(self._executor, self._forcing)
         begin = time.perf_counter()
         self._carry = self._executor.advance(self._carry, 0)
         self.compile_seconds = time.perf_counter() - begin
@@ -214,15 +213,7 @@ class Simulation(Model):
             return
         if not self._pace.holds(self._step):
             self._carry = rescaled(self._carry, self._pace.choose())
-        self._divide()
-
-    def _divide(self) -> None:
-        """Give the executor the substeps of the present pace, and the coefficients for them."""
-        substeps, varying = self._pace.substeps, self.scheme.varying
-        numbers = self.setup.numbers_of_time(substeps)
-        self._executor.divide(substeps)
-        params = divided(self._params, varying, substeps) | self.transport.make(lambda block: numbers)
-        self._executor.exchange(params, lambda *at: divided(self._forcing.of(*at), varying, substeps) | numbers)
+        self._pace.divide(self._executor, self._forcing)
 
     def renew_forcing(self) -> None:
         """Evaluate fields that vary in time again before the next step, as their functions return other values now."""

@@ -79,7 +79,7 @@ def test_steps_in_equal_parts_have_the_bits_of_shorter_steps(executor, stepper):
     model, other = swmodel.Simulation(long, terms=terms), swmodel.Simulation(config, terms=terms)
     model._pace.choose = lambda: 1.0  # as many as at the start
     model._pace.substeps, model._pace.last = 4, 100
-    model._divide()
+    model._pace.divide(model._executor, model._forcing)
     model.advance(3)
     other.advance(12)
     assert model.time == other.time
