@@ -94,7 +94,7 @@ def taken_up(fields: dict, about: dict) -> tuple[Progress, list]:
 
 
 class Course:
-    """Stops, reports and files of Progress during a minimisation; all processes call its methods together."""
+    """Stops, reports and files of Progress during an assimilation; all processes call its methods together."""
 
     def __init__(self, stop: Stop, config, directory: Path, report):
         self.stop, self.config, self.directory, self.report = stop, config, directory, report

@@ -67,9 +67,8 @@ class Experiment(NamedTuple):
     Attributes:
         problem: the run without knowledge of the truth, as a function of its controls.
         base: the first guess, all controls of the problem by name.
-        background: errors of the estimated controls.
+        background: errors of the estimated controls; None without derivatives.
         observations, operator: the Observations, and the operator for the model's values of them.
-            Without derivatives it is None.
         truth: the true controls, by name, in a twin experiment; else None. Of corrections these are what the
             coefficients of the truth differ by from those of the first guess.
         true_config: the configuration of the truth in a twin experiment; else None.

@@ -138,7 +138,7 @@ class Filter:
         self._values[:, chosen] = (flat[:, index] * weight).sum(axis=-1)
 
     def analyse(self, chosen: np.ndarray) -> Cycle:
-        """Change the members by these observations, which they have been asked for."""
+        """Change the members by these observations, whose values `observe` has kept."""
         at, fields = self.observations.where(chosen), self.fields()
         places = at.x, at.y
         values = of_all_members(self.transport, self._values[:, chosen])

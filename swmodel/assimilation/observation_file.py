@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 
-from ..errors import file_errors
+from ..files.draft import replacing
 from ..files.output.metadata import TIME, times_of
 from ..files.output.static import FILL
 from ..ocean.coordinates import along_axes, positions, turned
@@ -152,7 +151,6 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
     """Write an observation file, whole or not at all; NaN becomes _FillValue."""
     import xarray
 
-    part = Path(f"{path}.part")
     names = position_names(config.grid)
     if turned(config.grid):
         columns |= zip("xy", to_earth(config.grid.pole, columns["x"], columns["y"]), strict=True)
@@ -164,15 +162,8 @@ def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attr
     if platform is not None:
         where = {"long_name": "platform of the observation", "coordinates": f"time {' '.join(names.values())}"}
         data["platform"] = "obs", platform.astype(object), where
-    try:
-        with file_errors(path, "written"):
-            try:
-                data.to_netcdf(part, engine="netcdf4")
-            except RuntimeError as error:  # of HDF5, as on a full disk
-                raise OSError(str(error)) from error
-            part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part:
+        data.to_netcdf(part, engine="netcdf4")
 
 
 def attributes_of(name: str, config) -> dict[str, str]:

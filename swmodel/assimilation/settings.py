@@ -11,9 +11,10 @@ from ..config.options.assimilation import sigma_key
 from ..errors import UsageError, listed
 from ..gradients.quantities import parse
 from ..model.ensemble.settings import UNUSED, check_ensemble
-from ..model.validate import check, lines_of, repeated, require_derivatives
+from ..model.validate import check, lines_of, require_derivatives
 from ..ocean.coordinates import largest_cell, on_sphere, sides
 from ..ocean.table import CONTROLS, CORRECTIONS
+from ..ocean.terms.tide import repeated
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .observations import read
@@ -99,7 +100,7 @@ def ensemble_of(config):
 
 
 def template_of(config) -> dict:
-    """Values of [assimilation] that suit a configuration, by key: a start, which no observation has been asked."""
+    """Values of [assimilation] that suit a configuration, by key: a first choice, not fitted to any observation."""
     steps, cell, shorter = config.run.steps, largest_cell(config.grid), min(sides(config.grid))
     every = next((n for n in range(min(20, steps), 1, -1) if steps % n == 0), 1)
     length = max(3 * cell, 0.1 * shorter)
@@ -111,8 +112,7 @@ def problems(config) -> Iterator[str]:
     options = config.assimilation
     if not options.controls:
         yield f"assimilation.controls: name at least one of {listed(CONTROLS)}"
-    for name, count in repeated(options.controls):
-        yield f'assimilation.controls: "{name}" is listed {count} times'
+    yield from repeated("assimilation.controls", options.controls)
     for key in dict.fromkeys(map(sigma_key, options.controls)):
         if getattr(options, key) == 0:
             names = dict.fromkeys(name for name in options.controls if sigma_key(name) == key)

@@ -25,13 +25,13 @@ from typing import Literal
 import numpy as np
 from numpy.polynomial.hermite import hermval
 
-from ..config.options.case import Case, option
+from ..config.options.case import FromTheory, option
 from ..errors import ConfigError
 
 ROUND = 100 * 40e3 / 2.0  # time that the Kelvin wave takes round the default channel, s
 
 
-class Equatorial(Case):
+class Equatorial(FromTheory):
     wave: Literal["kelvin", "rossby", "mixed", "gravity"] = option("kelvin", "", "branch of the dispersion relation")
     mode: int = option(1, "1", "meridional mode n of the Rossby and gravity waves", ge=1)
     waves: int = option(1, "1", "wavelengths in the length of the channel", ge=1)
@@ -47,15 +47,6 @@ class Equatorial(Case):
         "run": {"days": ROUND / 86400, "dtype": "float64"},
         "output": {"every": ROUND / 16},
     }  # fmt: skip
-
-    def eta(self, config, at):
-        return solution(config, at, 0.0)[0]
-
-    def u(self, config, at):
-        return solution(config, at, 0.0)[1]
-
-    def v(self, config, at):
-        return solution(config, at, 0.0)[2]
 
     def theory(self, config, at, t):
         return dict(zip(("eta", "u", "v"), solution(config, at, t), strict=True))

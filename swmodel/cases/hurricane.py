@@ -71,11 +71,9 @@ class Hurricane(Case):
 
     def recorded(self):
         """With the track itself in place of its file: a run goes on without it, and with no other."""
-        return (
-            self.model_copy(update={"track": "", "storm": best_track.table(read_track(*source_of(self)))})
-            if self.track
-            else self
-        )
+        if not self.track:
+            return self
+        return self.model_copy(update={"track": "", "storm": best_track.table(read_track(*source_of(self)))})
 
     def start_date(self):
         """The first time of the track."""

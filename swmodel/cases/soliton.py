@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from ..config.options.case import Case, option
+from ..config.options.case import FromTheory, option
 from .equatorial import radius, speed
 
 #: Of the default basin: sqrt(g depth), m/s, its radius, m, and the unit of time, s.
@@ -29,7 +29,7 @@ C, BETA = 2.0, 2.28e-11
 L, T = math.sqrt(C / BETA), 1 / math.sqrt(C * BETA)
 
 
-class Soliton(Case):
+class Soliton(FromTheory):
     steepness: float = option(0.395, "1", "B: the wave is 1/B radii long, and 1.09 B² of the depth high", gt=0, le=0.6)
     start: float = option(4.0, "1", "where it begins, radii east of the middle")
 
@@ -45,15 +45,6 @@ class Soliton(Case):
         "run": {"days": 100 * T / 86400, "dtype": "float64"},
         "output": {"every": 10 * T},
     }  # fmt: skip
-
-    def eta(self, config, at):
-        return solution(config, at, 0.0)[0]
-
-    def u(self, config, at):
-        return solution(config, at, 0.0)[1]
-
-    def v(self, config, at):
-        return solution(config, at, 0.0)[2]
 
     def theory(self, config, at, t):
         return dict(zip(("eta", "u", "v"), solution(config, at, t), strict=True))

@@ -19,14 +19,14 @@ depth (sqrt(1 - A²)/q - 1 - r²/a² ((1 - A²)/q² - 1)). After three periods t
 
 import numpy as np
 
-from ..config.options.case import Case, option
+from ..config.options.case import FromTheory, option
 from .thacker_planar import bowl, where_wet
 
 #: Of the default bowl, s.
 PERIOD = 2 * np.pi / np.sqrt(8 * 9.81 * 0.1)
 
 
-class ThackerCurved(Case):
+class ThackerCurved(FromTheory):
     radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
     start: float = option(0.8, "m", "r0: radius of the shore at the start, where the water is narrowest", gt=0)
 
@@ -44,15 +44,6 @@ class ThackerCurved(Case):
 
     def depth(self, config, at):
         return bowl(config, at)
-
-    def eta(self, config, at):
-        return self.theory(config, at, 0.0)["eta"]
-
-    def u(self, config, at):
-        return self.theory(config, at, 0.0)["u"]
-
-    def v(self, config, at):
-        return self.theory(config, at, 0.0)["v"]
 
     def theory(self, config, at, t):
         w, a, r0, f = frequency(config), self.radius, self.start, config.physics.f0

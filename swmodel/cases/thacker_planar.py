@@ -19,13 +19,13 @@ current is s w (-sin wt, cos wt), with w² + f0 w = 2 g depth/a². After three r
 
 import numpy as np
 
-from ..config.options.case import Case, option
+from ..config.options.case import FromTheory, option
 
 #: Of the default bowl, s.
 PERIOD = 2 * np.pi / np.sqrt(2 * 9.81 * 0.1)
 
 
-class ThackerPlanar(Case):
+class ThackerPlanar(FromTheory):
     radius: float = option(1.0, "m", "a: of the shore at rest", gt=0)
     swing: float = option(0.5, "m", "distance of the water's centre from the axis of the bowl", gt=0)
 
@@ -43,15 +43,6 @@ class ThackerPlanar(Case):
 
     def depth(self, config, at):
         return bowl(config, at)
-
-    def eta(self, config, at):
-        return self.theory(config, at, 0.0)["eta"]
-
-    def u(self, config, at):
-        return self.theory(config, at, 0.0)["u"]
-
-    def v(self, config, at):
-        return self.theory(config, at, 0.0)["v"]
 
     def theory(self, config, at, t):
         w, s = frequency(config), self.swing

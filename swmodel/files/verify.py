@@ -63,7 +63,7 @@ def of_text(read, directory: Path) -> str:
     except (ConfigError, FilesError, OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return f"cannot be read: {' '.join(str(getattr(error, 'strerror', None) or error).split())}"
     except (AttributeError, KeyError, TypeError):
-        return "cannot be read: it differs from the model's text"
+        return "cannot be read: it is not as the model writes it"
 
 
 def read_config(directory: Path) -> None:

@@ -76,7 +76,7 @@ def least(step: float) -> int:
 class Room:
     """The limit of a process's memory during a backward sweep, bytes, and its present use.
 
-    None: half of the free memory, shared by this machine's processes.
+    `memory` None: half of the free memory, shared by this machine's processes.
     """
 
     def __init__(self, sweeps, x, memory: int | None):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from ..ocean.derived import POTENTIALS
 from ..ocean.evaluation import derived
 from ..ocean.table import FORCING
 from ..ocean.terms import TERMS, tracer
+from ..ocean.terms.tide import repeated
 from ..parallel.environment import total_memory
 from ..parallel.foreign import REMEDY
 from ..setup import tidal_analysis
@@ -43,7 +42,7 @@ EXAMINED = 10**8
 #: Why a run has no floods.
 NO_DRYING = "without drying.active no ground floods or falls dry"
 
-#: The steppers whose memory has states of earlier steps, or none.
+#: The steppers without memory, or whose memory can be interpolated: states of two earlier steps.
 HALVED = "gfb", "rk3", "rk4"
 
 #: Most steps of a carry, whose step is an int32.
@@ -176,13 +175,7 @@ def check_output(setup: Setup) -> Iterator[str]:
         for name in (each for each in getattr(output, key) if each not in (*there, *FORCING)):
             yield f"output.{key}: this run has no {name}: {NO_DRYING if name == 'wet' else 'its term is off'}"
     for key in ("fields", "means", "maxima"):
-        for name, count in repeated(getattr(output, key)):
-            yield f'output.{key}: "{name}" is listed {count} times'
-
-
-def repeated(names: Iterable) -> list[tuple[Any, int]]:
-    """The repeated items of a list, in its order, with their counts."""
-    return [(name, count) for name, count in Counter(names).items() if count > 1]
+        yield from repeated(f"output.{key}", getattr(output, key))
 
 
 def check_files(setup: Setup) -> Iterator[str]:

@@ -35,7 +35,7 @@ def picture(data, record: int = -1, time: float | None = None, scale: Scale = OF
     for axes, panel, look in zip(above.subplots(1, 2, sharey=True), maps, looks, strict=True):
         add_map(axes, panel, look, WIDTH)
         axes.label_outer()
-    case, members = case_of(data), f"{data.dimensions['realization'].size} members"
+    case, members = case_of(data), f"{len(data.dimensions['realization'])} members"
     words = ", ".join(filter(None, (case, members, titles(data)(record).removeprefix(f"{case}, "))))
     write_caption(figure, [words])
     left, right = below.subplots(1, 2)

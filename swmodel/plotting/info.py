@@ -142,7 +142,7 @@ def config_facts(config: dict) -> Facts:
 def record_facts(data: netCDF4.Dataset) -> Facts:
     """How many members an ensemble has, and which have fields; how many records there are, and their times."""
     if "realization" in data.dimensions:
-        count, with_fields = data.dimensions["realization"].size, ", ".join(map(str, data["member"][:]))
+        count, with_fields = len(data.dimensions["realization"]), ", ".join(map(str, data["member"][:]))
         yield "members", f"{count}, with fields of {with_fields}; seed {data.seed}"
     times = seconds(data)
     if times.size == 0:

@@ -60,7 +60,8 @@ class Over:
             found.append(lines_of(data, self.contours, member, look))
         found += [tracks_over(data)] if self.drifters else []
         kinds = [CURRENT] * self.arrows + [WIND] * self.wind
-        return found + [arrows_of(data, kind, member, records, at) for at, kind in enumerate(reversed(kinds))][::-1]
+        places = reversed(range(len(kinds)))  # of their keys, from the last one on
+        return found + [arrows_of(data, kind, member, records, at) for kind, at in zip(kinds, places, strict=True)]
 
 
 NOTHING = Over()

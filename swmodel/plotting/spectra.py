@@ -62,7 +62,7 @@ def spectra(
 
     Args:
         path: run folder, or its output file.
-        names: quantities of `squares.squares_of` the run; None: all for which the file has the fields.
+        names: quantities of `squares.squares_of` the run; none: all for which the file has the fields.
         record: number of the only record to take; negative ones count from the last. None: each record.
         time: model time, s: only the nearest record is taken.
         mean: whether to write the mean over the records.

@@ -34,9 +34,6 @@ OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matt
 OWN |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline", "wet": "dense"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
 
-#: Letters of the words above a figure, points.
-CAPTION = 8
-
 #: Percentage of the values that may lie beyond each end of the colours, so that a few extremes do not use them up.
 CLIPPED = 0.1
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import suggest
 from ..ocean.constituents import Constituent, constituents, table
 from ..ocean.harmonics import too_close
-from ..ocean.terms.tide import undated
+from ..ocean.terms.tide import repeated, undated
 
 #: Default number of values in the shortest period.
 SAMPLES = 40
@@ -53,9 +52,8 @@ def problems(config) -> Iterator[str]:
         close = suggest(name, table())
         hint = close if close.startswith("did") else "such as M2, S2, K1, O1, M4"
         yield f'output.harmonics: no constituent "{name}"; {hint}'
-    twice = [(name, count) for name, count in Counter(names).items() if count > 1]
-    for name, count in twice:
-        yield f'output.harmonics: "{name}" is listed {count} times'
+    twice = list(repeated("output.harmonics", names))
+    yield from twice
     if not names or unknown or twice:
         return
     length = run.days * DAY if run.days is not None else run.steps and time.dt and run.steps * time.dt

@@ -1,7 +1,6 @@
-"""Wind and air pressure against what is known of them: set-up, inverse barometer, a pressure that moves, drag laws."""
+"""Wind and air pressure against what is known of them: drag laws, refusals, health."""
 
 import contextlib
-import math
 
 import numpy as np
 import pytest
@@ -25,69 +24,6 @@ BASIN = QUIET | {
 
 class Still(Case):
     """Water that nothing moves yet."""
-
-
-def largest_speed(case, options, steps):
-    model = swmodel.Simulation(case, options)
-    model.advance(steps)
-    return np.abs(model.field("u")).max(), model.field("eta")
-
-
-def test_a_steady_wind_is_held_by_the_slope_that_it_sets_up():
-    """(H + eta)² = C + 2 tau x / (rho g), exactly on the grid too; 2 Pa over 20 km in 20 m."""
-    tau = 2.0
-    level = changed(
-        Still,
-        wind_x=lambda config, at: tau + 0 * at.x,
-        eta=lambda config, at: np.sqrt(DEPTH**2 + 2 * tau * at.x / (DENSITY * GRAVITY)) - DEPTH,
-    )
-    speed, eta = largest_speed(level, BASIN, 50)
-    assert speed < 1e-13
-    assert np.ptp(eta) == pytest.approx(0.18803, rel=1e-4)
-
-
-def test_sea_level_is_9_95_mm_lower_where_the_air_weighs_1_hpa_more():
-    under = changed(
-        Still,
-        air_pressure=lambda config, at: 101300.0 + 500.0 * np.sin(at.x / 3e3),
-        eta=lambda config, at: -500.0 * np.sin(at.x / 3e3) / (DENSITY * GRAVITY),
-    )
-    speed, eta = largest_speed(under, BASIN, 50)
-    assert speed < 1e-13
-    assert np.abs(eta).max() / 5.0 == pytest.approx(9.95e-3, rel=1e-2)
-
-
-def error_under_a_moving_pressure(nx):
-    """Largest error of eta = - (p / rho g) / (1 - U²/gH) under a pressure wave that moves at U, after one period."""
-    length, U, amplitude = 100e3, 6.0, 1.0
-    k, factor = 2 * np.pi / length, 1 / (1 - U**2 / (GRAVITY * DEPTH))
-
-    class Moving(Case):
-        def air_pressure(self, config, at, t):
-            return amplitude * np.cos(k * (at.x - U * t))
-
-        def eta(self, config, at):
-            return -amplitude * np.cos(k * at.x) * factor / (DENSITY * GRAVITY)
-
-        def u(self, config, at):
-            return U * self.eta(config, at) / DEPTH
-
-    steps = 8 * nx
-    model = swmodel.Simulation(Moving, QUIET | {
-        "grid.nx": nx, "grid.ny": 1, "grid.dx": length / nx, "grid.dy": 1e4, "grid.periodic_y": True,
-        "time.dt": length / U / steps, "forcing.every": length / U / nx, "run.steps": steps,
-    })  # fmt: skip
-    model.advance(steps)
-    at = (np.arange(nx) + 0.5) * length / nx
-    x = at - at[0] + model.config.grid.dx * 0.5
-    exact = -amplitude * np.cos(k * x) * factor / (DENSITY * GRAVITY)
-    return np.abs(model.field("eta")[0] - exact).max() / np.abs(exact).max()
-
-
-def test_a_pressure_that_moves_lifts_more_at_second_order():
-    errors = [error_under_a_moving_pressure(nx) for nx in (16, 32)]
-    assert errors[1] < 0.02
-    assert math.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)
 
 
 LAWS = {

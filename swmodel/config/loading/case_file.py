@@ -6,7 +6,6 @@ folders, restart files and all processes have the file as it was when the config
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import types
@@ -19,6 +18,7 @@ from pydantic import create_model
 
 from ... import cases
 from ...errors import ConfigError, failure, suggest
+from ...setup.fields.noted import sha256
 from ..messages import show
 from ..options.case import Case, name_of, option
 from ..options.case_check import declaration_problems
@@ -106,7 +106,7 @@ def case_of(table: Mapping[str, Any], text: str | None) -> type[Case]:
 
 def check_identity(case: type[Case], identity: Mapping[str, Any], path: str) -> None:
     """Check the checksum and the name of a case from a file against its identity."""
-    wanted, found = identity.get("sha256"), digest(case.file_text)
+    wanted, found = identity.get("sha256"), sha256(case.file_text)
     if wanted and wanted != found:
         raise ConfigError(
             [
@@ -133,7 +133,7 @@ def from_text(text: str, path: str) -> type[Case]:
 
 def execute(text: str, path: str) -> types.ModuleType:
     """The module from the text of a Python file; each text is executed once."""
-    name = f"swmodel_case_{digest(text)[:16]}"
+    name = f"swmodel_case_{sha256(text)[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     module = sys.modules[name] = types.ModuleType(name)  # where pydantic looks up the annotations
@@ -150,14 +150,9 @@ def execute(text: str, path: str) -> types.ModuleType:
     return module
 
 
-def digest(text: str) -> str:
-    """SHA-256 of the text of a file, as hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def recorded(case: Case) -> Case:
     """The case as a run records it: with the name of its file in the run folder, and its checksum."""
     case = case.recorded()
     if case.file_text:
-        return case.model_copy(update={"file": CASE, "sha256": digest(case.file_text)})
+        return case.model_copy(update={"file": CASE, "sha256": sha256(case.file_text)})
     return case if cases.shipped(case) else case.model_copy(update={"file": NO_FILE})

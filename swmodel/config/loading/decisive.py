@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
+from ...setup.fields.noted import sha256
 from ..options.model import section_class
 from .older import renewed
 
@@ -49,7 +49,7 @@ def decisive(text: str) -> dict:
     if checksum := found.pop("case.sha256", None):
         found["case.file"] = shown(checksum)
     if lines := found.get(STORM):
-        found[STORM] = shown(hashlib.sha256("\n".join(lines).encode()).hexdigest())
+        found[STORM] = shown(sha256("\n".join(lines)))
     return found
 
 
@@ -59,7 +59,7 @@ def shown(text: str) -> str:
 
 
 def decisive_of_ensemble(text: str) -> dict:
-    """The same for an ensemble, with its members and the numbers of those that are written."""
+    """As `decisive`, for an ensemble, with its members and the numbers of those that are written."""
     own = tomllib.loads(text)["ensemble"].items()  # `advance` changes no more than rounding
     return decisive(text) | {f"ensemble.{key}": value for key, value in own if key != "advance"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ from ...ocean.patch import BeyondHalo
 from ...ocean.scheme import CELLS, WIDEST, Scheme, small_block
 from ...ocean.table import COEFFICIENTS
 from ...ocean.terms import Term
+from ...setup.fields.noted import sha256
 from ...setup.setup import Setup
 
 #: A term is identified by its tendencies of random fields in every EACH-th cell, to so many digits.
@@ -72,7 +72,7 @@ def identity(term: Term, scheme: Scheme, parameters: Mapping, span: tuple[float,
     rates = rates_of(term, scheme, parameters, span=span)
     some = {name: values[::EACH, ::EACH] + 0.0 for name, values in rates.items()}
     words = [f"{name} {' '.join(DIGITS % rate for rate in values.flat)}" for name, values in some.items()]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+    return sha256("\n".join(words))
 
 
 def rates_of(

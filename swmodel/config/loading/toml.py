@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
 from ... import cases
 from ...ocean.option import unit_of
+from ...setup.fields.noted import sha256
 from ..messages import choices
 from ..options.case import Case
 from ..options.grid import KEYS_OF, Grid
@@ -111,4 +111,4 @@ def value(item: Any) -> str:
 
 def config_hash(config: Config) -> str:
     """SHA-256 of the configuration's text, as hexadecimal digits: equal for equal (resolved) configurations only."""
-    return hashlib.sha256(to_toml(config).encode()).hexdigest()
+    return sha256(to_toml(config))

@@ -61,6 +61,19 @@ class Case(Section):
         return self
 
 
+class FromTheory(Case):
+    """A case that starts from its known answer."""
+
+    def eta(self, config: Any, at: Any) -> Any:
+        return self.theory(config, at, 0.0)["eta"]
+
+    def u(self, config: Any, at: Any) -> Any:
+        return self.theory(config, at, 0.0)["u"]
+
+    def v(self, config: Any, at: Any) -> Any:
+        return self.theory(config, at, 0.0)["v"]
+
+
 def name_of(case: type[Case]) -> str:
     """The name of a case: that of its class, DoubleGyre as double_gyre."""
     return re.sub(r"(?<=[^A-Z_])(?=[A-Z])", "_", case.__name__).lower()

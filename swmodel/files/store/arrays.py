@@ -209,21 +209,17 @@ def published(path: Path, attributes: dict, arrays: dict[str, dict], records: in
     for one in arrays.values():
         if moves(dimensions_of(one)):
             one["shape"][0] = records
-    return write(path / METADATA, group(attributes, arrays))
-
-
-def repeated(path: Path, arrays: dict[str, dict]) -> list[Path]:
-    """Write the metadata of arrays with records for readers of single arrays, those of time last; returns the files."""
-    moving = sorted((name for name, one in arrays.items() if moves(dimensions_of(one))), key="time".__eq__)
-    return [write(path / name / METADATA, arrays[name]) for name in moving]
-
-
-def group(attributes: dict, arrays: dict[str, dict]) -> dict:
-    """The metadata of a store, with their checksum."""
-    attributes = {name: value for name, value in attributes.items() if name != HEADER}
-    attributes[HEADER] = checksum(attributes, arrays)
+    about = attributes | {HEADER: checksum(attributes, arrays)}
     inline = {"kind": "inline", "must_understand": False, "metadata": arrays}
-    return {"attributes": attributes, "zarr_format": 3, "consolidated_metadata": inline, "node_type": "group"}
+    whole = {"attributes": about, "zarr_format": 3, "consolidated_metadata": inline, "node_type": "group"}
+    return write(path / METADATA, whole)
+
+
+def repeated(path: Path, arrays: dict[str, dict]) -> None:
+    """Write the metadata of arrays with records for readers of single arrays, those of time last."""
+    moving = sorted((name for name, one in arrays.items() if moves(dimensions_of(one))), key="time".__eq__)
+    for name in moving:
+        write(path / name / METADATA, arrays[name])
 
 
 def checksum(attributes: dict, arrays: dict[str, dict]) -> int:

@@ -31,16 +31,6 @@ def opened(path):
         return netCDF4.Dataset(path)
 
 
-class Dimension:
-    """A dimension; its length is `size`."""
-
-    def __init__(self, name: str, size: int):
-        self.name, self.size = name, size
-
-    def __len__(self) -> int:
-        return self.size
-
-
 class Attributes:
     """Base of what has attributes, as those of Python and by `ncattrs` and `getncattr`."""
 
@@ -108,7 +98,7 @@ class StoreData(Attributes):
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise FilesError(f"{path} cannot be read: it is no store of Zarr of a run ({error})") from None
         sizes = (zip(each.dimensions, each.shape, strict=True) for each in self.variables.values())
-        self.dimensions = {name: Dimension(name, size) for each in sizes for name, size in each}
+        self.dimensions = {name: range(size) for each in sizes for name, size in each}
 
     def __enter__(self):
         return self

@@ -1,8 +1,8 @@
 """The members: initial states and coefficients of the configuration plus random perturbations.
 
-        eta(x)        += size e(x)               e: standard deviation 1, correlated over a length; zero on land
-        wind_x,y      *= 1 + size e              e: one number, or a field as above if a length is given
-    viscosity     *= exp(size e)             e: one number
+    eta(x)      += size e(x)      e: standard deviation 1, correlated over a length; zero on land
+    wind_x,y    *= 1 + size e     e: one number, or a field as above if a length is given
+    viscosity   *= exp(size e)    e: one number
 
 e is standard normal and depends only on (seed, name, member) (`ocean.noise`), not on the distribution of members.
 Fields are smoothed like errors of a first guess (`assimilation.background`).

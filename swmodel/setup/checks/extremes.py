@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,6 @@ from ..setup import Setup
 from .outside import radiation
 
 
-class Cell(NamedTuple):
-    """A cell of the grid: its row and column, thickness and lengths, m."""
-
-    row: int
-    column: int
-    h: float
-    dx: float
-    dy: float
-
-    def __str__(self) -> str:
-        place = f"row {self.row}, column {self.column}"
-        return f"{place}, {self.h:.4g} m of water in a cell of {self.dx:.4g} by {self.dy:.4g} m"
-
-
 @dataclass
 class Extremes:
     """Least and largest values on water and open faces, and errors.
@@ -38,12 +23,12 @@ class Extremes:
     Attributes:
         ranges: {field, rate of `rates_of`, dx or dy: (least, largest)}, SI units; with the mask where there is land.
         problems: {field: line with its first unusable value}.
-        fastest: the cell with the largest `wave_rate`; None without water.
+        fastest: the cell with the largest `wave_rate`, in words; "" without water.
     """
 
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
-    fastest: Cell | None = None
+    fastest: str = ""
 
     @property
     def uneven(self) -> bool:
@@ -139,10 +124,12 @@ def survey_band(setup: Setup, found: Extremes, rows: np.ndarray) -> None:
     rates, before = rates_of(setup.scheme, values, **sizes), found.largest("wave_rate")
     for name, rate in (sizes | rates).items():
         found.include(name, rate, centre, rows[0])
-    if centre.any() and (found.fastest is None or found.largest("wave_rate") > before):
+    if centre.any() and (not found.fastest or found.largest("wave_rate") > before):
         rate, there, *of_cell = np.broadcast_arrays(rates["wave_rate"], centre, values["h"], *sizes.values())
         row, column = np.unravel_index(np.argmax(np.where(there > 0, rate, -1.0)), rate.shape)
-        found.fastest = Cell(int(rows[0] + row), int(column), *(float(each[row, column]) for each in of_cell))
+        h, dx, dy = (each[row, column] for each in of_cell)
+        place = f"row {rows[0] + row}, column {column}"
+        found.fastest = f"{place}, {h:.4g} m of water in a cell of {dx:.4g} by {dy:.4g} m"
 
 
 #: The forward-backward stepper in a current. CURRENTS are rates of advection over those of the shortest waves.

@@ -39,7 +39,7 @@ TRIED, DIGITS = 10_000, 3
 #: Unit of intervals in the search for a common divisor, s.
 TICK = 1e-6
 
-#: A step that is none of the first.
+#: The number of a step after those that start the stepper.
 LATER = 9
 
 #: Growth per step that counts as none: round-off of double roots, and growth too slow for any run.
