@@ -14,15 +14,7 @@ from matplotlib.figure import Figure
 
 from ..files.run_folder import ANALYSIS, ENSEMBLE, SENSITIVITY, SNAPSHOTS
 from . import assimilation, ensemble, spectrum, style
-from .dataset import (
-    PlotError,
-    data_file,
-    find_field,
-    find_record,
-    open_data,
-    seconds,
-    stored,
-)
+from .dataset import PlotError, data_file, find_field, find_record, open_data, seconds, stored
 from .derived import changes, chosen, shown
 from .files import default_output, save
 from .ground import legend, of_depth
@@ -201,10 +193,8 @@ def plot_grid(file) -> Path:
     """Draw the depth of a file of `swmodel grid` into a picture beside it, with a mark on each cell that was closed."""
     file = Path(file)
     with open_data(file) as data, mpl.rc_context(style.RC):
-        depth, (rows, columns) = (
-            of_depth(data),
-            np.nonzero(np.ma.filled(stored(data, "closed", -1, None), 0)),
-        )
+        depth, closed = of_depth(data), stored(data, "closed", -1, None)
+        rows, columns = np.nonzero(np.ma.filled(closed, 0))
         places = along_axes(depth, *true_places(data, data["x_c"][:][columns], data["y_c"][:][rows]))
         marks = f"; red: {rows.size} cell{'s' * (rows.size > 1)} that became land" if rows.size else ""
         figure = panels_of(data, [depth], [f"{file.name}{marks}"])

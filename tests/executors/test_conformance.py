@@ -4,16 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from support.random_case import (
-    CLOSURES,
-    COEFFICIENTS,
-    DRYING,
-    DRYING_SPHERE,
-    TIDE,
-    configuration,
-    flats,
-    random_fields,
-)
+from support.random_case import CLOSURES, COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, flats, random_fields
 from support.stepping import ALL_TERMS, STEPPERS, step_by_step
 
 from swmodel.executors.reference import Reference

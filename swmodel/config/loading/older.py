@@ -102,9 +102,7 @@ def of_tracer(old: Layer, tables: bool, problems: list[str]) -> Layer:
     wrong = len(values) > 2 or values["transport"] not in ("none", "upwind") or not isinstance(initial, int | float)
     if wrong or (upwind and tables) or (initial and not upwind):
         place = next(iter(section.values())).place
-        problems.append(
-            f"{place}: an earlier form of [tracer] that cannot be read; write tables [[tracer]]"
-        )
+        problems.append(f"{place}: an earlier form of [tracer] that cannot be read; write tables [[tracer]]")
     elif upwind:
         table = {"name": "tracer", "initial": initial, "diffusivity": 0.0}
         return {TRACERS: Given([table], section["transport"].place)}
