@@ -21,10 +21,10 @@ def streamfunction(simulation) -> np.ndarray:
 
 
 @known("Stommel (1948), Trans. Am. Geophys. Union 29, 202-206")
-def stommel_gyre() -> Iterator[Answer]:
+def stommel_gyre(overrides: dict | None = None) -> Iterator[Answer]:
     """The wind-driven gyre with linear drag approaches Stommel's streamfunction."""
     basin = {"grid.nx": 50, "grid.ny": 50, "grid.dx": 2e4, "grid.dy": 2e4, "physics.linear_drag": 1.6e-6}
-    simulation = simulate("stommel", {**basin, "physics.f0": -5e-5, "case.wind": -0.01}, 60 * DAY)
+    simulation = simulate("stommel", basin | (overrides or {"physics.f0": -5e-5, "case.wind": -0.01}), 60 * DAY)
     corners, grid = whole(simulation.config, "corner"), simulation.config.grid
     exact = stommel.streamfunction(simulation.config, (corners.i + 1) * grid.dx, (corners.j + 1) * grid.dy)
     error = largest(streamfunction(simulation) - exact) / largest(exact)
@@ -63,10 +63,10 @@ def vortex_balance() -> Iterator[Answer]:
 
 
 @known("Gill (1982), section 7.2")
-def geostrophic_adjustment() -> Iterator[Answer]:
+def geostrophic_adjustment(overrides: dict | None = None) -> Iterator[Answer]:
     """A step of sea level adjusts to rotation; a third of the released energy stays in the current."""
     grid = {"grid.nx": 360, "grid.ny": 3, "grid.dx": 4e4, "grid.dy": 4e4}
-    simulation = simulate("adjustment", grid, 4 * adjustment.PERIOD)
+    simulation = simulate("adjustment", grid | (overrides or {}), 4 * adjustment.PERIOD)
     config, steps, eta, v = simulation.config, round(adjustment.PERIOD / simulation.dt), 0.0, 0.0
     for _ in range(steps):
         simulation.advance(1)
