@@ -37,7 +37,7 @@ class Fluid(Section):
         0.0, "s-1", "Coriolis parameter at y = 0; on a sphere it replaces that of the rotation, unless 0"
     )
     beta: float = option(0.0, "m-1 s-1", "change of the Coriolis parameter with y")
-    tracers: tuple[Tracer, ...] = option((), "", "passive tracers, each a table [[tracer]]: name, initial, diffusivity")
+    tracers: tuple[Tracer, ...] = option((), "", "passive tracers, each a table [[tracer]]")
     slip: Literal["free", "no"] = option("free", "", "free slip or no slip along walls and coasts")
 
     @field_validator("tracers")
