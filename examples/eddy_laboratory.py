@@ -5,7 +5,7 @@
     python examples/eddy_laboratory.py --tiny      # some seconds, only to see that it works
 
 The truth has cells of 3.1 km. Coarse seas have cells of 25, 12.5 and 6.25 km, with the wind and the drag of the truth.
-Each closure runs with five initial states with cells of 25 and of 12.5 km. With 6.25 km a few run once.
+Each closure runs with five initial states with cells of 25 and of 12.5 km. With 6.25 km a few run with two.
 Compared with the truth are the mean interface, the energy of eddies and the spectrum of kinetic energy, as averages
 over the years after the spin-up. `learned` is the network of examples/closure.py. It is trained here, through runs of
 the coarse sea on several ranks, towards daily states of the truth. This needs the packages of `swmodel[learn]`.
@@ -48,7 +48,7 @@ class Setup:
     spin_up: float = 3.0  # years
     years: float = 3.0  # that are averaged
     every: float = 5.0  # days between states of the averages
-    members: tuple[int, ...] = (5, 5, 1)  # on each grid
+    members: tuple[int, ...] = (5, 5, 2)  # on each grid
     filmed: float = 180.0  # days at the end
     updates: int = 120  # of the training
 
