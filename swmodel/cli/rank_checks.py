@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import socket
 
@@ -61,11 +60,10 @@ def agree(comm, function):
 
 def check_same(comm, config) -> None:
     """Refuse, on all ranks, a run whose ranks have different programs or configurations."""
-    from ..config import to_toml
+    from ..config import config_hash
 
-    digest = hashlib.sha256(to_toml(config).encode()).hexdigest()
     mine = {name: environment.version_of(name) or "missing" for name in PACKAGES}
-    mine |= {"the configuration (SHA-256)": digest[:12], "machine": socket.gethostname()}
+    mine |= {"the configuration (SHA-256)": config_hash(config)[:12], "machine": socket.gethostname()}
     everyone = comm.allgather(mine)
     for rank, other in enumerate(everyone):
         for name, value in other.items():

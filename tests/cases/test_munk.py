@@ -17,6 +17,7 @@ def test_solution_has_munks_limit_in_a_wide_basin():
     x = np.linspace(0, 10 * width, 100001)
     psi = munk.streamfunction(config, x, middle_of(config))
 
+    assert width >= 2.999 * config.grid.dx
     assert x[psi.argmax()] == pytest.approx(2 * np.pi * width / np.sqrt(3), rel=2e-3)
 
 

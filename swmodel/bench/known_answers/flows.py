@@ -81,7 +81,7 @@ def geostrophic_adjustment(overrides: dict | None = None) -> Iterator[Answer]:
     physics, dx = config.physics, config.grid.dx
     kinetic = 0.5 * physics.density * physics.depth * (v[near] ** 2).sum() * dx
     potential = 0.5 * physics.density * physics.gravity * (config.case.step**2 - eta[near] ** 2).sum() * dx
-    yield Answer("kinetic energy over the potential energy released", kinetic / potential, 1 / 3, 0.01)
+    yield Answer("kinetic energy over the potential energy released", kinetic / potential, 1 / 3, 0.02 / 3)
 
 
 @known("Gill (1982), section 8.3; linear and quadratic drag laws", quick=False)
