@@ -1,5 +1,6 @@
 """What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
 
+import fcntl
 import gc
 import json
 import logging
@@ -15,7 +16,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 
 import jax
 import pytest
-from support import compiling, tiers
+from support import compiling
 
 from swmodel.files.integrity import guard
 from swmodel.files.integrity.examine import facts
@@ -40,27 +41,17 @@ with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; proce
     jax.devices()
 
 
-def pytest_ignore_collect(collection_path, config):
-    """Folders of which nothing is selected are not looked into."""
-    folder = collection_path.is_dir() and ROOT in collection_path.parents and collection_path.relative_to(ROOT)
-    return (folder and tiers.passed_over(f"{folder}/".removeprefix("tests/"), config.option.markexpr)) or None
+def pytest_addoption(parser):
+    parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """Workers take whole files, as their tests share fixtures; tests of some files one by one."""
-    from xdist.scheduler import LoadFileScheduling
-
-    scheduler = LoadFileScheduling(config, log)
-    scheduler._split_scope = tiers.group
-    return scheduler
-
-
-def pytest_collection_modifyitems(items):
-    """Mark each test with its tier; the longest files come first."""
-    for item in items:
-        tiers.mark(item)
-    items.sort(key=tiers.begins_first, reverse=True)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """With --no-skips, as in continuous integration, a check that could not be made is none that passed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.config.option.no_skips:
+        report.outcome, report.longrepr = "failed", f"skipped: {report.longrepr[2]}"
+    return report
 
 
 def pytest_collection_finish():
@@ -74,7 +65,24 @@ def pytest_collection_finish():
 def pytest_runtest_setup(item):
     """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
     marked so."""
-    compiling.compile_quickly(not (tiers.of_xla(item) or item.get_closest_marker("fully_optimised")))
+    compiling.compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
+
+
+def of_xla(item) -> bool:
+    """Whether a test is one of the executor xla, by its parameters."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any(isinstance(value, str) and value == "xla" for value in values)
+
+
+@pytest.fixture(autouse=True)
+def alone(request, tmp_path_factory):
+    """Tests marked `alone` wait for one another, whichever worker runs them."""
+    if not request.node.get_closest_marker("alone"):
+        yield
+        return
+    with (tmp_path_factory.getbasetemp().parent / "alone").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

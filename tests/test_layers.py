@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 #: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have

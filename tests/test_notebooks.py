@@ -10,7 +10,7 @@ from support.compiling import QUICK
 
 from tools.notebooks import executed
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 #: What a kernel sets when it starts, before matplotlib is imported.
 PICTURES = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
@@ -32,6 +32,7 @@ def shown(notebook):
     return [[kind(output) for output in cell.outputs] for cell in code_of(notebook)]
 
 
+@pytest.mark.promise("notebooks show computed output")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path, monkeypatch, optimised):
     kept = nbformat.read(path, as_version=4)
@@ -42,6 +43,7 @@ def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path,
     assert shown(executed(path, tmp_path)) == shown(kept), "python tools/notebooks.py --write keeps them anew"
 
 
+@pytest.mark.night
 def test_a_cell_that_fails_is_named(tmp_path):
     cells = [nbformat.v4.new_code_cell("assert 1 == 2, 'numbers differ'")]
     path = tmp_path / "wrong.ipynb"

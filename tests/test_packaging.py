@@ -16,6 +16,8 @@ import pytest
 
 from swmodel.extras import EXTRAS
 
+pytestmark = pytest.mark.night
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

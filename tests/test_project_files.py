@@ -11,6 +11,8 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
+pytestmark = pytest.mark.night
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())

@@ -9,7 +9,7 @@ from conftest import ROOT
 
 from swmodel.gradients.check import failures
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 README, GRADIENTS = ((ROOT / name).read_text() for name in ("README.md", "docs/gradients.md"))
 
@@ -25,6 +25,7 @@ def table(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("quickly_compiled")
 def test_the_table_of_derivatives_is_that_of_its_program_and_exact(tmp_path):
     program = [sys.executable, "tools/exactness.py", "--layouts", "1x1", "--steps", "5", "--folder", tmp_path]

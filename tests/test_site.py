@@ -14,6 +14,8 @@ from swmodel import cases
 from swmodel.cli import main
 from swmodel.config.options.model import Config
 
+pytestmark = pytest.mark.night
+
 
 class Page(HTMLParser):
     """What a page links to, and what in it can be linked to."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.night
+
 ROOT = Path(__file__).parents[1]
 SHIPPED = {".npz", ".json", ".nc", ".png", ".mp4", ".ipynb"}
 
@@ -29,10 +31,12 @@ def shipped(*more: Path) -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in found}
 
 
+@pytest.mark.fault("a tool rewrites a file of the package without `--write`")
 def test_each_tool_is_looked_at():
     assert WORDS.keys() | OTHERS == {path.stem for path in (ROOT / "tools").glob("*.py")}
 
 
+@pytest.mark.fault("a tool rewrites a file of the package without `--write`")
 @pytest.mark.parametrize("tool", WORDS)
 def test_a_tool_that_is_not_asked_to_write_leaves_the_package_as_it_is(tool, tmp_path):
     notebook = tmp_path / "a.ipynb"

@@ -11,6 +11,8 @@ from conftest import ROOT
 
 import swmodel
 
+pytestmark = pytest.mark.night
+
 TUTORIAL = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[0]
 
 ANNOTATED = """
@@ -81,11 +83,13 @@ def said(tmp_path_factory):
     return {name: [line for line in done.stdout.splitlines() if line.startswith(name)] for name in programs}
 
 
+@pytest.mark.promise("stable names exist")
 @pytest.mark.parametrize("name", ["tutorial.py", "annotated.py", "public.py"])
 def test_a_right_program_has_the_types_that_it_says(said, name):
     assert said[name] == []
 
 
+@pytest.mark.fault("a type error in a user's program")
 @pytest.mark.parametrize(("line", "words"), list(enumerate(MISTAKES.values(), start=2)), ids=list(MISTAKES))
 def test_a_mistake_is_found_where_it_is(said, line, words):
     assert any(found.startswith(f"mistakes.py:{line}: error: {words}") for found in said["mistakes.py"])

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.night
+
 #: Longest time for an environment, and for building a wheel in an isolated one, s.
 LONGEST = 1200
 #: What a run of the jet on a small grid is asked for.

@@ -26,7 +26,7 @@ from swmodel.plotting import plot
 from swmodel.plotting.assimilation import picture
 from swmodel.setup.positions.stencils import QUANTITIES
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 
 def small(**more):
@@ -106,6 +106,7 @@ def everywhere(config, truth):
     return observations.Observations(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
+@pytest.mark.night
 def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
     """One run of the task, stopped by a signal after its first outer iteration, and gone on with."""
     seen = everywhere(small(), experiment.truth)
@@ -182,6 +183,7 @@ def test_the_settings_to_start_from_suit_the_case(case):
     assert list(settings.problems(config.model_copy(update={"assimilation": options}))) == []
 
 
+@pytest.mark.night
 def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
     folder = tmp_path / "twin"
     prepare(small(), folder.mkdir() or folder, None)
@@ -189,6 +191,7 @@ def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
         prepare(small(**{"case.lead": 1.0}), folder, None)
 
 
+@pytest.mark.night
 def test_a_run_that_blows_up_says_so_and_leaves_its_numbers(experiment, tmp_path):
     observations.write(tmp_path / "seen.nc", everywhere(small(), experiment.truth), small())
     wild = {"time.dt": 3e4, "assimilation.observations": str(tmp_path / "seen.nc"), "case.forecast": 0.0}

@@ -13,7 +13,7 @@ from swmodel.ocean.grid import as_patches
 from swmodel.ocean.patch import Patch
 from swmodel.setup.setup import setup_of
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 NY, NX = 9, 11
 CURRENTS = {name: CONTROLS[name] for name in ("eta", "u", "v")}

@@ -10,7 +10,7 @@ from support.small_domain import RINGS
 
 from swmodel.assimilation.diffusion import series
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 ONE = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
 #: Each size and each kind of ring once.
@@ -113,6 +113,7 @@ def test_without_land_the_variance_is_exactly_one(size, ring):
         np.testing.assert_allclose(deviation, 1, rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.night
 def test_with_land_the_variance_is_one_to_the_error_of_the_randomisation():
     background = case(21, 23, samples=256)
     for name, deviation in standard_deviations(background, (21, 23)).items():
@@ -120,6 +121,7 @@ def test_with_land_the_variance_is_one_to_the_error_of_the_randomisation():
         assert np.abs(deviation - 1).max() < 0.15, name
 
 
+@pytest.mark.night
 def test_fields_of_different_lengths_are_smoothed_together_as_they_are_alone():
     sigma = np.random.default_rng(2).random((9, 11))
     controls = {"eta": (sigma, 2 * DX), "depth": (3.0, 6 * DX), "u": (0.5, 3 * DX)}

@@ -6,6 +6,8 @@ import pytest
 from swmodel.ocean.noise import white_noise, white_number
 from swmodel.parallel.decomposition import block, blocks
 
+pytestmark = pytest.mark.slow
+
 WHOLE = block(0, (1, 1), 61, 83)
 
 

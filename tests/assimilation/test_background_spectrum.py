@@ -10,7 +10,7 @@ from support.small_domain import RINGS
 from swmodel.assimilation.settings import problems
 from swmodel.errors import UsageError
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 NY, NX, LENGTH = 7, 8, 1.6 * DX
 SPECTRUM = {"land": False, "assimilation__correlation": "spectrum"}
@@ -74,6 +74,7 @@ def test_the_square_root_and_its_transpose_fit():
         np.testing.assert_allclose(by_jax[name], field, rtol=0, atol=1e-12)
 
 
+@pytest.mark.fault("correlations by spectrum where there is land")
 def test_land_and_too_many_blocks_are_refused_in_one_line():
     with pytest.raises(UsageError, match="correlations by spectrum .* without land"):
         background_case((1, 1), NY, NX, **SPECTRUM | {"land": True})

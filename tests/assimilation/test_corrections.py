@@ -14,7 +14,7 @@ from swmodel.config import ConfigError
 from swmodel.errors import UsageError
 from swmodel.model.resolve import resolve
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 
 def ignore(*_):
@@ -64,6 +64,7 @@ def test_a_correction_without_its_forcing_is_reported():
         problem_of(weather(), ["outside_level_correction"], 5, ignore)
 
 
+@pytest.mark.night
 def test_surges_from_outside_are_found_from_gauges(tmp_path):
     """The level of the water outside an open side, and so the sea within."""
     coarse = {"grid.nx": 9, "grid.ny": 5, "grid.dx": 45e3, "grid.dy": 51.2e3, "time.dt": 1200.0, "run.steps": 108}

@@ -19,7 +19,7 @@ from swmodel.errors import UsageError
 from swmodel.gradients.corrections import extended
 from swmodel.gradients.quantities import parse
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 OF = {"assimilation.impact": "eta:3.1e5,5.2e5", "assimilation.impact_days": 0.5}
 EXACT = Limits(gradient=1e-9, outer=3, inner=200, residual=1e-8)
@@ -62,6 +62,7 @@ def last(series):
     return series[-1]
 
 
+@pytest.mark.promise("impacts are those of the gain")
 def test_it_is_that_of_the_gain_of_dense_matrices(experiment, forecast, analysed):
     function, w, found = analysed
     problem, observations, x = experiment.problem, experiment.observations, function.at(w)
@@ -75,6 +76,7 @@ def test_it_is_that_of_the_gain_of_dense_matrices(experiment, forecast, analysed
     np.testing.assert_allclose(found.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
+@pytest.mark.promise("impacts are those of the gain")
 def test_it_is_the_derivative_of_the_analysis_and_sums_to_its_change(experiment, forecast, analysed):
     _, start, found = analysed
     assert found.sensitivity.shape == (experiment.observations.size,)
@@ -94,6 +96,7 @@ def test_it_is_the_derivative_of_the_analysis_and_sums_to_its_change(experiment,
     np.testing.assert_allclose(found.linear, found.analysis - found.background, rtol=1e-4)
 
 
+@pytest.mark.night
 def test_stations_share_the_impact_and_are_in_the_files(experiment, analysed, tmp_path):
     config = weather(**OF | {"assimilation.impact": "energy", "assimilation.outer": 1, "case.forecast": 0.0})
     assimilate.compute(config, tmp_path, {}, ignore, "", ignore)

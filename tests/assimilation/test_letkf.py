@@ -10,6 +10,8 @@ from swmodel.assimilation.letkf import seen_by
 from swmodel.assimilation.localisation import Near, near, taper
 from swmodel.ocean.coordinates import edges
 
+pytestmark = pytest.mark.slow
+
 #: Numbers of the state and of observations: fewer and more than the 23 members.
 SIZES = [(5, 3), (7, 4), (6, 40)]
 
@@ -33,6 +35,7 @@ def everywhere(points, observations, weight=1.0):
     return Near(np.arange(points + 1) * observations, index, np.full(index.size, weight))
 
 
+@pytest.mark.promise("LETKF is the Kalman filter where that is known")
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize(("inflation", "weight"), [(1.0, 1.0), (1.3, 1.0), (1.0, 0.25)])
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
@@ -124,6 +127,7 @@ def test_the_observations_near_a_point_are_those_within_the_radius(kind):
         np.testing.assert_allclose(found.weight[own], taper(apart[found.index[own]], radius), rtol=0, atol=1e-9)
 
 
+@pytest.mark.promise("LETKF is the Kalman filter where that is known")
 def test_an_observation_beyond_the_radius_changes_no_bit():
     """Observations far from some points are added, among the others: these points keep their bits."""
     grid, rng, members = grid_of("basin"), np.random.default_rng(5), 8

@@ -20,7 +20,7 @@ from swmodel.errors import Stopped, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.plotting import plot
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 #: Settings of the filter; errors of the first guess as large as they are.
 LETKF = {
@@ -81,6 +81,7 @@ def test_an_analysis_changes_no_bit_far_from_observations(experiment):
         assert changed[apart < 1e5].any()
 
 
+@pytest.mark.night
 def test_a_corrected_member_runs_as_the_run_with_its_corrections_and_observations_change_them(tmp_path):
     """Corrections at records a day apart, linear in time between them; steps of a record's interval and a part."""
     winds = {"assimilation.controls": ("eta", "u", "v", "wind_x_correction", "wind_y_correction")}

@@ -13,6 +13,8 @@ from swmodel.assimilation.gauss_newton import OUTCOMES, Cost, Limits, Progress, 
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
+pytestmark = pytest.mark.slow
+
 DOT = make_dot(Serial(block(0, (1, 1), 3, 4)))
 TIGHT = Limits(gradient=1e-13, outer=20, inner=50, residual=1e-14, precision=1e-15)
 

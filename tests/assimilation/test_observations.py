@@ -15,6 +15,8 @@ from swmodel.config import ConfigError
 from swmodel.errors import FilesError
 from swmodel.ocean import coordinates
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 11
 DT, STEPS = 20.0, 180
 N = 10
@@ -97,6 +99,7 @@ def test_what_is_written_is_read_again_bit_by_bit(tmp_path, config):
     equal(read(tmp_path / "obs.nc", config), shuffled)
 
 
+@pytest.mark.night
 def test_the_file_satisfies_the_cf_checker(tmp_path, config):
     write(tmp_path / "obs.nc", some(), config)
     errors, text = checked(tmp_path / "obs.nc")
@@ -209,6 +212,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path, config):
     assert [line.split(":")[0].split(" ")[0] for line in found] == ["eta", "time", "x,", "u", "u_error"]
 
 
+@pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
 def test_with_reduced_gravity_the_interface_is_observed_and_not_sea_level(tmp_path, config):
     physics = config.physics.model_copy(update={"gravity": 0.0981, "reduced_gravity": True})
     reduced = config.model_copy(update={"physics": physics})

@@ -17,6 +17,8 @@ from swmodel.ocean.table import VARIABLES
 from swmodel.parallel.decomposition import block, blocks
 from swmodel.setup.positions.stencils import QUANTITIES, stencils
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 11
 DT, STEPS, EVERY = 20.0, 12, 4
 

@@ -15,6 +15,8 @@ from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
 from swmodel.setup.positions.stencils import QUANTITIES, stencils
 
+pytestmark = pytest.mark.slow
+
 NY, NX, KM, DAY = 60, 80, 1e3, 86400.0
 ALTIMETER = Altimeter(repeat=2 * DAY, separation=100 * KM, spacing=7 * KM, error=0.02, angle=20.0)
 MASK = np.ones((NY, NX))

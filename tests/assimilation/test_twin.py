@@ -8,6 +8,8 @@ from swmodel import Simulation
 from swmodel.assimilation import experiment as twin
 from swmodel.errors import Stopped
 
+pytestmark = pytest.mark.slow
+
 
 def run_to(config, step):
     simulation = Simulation(config)

@@ -11,6 +11,8 @@ from swmodel.bench.sweeps import Row, definition
 from swmodel.bench.tables import report
 from swmodel.errors import FilesError, UsageError
 
+pytestmark = pytest.mark.slow
+
 ALL = [("reference", 1), ("xla", 1), ("xla", 2)]
 
 

@@ -14,6 +14,8 @@ from swmodel.cli import main
 from swmodel.cli.bench import SWEEPS
 from swmodel.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def swmodel(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ import pytest
 from swmodel.bench import answers, stepping
 from swmodel.bench.sweeps import Row
 
+pytestmark = pytest.mark.slow
+
 JET = Row("model", "xla", 1, 48, 24, steps=4)
 EVERYTHING = dataclasses.replace(JET, fields=True, settings=("physics.linear_drag=1e-6",))
 ENSEMBLE = Row("ensemble", "xla", 1, 24, 16, members=2, advance="map", seconds=0.01)
@@ -42,6 +44,7 @@ def test_a_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, where):
     assert ("seconds" in found["sample"]) == (where == "in double precision")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("advance", ["map", "runs"])
 def test_an_ensemble_is_measured_and_right(advance, tmp_path):
     row = dataclasses.replace(ENSEMBLE, advance=advance)
@@ -50,6 +53,7 @@ def test_an_ensemble_is_measured_and_right(advance, tmp_path):
     assert found["sample"]["seconds"] > 0
 
 
+@pytest.mark.night
 def test_a_wrong_answer_of_an_ensemble_is_no_sample(tmp_path):
     found = stepping.measure_ensemble(ENSEMBLE, task(ENSEMBLE, tmp_path, 1.001))
     assert "wrong answer" in found["reason"]

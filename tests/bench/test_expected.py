@@ -15,6 +15,8 @@ from swmodel.errors import SetupError
 from swmodel.model.resolve import resolved
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("computing", "share", "bound"), [(2.0, 100, "memory"), (4.0, 75, "its operations")])
 def test_a_step_takes_the_longer_of_two_times(computing, share, bound):

@@ -10,7 +10,11 @@ from swmodel.bench import known_answers
 from swmodel.bench.known_answers import KNOWN, Answer, Known
 from swmodel.cli import main
 
+pytestmark = pytest.mark.slow
 
+
+@pytest.mark.promise("varying weather does not depend on calls or restarts")
+@pytest.mark.promise("the model gives the known answers")
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_model_gives_the_known_answer(name, optimised):
     wrong = [answer for answer in KNOWN[name].compute() if not answer.right]
@@ -30,6 +34,7 @@ def test_the_command_prints_and_draws_what_it_has_computed(tmp_path):
     assert (tmp_path / "out/verify.png").stat().st_size > 10_000
 
 
+@pytest.mark.promise("the model gives the known answers")
 @pytest.mark.parametrize("measured", [2.0, float("nan"), np.float32(2.0)])
 def test_a_wrong_answer_has_an_exit_code_of_its_own(monkeypatch, tmp_path, measured):
     wrong = Known("wrong", "A wrong answer", "nobody", True, lambda: iter([Answer("a number", measured, 1.0, 0.1)]))

@@ -13,6 +13,8 @@ from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report
 from swmodel.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 LATENCY, SECONDS_PER_BYTE, CORES = 2e-5, 1e-9, 2
 
 

@@ -64,6 +64,7 @@ def test_a_framework_that_imports_the_module_alone_prepares_jax():
     assert done.stdout == f"{not has_gpu()}\n", done.stderr
 
 
+@pytest.mark.promise("the Basic Model Interface is the model")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_it_takes_the_steps_of_the_model(tmp_path, dtype):
     model, simulation = component(tmp_path, "vortex", run__dtype=dtype)
@@ -86,6 +87,8 @@ def test_constant_fields_are_those_of_the_model(tmp_path):
     np.testing.assert_array_equal(value(model, "model_grid_cell__area"), known.cell_area)
 
 
+@pytest.mark.promise("the Basic Model Interface is the model")
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["reference", "xla", "native"])
 def test_a_stress_acts_from_the_step_after_it_was_set(tmp_path, executor):
     """On a flat sea that is periodic both ways u = sum of tau dt / (rho h) over the steps."""
@@ -132,6 +135,7 @@ def test_what_is_set_is_what_the_model_has(tmp_path, name):
     np.testing.assert_allclose(some, wanted[[0, 1], [3, 0]], rtol=1e-12)
 
 
+@pytest.mark.promise("the Basic Model Interface is the model")
 def test_water_that_comes_in_by_memory_stays(tmp_path):
     """The memory has the present thickness after each step, and what is added to it is all that the sea gains."""
     model, _ = component(tmp_path, "rest", time__dt=20.0, run__dtype="float64")

@@ -7,6 +7,8 @@ import sys
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.night
+
 pytest.importorskip("bmi_tester", reason="needs the tester of CSDMS: pip install bmi-tester")
 
 COMPONENT = """
@@ -26,6 +28,7 @@ PLANE = "{nx = 14, ny = 11, dx = 5e3, dy = 4e3}"
 TESTER = "import sys; from bmi_tester.main import main; sys.exit(main())"
 
 
+@pytest.mark.promise("the Basic Model Interface is the model")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_tester_passes(tmp_path, dtype):
     files = {"component.py": COMPONENT, "sea.toml": SEA.format(dtype=dtype, grid=PLANE), "pytest.ini": "[pytest]"}

@@ -1,6 +1,10 @@
 """Geostrophic adjustment: what is left of a step when the waves have gone, also with other scales."""
 
+import pytest
+
 from swmodel.bench.known_answers.flows import geostrophic_adjustment
+
+pytestmark = pytest.mark.slow
 
 
 def test_sea_level_and_current_come_to_balance_with_a_third_of_the_energy():

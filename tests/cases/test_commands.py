@@ -8,6 +8,8 @@ import swmodel
 from swmodel import cases
 from swmodel.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", cases.names())
 def test_a_case_is_run_and_drawn_by_commands_of_this_program(name):

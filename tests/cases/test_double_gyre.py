@@ -7,6 +7,8 @@ from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.bench.known_answers.flows import streamfunction
 from swmodel.cases import double_gyre
 
+pytestmark = pytest.mark.night
+
 COARSE = {"grid.nx": 25, "grid.ny": 50, "grid.dx": 40e3, "grid.dy": 40e3, "physics.viscosity": 1300.0}
 DAY = 86400.0
 

@@ -8,6 +8,8 @@ from swmodel.assimilation.experiment import believed
 from swmodel.bench.known_answers.answer import whole
 from swmodel.setup import fields
 
+pytestmark = pytest.mark.slow
+
 
 def everything(config, name):
     grid = config.grid

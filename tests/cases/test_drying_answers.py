@@ -15,6 +15,8 @@ from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import beach, conical_island, dam_break_dry, dam_break_wet, monai
 from swmodel.config import Case
 
+pytestmark = pytest.mark.slow
+
 GRID = {"grid.nx": 41, "grid.ny": 37}
 #: Overrides, and times, s; the waves of the dam breaks stay within the domain.
 SOLUTIONS = {

@@ -13,6 +13,8 @@ from swmodel.model.validate import check_config
 from swmodel.ocean import best_track, holland
 from swmodel.ocean.coordinates import points
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 60, "grid.ny": 40, "physics.depth": 300.0, "case.shelf": 100e3, "run.executor": "reference"}
 BEST = """AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  34, NEQ,  50,  50,  50,  50, 1011, 200, 30,
 AL, 05, 2021082512,   , BEST,   0, 200N,  900W,  50,  990, TS,  50, NEQ,   50,   50,   50,   50, 1011,  200,  30,
@@ -67,6 +69,7 @@ def test_a_beach_without_drying_is_refused():
         check_config(load("hurricane", SMALL | {"case.beach": 3.0}, environ={}))
 
 
+@pytest.mark.night
 def test_the_surge_of_a_slow_storm_is_the_set_up_of_its_wind_and_pressure():
     """Without rotation, at 3 m/s; the theory is that of the line and the time with the highest water."""
     slow = {"case.speed": 3.0, "case.landfall": 75600.0, "physics.f0": 0.0}
@@ -112,6 +115,8 @@ def test_a_vortex_has_the_largest_wind_at_its_radius_and_the_pressures_asked_for
     assert holland.pressure(storm, np.array([1e-3, 1e9])) == pytest.approx([95000.0, 101300.0])
 
 
+@pytest.mark.fault("a track of a storm that cannot be used")
+@pytest.mark.fault("a track has impossible values")
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -134,6 +139,7 @@ def test_a_track_that_cannot_be_used_is_refused(path, text, words):
     assert words in refusal({"case.track": str(path)})
 
 
+@pytest.mark.fault("the track of a real storm is refused")
 @pytest.mark.parametrize(
     "rows",
     [
@@ -163,6 +169,8 @@ def refusal(changes) -> str:
     return str(caught.value)
 
 
+@pytest.mark.fault("a track across 180 degrees, on a plane, or at another time")
+@pytest.mark.fault("a storm stands still before its track, or after it")
 def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(path):
     assert "needs a grid on a sphere" in refusal({"case.track": str(path)})
     track = basin(path, 0.125)
@@ -175,6 +183,8 @@ def test_a_track_is_of_a_sphere_and_of_the_time_of_the_run(path):
         assert "away from the grid" in refusal(track | moved)
 
 
+@pytest.mark.fault("a run on a track starts on 2000-01-01")
+@pytest.mark.night
 def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(path, tmp_path):
     model = swmodel.Simulation("hurricane", basin(path) | {"time.dt": 60.0})
     assert model.config.time.start == "2021-08-25T12:00:00"
@@ -188,6 +198,7 @@ def test_a_run_without_a_date_has_that_of_its_track_and_ends_with_it(path, tmp_p
     assert (storm.x, storm.y) == pytest.approx((-90.0 - 0.5 / 3, 20.4))
 
 
+@pytest.mark.fault("a track across 180 degrees, on a plane, or at another time")
 def test_a_track_goes_on_across_the_180th_meridian(path):
     path.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
     storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, (1e5, 1.1e5))
@@ -213,6 +224,8 @@ def test_a_track_crosses_a_basin_in_degrees(path):
     assert 0.3 < model.field("eta").max() < 3.0
 
 
+@pytest.mark.fault("a run along a track continues with another track, or cannot continue without its file")
+@pytest.mark.night
 def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(path, tmp_path):
     """Whatever became of the file; the same track, from wherever, is no other."""
     moved = tmp_path / "moved"
@@ -234,6 +247,7 @@ def test_a_run_has_its_track_with_it_and_goes_on_with_no_other(path, tmp_path):
     assert track.dates == best_track.parsed(HURDAT.splitlines(), "").dates
 
 
+@pytest.mark.fault("a run along a track continues with another track, or cannot continue without its file")
 def test_a_run_of_a_version_that_recorded_the_name_of_a_track_alone_goes_on(path):
     before = to_toml(load("hurricane", basin(path) | {"time.dt": 10.0}, {}))
     without = "".join(line for line in before.splitlines(True) if not line.startswith("storm ="))

@@ -6,6 +6,8 @@ import pytest
 from swmodel.bench.known_answers.answer import simulate
 from swmodel.cases import inertial
 
+pytestmark = pytest.mark.slow
+
 GRID = {"grid.nx": 5, "grid.ny": 3, "grid.dx": 1e6, "grid.dy": 1e6}
 
 

@@ -7,6 +7,8 @@ import swmodel
 from swmodel.bench.known_answers.answer import order, refined, simulate, whole
 from swmodel.cases import kelvin
 
+pytestmark = pytest.mark.slow
+
 GRID = {"nx": 24, "ny": 15, "dx": 80e3, "dy": 80e3}
 LINEAR = {"case.amplitude": 1e-6}
 NORTH = {"physics.f0": 1e-4}

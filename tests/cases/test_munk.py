@@ -6,6 +6,8 @@ import pytest
 import swmodel
 from swmodel.cases import munk
 
+pytestmark = pytest.mark.slow
+
 
 def middle_of(config):
     return config.grid.ny * config.grid.dy / 2

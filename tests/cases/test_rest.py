@@ -5,6 +5,8 @@ import pytest
 
 from swmodel.bench.known_answers.answer import simulate, whole
 
+pytestmark = pytest.mark.slow
+
 GRID = {"grid.nx": 45, "grid.ny": 31, "grid.dx": 2e4, "grid.dy": 2e4}
 FRICTION = {
     "physics.viscosity": 1e3,

@@ -1,8 +1,11 @@
 """The tide of the Salish Sea is lowest near Victoria, and high and late in the strait of Georgia, as it is observed."""
 
 import numpy as np
+import pytest
 
 import swmodel
+
+pytestmark = pytest.mark.night
 
 #: Rows and columns near places.
 OCEAN, VICTORIA, VANCOUVER = (40, 3), (16, 78), (58, 81)

@@ -7,6 +7,8 @@ import swmodel
 from swmodel.files.relief import Wish, make_grid
 from swmodel.setup import fields
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory):
@@ -16,6 +18,7 @@ def grid(tmp_path_factory):
     return path
 
 
+@pytest.mark.fault("a sea over a real relief moves by itself")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_sea_with_real_coasts_stays_at_rest(grid, dtype):
     options = {"grid.file": str(grid), "run.dtype": dtype, "run.executor": "reference"}

@@ -6,6 +6,8 @@ import pytest
 from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import seamount
 
+pytestmark = pytest.mark.night
+
 COARSE = {"grid.nx": 96, "grid.ny": 48, "grid.dx": 10e3, "grid.dy": 10e3}
 DAY = 86400.0
 DEEP = {"physics.gravity": 1.0, "physics.depth": 5e3, "case.height": 0.03}

@@ -7,6 +7,8 @@ import swmodel
 from swmodel.bench.known_answers.answer import simulate, whole
 from swmodel.cases import seiche
 
+pytestmark = pytest.mark.slow
+
 LONG = {"grid.nx": 25, "grid.ny": 3, "grid.dx": 4e3, "grid.dy": 4e3}
 LINEAR = {"case.amplitude": 1e-6, "time.cfl": 0.2}
 MODES = [
@@ -27,6 +29,7 @@ def swing(overrides, periods):
     return config, part / config.case.amplitude, np.abs(eta - part * shape).max(), simulation.time
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("mode", MODES)
 def test_frequency_is_that_of_the_mode_on_the_grid(mode):
     # A quarter past three periods sea level goes through zero, where it tells the phase best.

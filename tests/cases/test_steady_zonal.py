@@ -5,6 +5,8 @@ import pytest
 
 from swmodel.bench.known_answers.answer import order, simulate, whole
 
+pytestmark = pytest.mark.night
+
 
 def errors(degrees, **options):
     """Relative errors of h and of the velocity after five days, root mean squares by area."""

@@ -1,6 +1,10 @@
 """The wind-driven gyre with linear drag comes to Stommel's (1948) steady state, also with other scales."""
 
+import pytest
+
 from swmodel.bench.known_answers.flows import stommel_gyre
+
+pytestmark = pytest.mark.night
 
 SCALED = {"grid.ny": 31, "grid.dx": 1e4, "grid.dy": 3e4, "grid.origin": "middle", "physics.linear_drag": 1.2e-6}
 

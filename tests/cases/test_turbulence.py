@@ -8,6 +8,8 @@ from swmodel.bench.known_answers.answer import simulate
 from swmodel.cases import turbulence
 from swmodel.setup import fields
 
+pytestmark = pytest.mark.night
+
 SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
 WALLS = {"grid.periodic_y": False}
 CLOSED = WALLS | {"grid.periodic_x": False}

@@ -5,6 +5,8 @@ import pytest
 
 from swmodel.bench.known_answers.answer import order, refined, simulate
 
+pytestmark = pytest.mark.slow
+
 GRID = {"nx": 48, "ny": 48, "dx": 13e3, "dy": 13e3}
 
 

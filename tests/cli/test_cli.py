@@ -24,6 +24,7 @@ def swmodel(tmp_path, monkeypatch):
     return lambda line: CliRunner().invoke(main, line if isinstance(line, list) else line.split())
 
 
+@pytest.mark.fault("more ranks than cells")
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -54,6 +55,7 @@ def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, me
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
 
 
+@pytest.mark.fault("the time step is too long at the start")
 def test_the_largest_time_step_is_named(swmodel):
     result = swmodel("run jet -s grid.nx=24 -s grid.ny=12 -s time.dt=1000")
     assert result.exit_code == 2
@@ -61,6 +63,8 @@ def test_the_largest_time_step_is_named(swmodel):
     assert "largest" in result.stderr
 
 
+@pytest.mark.promise("nothing is overwritten by accident, also from Python")
+@pytest.mark.fault("output exists already")
 @pytest.mark.parametrize(
     ("files", "message"),
     [
@@ -100,6 +104,7 @@ def test_only_what_can_go_on_is_told_how(swmodel, tmp_path, kept, holds, goes_on
         assert ("or continue it by" in result.stderr, goes_on in result.stderr) == (bool(goes_on), True)
 
 
+@pytest.mark.fault("the folder is not writable")
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -50,6 +50,7 @@ def sent(message):
     return stream.getvalue().rstrip()
 
 
+@pytest.mark.fault("mpiexec is missing")
 def test_mpiexec_is_looked_for_beside_the_interpreter_then_on_the_path(tmp_path, monkeypatch):
     beside, path = tmp_path / "venv", tmp_path / "usr"
     for folder in (beside, path):
@@ -66,6 +67,7 @@ def test_mpiexec_is_looked_for_beside_the_interpreter_then_on_the_path(tmp_path,
         launch.find_mpiexec()
 
 
+@pytest.mark.fault("more ranks than cores")
 def test_more_ranks_than_cores_let_each_other_run(monkeypatch):
     monkeypatch.setattr(launch.environment, "cores", lambda: 2)
     monkeypatch.delenv("MPIR_CVAR_POLLS_BEFORE_YIELD", raising=False)
@@ -73,6 +75,7 @@ def test_more_ranks_than_cores_let_each_other_run(monkeypatch):
     assert launch.rank_environment(3)["MPIR_CVAR_POLLS_BEFORE_YIELD"] == "1"
 
 
+@pytest.mark.fault("absurd numbers of processes")
 def test_more_processes_than_memory_are_refused_unless_they_may_lie_on_other_machines(monkeypatch):
     for name in launch.MACHINES:
         monkeypatch.delenv(name, raising=False)
@@ -84,6 +87,7 @@ def test_more_processes_than_memory_are_refused_unless_they_may_lie_on_other_mac
     launch.starter(10**6, "sharded")
 
 
+@pytest.mark.fault("Open MPI: the root user, binding, slots, messages")
 def test_open_mpi_starts_as_many_ranks_as_asked_for_by_anybody_and_binds_none_to_a_core(monkeypatch):
     for name in launch.environment.OPEN_MPI:
         monkeypatch.delenv(name, raising=False)
@@ -118,6 +122,7 @@ def test_the_configuration_of_a_run_serves_another_number_of_processes(tmp_path)
         assert (run.nproc, run.layout) == (processes, f"1x{processes}")
 
 
+@pytest.mark.fault("Open MPI: the root user, binding, slots, messages")
 @pytest.mark.parametrize("words", [HYDRA, OPEN_MPI])
 def test_the_rank_that_died_is_named(tmp_path, capfd, words):
     message = "rank 3 ended: Killed (signal 9)"

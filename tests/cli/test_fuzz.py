@@ -31,7 +31,7 @@ from swmodel.config import Config, ConfigError, to_toml
 from swmodel.model import resolve, validate
 from swmodel.model.validate import check_config
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 #: Of `swmodel run`, beside 0: usage, a blow-up, files.
 DOCUMENTED = (2, 4, 5)
@@ -63,6 +63,7 @@ def refused_or_resolved(*source):
     return isinstance(config, Config)
 
 
+@pytest.mark.promise("no input causes a traceback or a hang")
 @profile(200)
 @given(tables(), st.sampled_from(["file", "overrides", "environment"]))
 def test_any_configuration_is_complete_or_refused_with_reasons(folder, found, how):
@@ -76,6 +77,8 @@ def test_any_configuration_is_complete_or_refused_with_reasons(folder, found, ho
         assert refused_or_resolved(name, (), as_environment(found))
 
 
+@pytest.mark.promise("no input causes a traceback or a hang")
+@pytest.mark.night
 @profile(100)
 @given(st.sampled_from(cases.names()), st.data())
 def test_any_slip_of_the_pen_in_a_file_is_accepted_or_refused_with_reasons(folder, name, data):
@@ -90,6 +93,8 @@ def test_any_slip_of_the_pen_in_a_file_is_accepted_or_refused_with_reasons(folde
     assert refused_or_resolved("any.toml", (), {})
 
 
+@pytest.mark.fault("numbers at which formulas overflow or lose all digits")
+@pytest.mark.night
 @pytest.mark.parametrize("name", ["jet", "double_gyre"])
 def test_any_number_alone_is_taken_or_refused_with_reasons(folder, name):
     """All else is right, so that nothing else is refused first, and every check sees it."""
@@ -98,6 +103,8 @@ def test_any_number_alone_is_taken_or_refused_with_reasons(folder, name):
             assert refused_or_resolved(name, {"grid.nx": 5, "grid.ny": 4} | {f"{section}.{key}": value}, {})
 
 
+@pytest.mark.promise("no input causes a traceback or a hang")
+@pytest.mark.night
 @profile(30)
 @given(tables(broken=False), st.integers(0, 3))
 def test_any_configuration_runs_to_its_end_or_is_refused(folder, found, steps):
@@ -120,12 +127,15 @@ def test_any_configuration_runs_to_its_end_or_is_refused(folder, found, steps):
         assert swmodel("info", "any")[0] == 0
 
 
+@pytest.mark.promise("no input causes a traceback or a hang")
+@pytest.mark.night
 @profile(150)
 @given(lines())
 def test_any_command_line_does_its_work_or_says_why_not(folder, line):
     swmodel(*line)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("size", [(1, 1), (1, 13), (13, 1), (2, 2), (11, 7)])
 @pytest.mark.parametrize("name", cases.names())
 def test_every_case_on_odd_grids_runs_or_is_refused(folder, name, size):
@@ -135,6 +145,7 @@ def test_every_case_on_odd_grids_runs_or_is_refused(folder, name, size):
     assert code in (0, 2), said
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
@@ -153,12 +164,16 @@ def test_what_such_tests_have_found_is_refused_in_words(folder, options, reason)
     assert reason in said
 
 
+@pytest.mark.fault("environment variables that are wrong or belong to other programs")
+@pytest.mark.night
 @profile(4)
 @given(environments(), st.sampled_from([RUN, ("info", "whole"), ("plot", "whole", "--output", "out.png"), ("cases",)]))
 def test_any_environment_is_worked_in_or_refused_with_a_reason(folder, environ, line):
     swmodel_in(environ, *line)
 
 
+@pytest.mark.fault("environment variables that are wrong or belong to other programs")
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("environ", "line", "code", "reason"),
     [

@@ -25,6 +25,7 @@ def size(source, overrides=(), environ=None):
     return grid.nx * grid.dx, grid.ny * grid.dy
 
 
+@pytest.mark.fault("an override changes the size of the domain; sizes of domain and cell contradict each other")
 @pytest.mark.parametrize(
     ("overrides", "lines", "repaired"),
     [
@@ -76,6 +77,7 @@ def test_a_complete_file_is_what_is_meant_and_what_overrides_a_part_of_it_is_sai
 SPHERE = {"kind": "latlon", "west": 0.0, "east": 9.0, "south": 0.0, "north": 6.0}
 
 
+@pytest.mark.fault("a Coriolis parameter of a plane is given on a sphere")
 def test_a_coriolis_parameter_in_place_of_the_rotation_of_a_sphere_is_said():
     sphere = {f"grid.{key}": value for key, value in SPHERE.items()}
 
@@ -89,6 +91,7 @@ def test_a_coriolis_parameter_in_place_of_the_rotation_of_a_sphere_is_said():
     assert line.startswith("physics.f0 = 0.0001 replaces the rotation of the sphere; physics.f0=0")
 
 
+@pytest.mark.fault("a Coriolis parameter of a plane is given on a sphere")
 def test_a_coriolis_parameter_of_a_file_stays_unless_the_file_is_for_a_plane(tmp_path):
     file, physics = tmp_path / "my.toml", {"f0": 2e-4, "beta": 1e-11}
 
@@ -131,6 +134,7 @@ def test_a_constituent_only_inside_or_only_outside_open_sides_is_said(inside, ou
     assert list(apart(load("sea", tides, environ={}))) == []
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", names())
 def test_records_of_every_case_lie_on_its_time_steps(name):
     config = resolve(load(name, environ={}))
@@ -147,6 +151,7 @@ def test_the_time_step_that_is_offered_divides_the_interval_in_every_bit_and_is_
     assert all((k * number) * step == k * every for k in range(1, 1001))
 
 
+@pytest.mark.fault("an output interval below a time step, or that no time step divides")
 def test_the_offered_time_step_puts_the_records_at_their_times(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = "run jet -s time.dt=18 -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h"

@@ -78,6 +78,8 @@ assert failures(found | {"dtype": "float64"}) == []
 of_each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
 
+@pytest.mark.promise("fields and terms from Python equal those of the model")
+@pytest.mark.night
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, *RUN)], ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", page, CHECKS.get(page.stem, "")]

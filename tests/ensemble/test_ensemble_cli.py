@@ -15,6 +15,8 @@ from swmodel.files.restart.folder import path_of
 from swmodel.model.ensemble import settings
 from swmodel.model.launch import last_restart
 
+pytestmark = pytest.mark.slow
+
 
 def command(*line, code=0):
     result = CliRunner().invoke(main, list(map(str, line)))
@@ -44,6 +46,9 @@ def test_the_folder_has_a_picture_and_a_status(folder):
     assert last_restart(folder) == f"; last restart: {path_of(folder, 12)}, continue with `swmodel resume {folder}`"
 
 
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+@pytest.mark.promise("damage to restart files, records and static fields is found")
+@pytest.mark.fault("a restart file is corrupt or truncated")
 def test_an_ensemble_in_pieces_even_from_the_older_restart_leaves_the_files_of_an_undisturbed_one(folder, tmp_path):
     path = tmp_path / "stopped"
     line = *words(run__dtype="float64"), "--write-members", "4,1", "--output", path
@@ -91,6 +96,7 @@ def test_wrong_input_is_one_clear_error(line, code, message, tmp_path):
     assert "Internal" not in output
 
 
+@pytest.mark.fault("a restart file belongs to another grid, physics or precision")
 def test_another_ensemble_is_not_gone_on_with_nor_a_run(folder, halfway):
     before = (folder / "config.toml").read_text()
     text = command("resume", folder, "-s", "ensemble.seed=7", "--steps", 20, code=2)

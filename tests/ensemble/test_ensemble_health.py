@@ -15,6 +15,8 @@ from swmodel.files.status import read_status
 from swmodel.model.ensemble.members import Members
 from swmodel.model.run import run
 
+pytestmark = pytest.mark.slow
+
 
 def unstable():
     """Members whose time step is above the largest stable one, 3646 s, of which nobody has been asked."""
@@ -36,6 +38,8 @@ def disturb(members, start, **values):
     members.replace(start._replace(state=type(start.state)(**fields)), 0)
 
 
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.fault("the time step becomes too long")
 def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the_state_of_the_first(tmp_path, caplog):
     model, events = unstable(), []
     with pytest.raises(NumericalError) as caught:
@@ -64,6 +68,7 @@ def test_members_beyond_the_stable_time_step_are_warned_of_blow_up_and_leave_the
     assert "step 1 " in record.message
 
 
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 def test_each_bad_member_is_named_and_the_first_described(members):
     start, health = members.get(members.carry), members.health()
     health.check()
@@ -73,6 +78,7 @@ def test_each_bad_member_is_named_and_the_first_described(members):
     members.replace(start, 0)
 
 
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_its_state(members, tmp_path):
     disturb(members, members.get(members.carry), h=[(2, 7, 3, -4.0)])
     with pytest.raises(
@@ -84,6 +90,7 @@ def test_a_member_without_thickness_at_the_start_ends_the_ensemble_and_leaves_it
     assert data(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0
 
 
+@pytest.mark.fault("a tracer leaves its bounds without a message")
 def test_the_bound_on_a_tracer_is_that_of_each_member():
     model = Members(configuration(physics__tracers=({"name": "tracer", "initial": 2.0},)))
     health, start = model.health(), model.get(model.carry)

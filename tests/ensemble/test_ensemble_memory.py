@@ -4,9 +4,12 @@ import os
 import subprocess
 import sys
 
+import pytest
 from conftest import ROOT
 
 from swmodel.model.ensemble.settings import STATES
+
+pytestmark = pytest.mark.night
 
 CELLS, FEW, MANY = 300, 2, 42
 

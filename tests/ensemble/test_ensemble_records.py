@@ -18,6 +18,8 @@ from swmodel.plotting.dataset import PlotError, open_data
 from swmodel.plotting.info import describe_results
 from swmodel.plotting.record import read_map
 
+pytestmark = pytest.mark.slow
+
 FIELDS = ("eta", "u", "v", "zeta", "q", "speed")
 STILL = {f"ensemble__{key}": 0.0 for key in ("wind", "wind_length", "viscosity")}
 
@@ -35,6 +37,7 @@ def written(tmp_path_factory):
     return path, members
 
 
+@pytest.mark.night
 def test_the_file_satisfies_the_cf_checker(written):
     """But for the role "grid_topology", which SGRID asks for and the checker does not know."""
     errors, text = checked(written[0])

@@ -10,6 +10,8 @@ from swmodel.config import ConfigError
 from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.settings import CELLS, unresolved
 
+pytestmark = pytest.mark.slow
+
 UNPERTURBED = {f"ensemble__{key}": 0.0 for keys in PERTURBATIONS.values() for key in keys}
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from support import example as support
 
+pytestmark = pytest.mark.night
+
 pytest.importorskip("equinox")
 
 
@@ -16,7 +18,7 @@ def example():
     return support.example("closure")
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_training_finds_the_viscosity_that_the_data_were_made_with(example):
     """To 1 %, online, from forecasts of six hours on; with it the score is nothing."""
     setup, true = replace(example.TINY, stages=((1, 40),), batch=2), jnp.float32(0.03)

@@ -5,8 +5,10 @@ import re
 import pytest
 from support.example import example
 
+pytestmark = pytest.mark.night
 
-@pytest.mark.compiled
+
+@pytest.mark.slow
 def test_the_pictures_are_drawn_and_turbulence_gains_nothing(tmp_path, monkeypatch):
     eddies, told = example("eddies"), []
     for name, value in {"FOLDER": tmp_path, "DAYS_OF_JET": 1, "DAYS": 0.5, "FRICTION": {40: 5e11}}.items():

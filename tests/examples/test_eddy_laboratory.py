@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from support import example as support
 
+pytestmark = pytest.mark.night
+
 pytest.importorskip("equinox")
 
 
@@ -47,7 +49,7 @@ def test_the_truth_has_no_error_beside_itself(example):
     np.testing.assert_allclose(example.score(true, true, 16), [0, 1, 0, 0], atol=1e-12)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_the_laboratory_runs_on_few_cells(example, tmp_path):
     """Each closure has a row of finite numbers; picture and film are there; two ranks train the network."""
     command = [sys.executable, example.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]

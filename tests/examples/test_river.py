@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from support.example import example
 
+pytestmark = pytest.mark.night
+
 pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_the_bay_gains_what_the_river_brings(tmp_path):
     river, told = example("river"), []
     bay, error = river.couple(hours=1, tell=told.append)

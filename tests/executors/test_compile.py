@@ -24,6 +24,8 @@ from swmodel.parallel import environment
 from swmodel.parallel.transport.programs import jitted
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "time.dt": 1.0}
 
 
@@ -79,6 +81,7 @@ def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, monkeypa
     assert {place.stat().st_mode & 0o777 for place in (cache, first.parent)} == {0o700}
 
 
+@pytest.mark.night
 def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
     words = ["run", "jet", "-s", "grid.nx=8", "-s", "grid.ny=6", "--steps", "1", "--force", "-o", f"{tmp_path}/run"]
     said = []
@@ -90,6 +93,7 @@ def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
     assert said == [1, 0, 0]
 
 
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 def test_another_processor_scheme_precision_or_text_is_another_library(cache, monkeypatch, request_of_jet):
     """But not other weights of the stepper: they are no part of what is compiled."""
     changes = {"run.dtype": "float64", "time.stepper": "rk3", "physics.manning": 0.02, "time.ab2_epsilon": 0.2}
@@ -103,6 +107,8 @@ def test_another_processor_scheme_precision_or_text_is_another_library(cache, mo
     assert len(names) == 7
 
 
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
+@pytest.mark.night
 def test_another_compiler_takes_what_was_compiled_before(cache, compiler, request_of_jet):
     """Rounding is written out, so that the bits are those of any compiler."""
     made = steps.library_of(request_of_jet)
@@ -111,12 +117,15 @@ def test_another_compiler_takes_what_was_compiled_before(cache, compiler, reques
     assert compiler.calls() == 0
 
 
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 def test_instructions_that_the_processor_does_not_have_are_one_line(cache, monkeypatch, request_of_jet):
     monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64-v3")
     monkeypatch.setitem(steps.NEEDS, "x86-64-v3", ("no-such-instruction",))
     assert "does not have all instructions of x86-64-v3" in steps.obstacle(request_of_jet)
 
 
+@pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
+@pytest.mark.night
 def test_how_much_the_compiler_optimises_and_the_width_of_vectors_change_no_bit(cache, monkeypatch):
     """So tests may compile steps quickly."""
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
@@ -139,6 +148,7 @@ def without_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
+@pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
 def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_path, caplog):
     without_compiler(monkeypatch, tmp_path)
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
@@ -151,6 +161,7 @@ def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_pa
     resolving.say_slower.cache_clear()
 
 
+@pytest.mark.night
 def test_without_a_compiler_a_step_of_the_package_for_all_processors_is_used(
     cache, monkeypatch, tmp_path, request_of_jet
 ):
@@ -161,6 +172,7 @@ def test_without_a_compiler_a_step_of_the_package_for_all_processors_is_used(
     assert steps.library_of(request_of_jet) == made
 
 
+@pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
@@ -176,6 +188,8 @@ def test_a_compiler_that_fails_is_one_line_and_leaves_nothing_behind(cache, comp
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
+@pytest.mark.fault("compiled steps in a folder where others can write")
+@pytest.mark.night
 @pytest.mark.parametrize("whose", ["folder", "library", "folder around", "owner"])
 def test_a_cache_that_others_can_write_is_not_used(cache, tmp_path, request_of_jet, whose):
     library = steps.library_of(request_of_jet)
@@ -187,6 +201,7 @@ def test_a_cache_that_others_can_write_is_not_used(cache, tmp_path, request_of_j
         steps.library_of(request_of_jet)
 
 
+@pytest.mark.fault("compiled steps: a full disk, an unusable folder")
 @pytest.mark.parametrize("place", ["a/file", "/proc/no/folder"])
 def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, request_of_jet, place):
     (tmp_path / "a").write_text("")
@@ -194,6 +209,8 @@ def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, reques
     assert steps.obstacle(request_of_jet).startswith("there is no folder for compiled steps")
 
 
+@pytest.mark.fault("compiled steps: a full disk, an unusable folder")
+@pytest.mark.night
 def test_a_full_disk_is_one_line(cache, monkeypatch, tmp_path, request_of_jet):
     with small_disk(tmp_path / "disk", "256k") as disk:
         if not os.path.ismount(disk):
@@ -224,6 +241,8 @@ assert not any(os.wait()[1] for _ in range(64))
 """
 
 
+@pytest.mark.fault("64 processes need a step at once, or the process that compiles it is killed")
+@pytest.mark.night
 def test_many_processes_compile_a_step_once(cache, compiler):
     compiler()
     done = subprocess.run([sys.executable, "-c", CROWD], capture_output=True, text=True, timeout=120)
@@ -232,6 +251,8 @@ def test_many_processes_compile_a_step_once(cache, compiler):
     assert compiler.calls() == 1
 
 
+@pytest.mark.fault("64 processes need a step at once, or the process that compiles it is killed")
+@pytest.mark.night
 def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, request_of_jet):
     lock = steps.cache_folder() / request_of_jet.name(steps.instructions()).replace(".so", ".lock")
     program = (
@@ -244,6 +265,7 @@ def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, request_o
     assert first.wait(0) == -signal.SIGKILL
 
 
+@pytest.mark.night
 def test_a_library_that_cannot_be_loaded_is_made_anew(cache, request_of_jet):
     target = steps.cache_folder() / request_of_jet.name(steps.instructions())
     target.write_text("rubbish")

@@ -15,6 +15,8 @@ from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms.term import Term
 from swmodel.ocean.timestep import method_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 11
 EVERYTHING = tuple(terms.TERMS)
 #: Where masks are 1: everywhere, nowhere, or on some faces.
@@ -91,6 +93,9 @@ def check(step: Step):
     return back
 
 
+@pytest.mark.promise(
+    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+)
 @pytest.mark.parametrize(("flux", "stepper", "names"), CHOICES, ids=lambda choice: "-".join(choice) or "plain"
                          if isinstance(choice, tuple) else choice)  # fmt: skip
 def test_tangent_and_transpose_of_a_step_are_its_derivative(flux, stepper, names):
@@ -110,6 +115,9 @@ def strange(flow, params, now):
     return {"h": smooth / x, "u": edges * y, "v": chosen * flow.v}
 
 
+@pytest.mark.promise(
+    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+)
 def test_every_function_that_a_term_may_use_is_differentiated(monkeypatch):
     monkeypatch.setitem(terms.TERMS, "strange", Term("strange", strange))
     check(Step(Scheme("energy", ("strange",)), method_of("ab2")))

@@ -16,6 +16,8 @@ from swmodel.ocean.operators import mx_f, my_f
 from swmodel.ocean.terms.term import Term
 from swmodel.setup.setup import Setup, setup_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 20
 EVERYTHING = {
     "physics__biharmonic_viscosity": 1e8,
@@ -90,6 +92,7 @@ def calls(flow, params, now):
     return {"u": flow.u.map(np.tanh)}
 
 
+@pytest.mark.fault("a term has code that cannot be traced: a branch, a loop, a single cell")
 @pytest.mark.parametrize(
     ("tendency", "what"),
     [

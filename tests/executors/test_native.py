@@ -20,6 +20,8 @@ from swmodel.parallel.decomposition import block, blocks
 from swmodel.parallel.transport import programs
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 build, after = partial(stepping.build, "native"), partial(stepping.after, "native")
 
 
@@ -33,6 +35,8 @@ def test_thin_and_odd_domains_are_the_same_in_any_sweeps(size, steps_per_sweep):
     assert same_bits(after(config, 7, steps_per_sweep=steps_per_sweep)[:3], once[:3])
 
 
+@pytest.mark.promise("threads do not change the answer")
+@pytest.mark.promise("chunk length does not change the answer")
 @pytest.mark.parametrize(("stepper", "dtype", "flux"), SCHEMES)
 def test_threads_and_calls_do_not_change_a_bit(stepper, dtype, flux, monkeypatch):
     """Nor whether results are written past the cache."""
@@ -116,6 +120,7 @@ def with_continents(stepper, sides=()):
 SIDES = ("east", "north")
 
 
+@pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(
     ("stepper", "many", "sides"),
     [("ab2", 1, ()), ("ab3", 3, ()), ("rk3", 1, ()), ("leapfrog", 3, ()), ("ab2", 2, SIDES), ("rk3", 1, SIDES)],

@@ -13,6 +13,8 @@ from swmodel.model.resolve import resolve, say_slower
 from swmodel.model.validate import check_config
 from swmodel.parallel import environment, foreign
 
+pytestmark = pytest.mark.slow
+
 built = pytest.mark.skipif(not kernels.LIBRARY.exists(), reason="the native step was not built")
 SMALL = {"grid": {"nx": 8, "ny": 6}, "run": {"steps": 1}, "time": {"dt": 1.0}}
 
@@ -63,6 +65,7 @@ def built_otherwise(monkeypatch, **changes):
     monkeypatch.setattr(foreign, "built", lambda library: other)
 
 
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @built
 def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
@@ -72,6 +75,7 @@ def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
         native.register()
 
 
+@pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @built
 def test_a_step_built_for_another_jax_is_shown_and_for_a_newer_one_not_called(monkeypatch):
     """As JAX takes foreign calls that were built for an older one, but not for a newer one."""

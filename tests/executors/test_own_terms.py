@@ -14,6 +14,8 @@ from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 from swmodel.model import resolve
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64", "physics.viscosity": 50}
 PERIOD = 5e3
 #: By names with which conftest.py lets XLA compile in a hurry.
@@ -46,6 +48,7 @@ def assert_same(ours, theirs, rtol):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.abs(b).max(), err_msg=name)
 
 
+@pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.parametrize("way", EXECUTORS)
 def test_a_drag_of_ones_own_has_the_bits_of_that_of_the_model(way):
     """So it stands at the same place of the step, and its coefficient is at hand as theirs are."""
@@ -72,6 +75,7 @@ def test_the_time_of_a_term_is_that_of_its_stage(way, stepper):
     assert_same(ours, theirs, 1e-11)
 
 
+@pytest.mark.night
 def test_conditions_of_fields_are_those_of_each_cell():
     """Drag where the water runs east and is shallow, or stands still; the same on each executor."""
 
@@ -88,6 +92,7 @@ def test_conditions_of_fields_are_those_of_each_cell():
     assert np.abs(without.state.u - models[0].state.u).max() > 1e-4 * np.abs(without.state.u).max()
 
 
+@pytest.mark.fault("a user's term is redefined under its name in one process")
 def test_a_term_that_is_written_anew_under_its_name_is_the_new_one():
     """As in a cell of a notebook that is executed again: the same name, file and line, in one process."""
     answers = []
@@ -176,6 +181,8 @@ def answers():
     return {way: [answer(way, "double_gyre", [constant(rate)]) for rate in RATES[:2]] for way in ways}
 
 
+@pytest.mark.fault("a sweep over a value that a term reads (global, dict, method, case) always gives the first answer")
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("way", "reading"),
     [("jax", reading) for reading in READING] + [("native", "global"), ("functional", "global"), ("problem", "case")],
@@ -195,6 +202,8 @@ def in_deep_water(state, grid, t):
     return {"u": np.where(state.h > RATE, -1e-6, 0.0) * state.u}
 
 
+@pytest.mark.fault("a term changes between two programs of one run")
+@pytest.mark.night
 @pytest.mark.parametrize(("term", "before", "after"), [(of_global, 1e-3, 2e-3), (in_deep_water, 100.0, 5000.0)])
 def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(tmp_path, term, before, after):
     """As for the program that looks at each step; one value before it and another in it would be no run at all."""
@@ -206,6 +215,7 @@ def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(
         model.run(tmp_path / "run")
 
 
+@pytest.mark.night
 def test_derivatives_go_through_it():
     """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
     found = []
@@ -224,6 +234,7 @@ def tanh(state, grid, t):
     return {"u": -1e-6 * np.tanh(state.u)}
 
 
+@pytest.mark.night
 def test_what_the_native_step_cannot_do_jax_does_and_a_line_says_so(caplog):
     resolve.say_slower.cache_clear()
     with caplog.at_level(logging.WARNING, "swmodel"):
@@ -245,6 +256,7 @@ def double(state, grid, t):
     return {"u": state.u.map(lambda u: u.astype("float32"))}
 
 
+@pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
 @pytest.mark.parametrize(
     ("term", "message"),
     [

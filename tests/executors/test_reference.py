@@ -63,6 +63,7 @@ def test_potential_enstrophy_is_conserved_on_a_doubly_periodic_domain(flux):
 BAND = {"kind": "latlon", "west": 20.0, "south": -35.0, "dlat": 11.0, "radius": 5.0, "dx": None, "dy": None}
 
 
+@pytest.mark.promise("the sphere's geometry is exact")
 @pytest.mark.parametrize("ring", [{"periodic_x": True}, {"periodic_x": False, "dlon": 7.0}], ids=["band", "basin"])
 @pytest.mark.parametrize("slip", ["free", "no"])
 @pytest.mark.parametrize("flux", ["energy", "arakawa_lamb"])

@@ -13,6 +13,8 @@ from swmodel.errors import FilesError
 from swmodel.files.verify import verdicts
 from swmodel.plotting import plot
 
+pytestmark = pytest.mark.slow
+
 
 def cli(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])

@@ -14,6 +14,8 @@ from swmodel.cli import main
 from swmodel.files.restart.folder import path_of
 from swmodel.setup.fields import evaluate
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 12, "grid.ny": 8, "grid.dx": 1e4, "grid.dy": 1e4, "grid.periodic_x": False, "time.dt": 20.0}
 SMALL |= {"run.executor": "reference", "run.steps": 6, "restart.every_steps": 3}
 DEPTH = 100.0 + np.random.default_rng(5).random((8, 12))
@@ -41,6 +43,7 @@ def resume(folder, *arguments):
     return CliRunner().invoke(main, ["resume", str(folder), "--quiet", *map(str, arguments)])
 
 
+@pytest.mark.night
 def test_the_command_line_goes_on_with_it_however_often(run, tmp_path):
     """Also when the restart files are gone that it has read the fields from."""
     for steps in (9, 21):
@@ -85,6 +88,7 @@ def test_eastward_and_northward_components_are_turned_again(given, tmp_path):
         assert np.abs(ours).max() > 0.1
 
 
+@pytest.mark.fault("a damaged field in a restart file")
 def test_a_damaged_field_is_found_and_the_older_file_taken(run):
     with h5py.File(path_of(run, 6), "r+") as file:
         file["given_depth"][3, 4] += 1e-9
@@ -104,6 +108,7 @@ def stronger(state, grid, t, roughness):
 stronger.__name__ = "drag"
 
 
+@pytest.mark.fault("the term or class differs when a run continues")
 def test_a_run_with_a_term_goes_on_where_the_same_is_handed_over_again(tmp_path):
     options = {"run__executor": "xla", "run__reproducible": True}
     folder = tmp_path / "run"
@@ -122,6 +127,8 @@ def test_a_run_with_a_term_goes_on_where_the_same_is_handed_over_again(tmp_path)
     assert model.step == 9
 
 
+@pytest.mark.fault("a run continues with other values in time, or without them")
+@pytest.mark.night
 def test_fields_that_vary_in_time_are_given_again(tmp_path):
     """They lie in no file; others are not taken for them."""
 

@@ -21,9 +21,12 @@ from swmodel.ocean.harmonics import basis, constants, normal_matrix
 from swmodel.ocean.terms.tide import EQUILIBRIUM
 from swmodel.setup.tidal_analysis import named
 
+pytestmark = pytest.mark.slow
+
 DT = 600.0
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
 def test_the_constants_of_a_synthetic_series_are_found():
     """To 1e-10, from sums alone, after 10^9 steps as at the start."""
     found = constituents(("M2", "S2", "K1", "O1", "M4"), "2012-03-01")
@@ -61,6 +64,7 @@ def apart(degrees, others):
     return np.abs((degrees - others + 180) % 360 - 180).max()
 
 
+@pytest.mark.night
 def test_the_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
     """Over a period: amplitude that of equilibrium times Airy's ratio, low water with the Moon: G = 180 - 2 lon."""
     config, ratio = canal_with(output__harmonics_fields=("eta", "u"))
@@ -78,6 +82,7 @@ def test_the_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
         assert found["constituent"].values.tolist() == ["M2"]
 
 
+@pytest.mark.fault("an analysis has other nodal factors than the tide")
 @pytest.mark.parametrize("nodal", [True, False])
 def test_a_tide_that_comes_in_has_the_nodes_that_it_is_given_with(nodal):
     options = {"time.start": "2012-03-01", "output.harmonics": ["M2"], "open_sides.nodal": nodal}
@@ -85,6 +90,7 @@ def test_a_tide_that_comes_in_has_the_nodes_that_it_is_given_with(nodal):
     assert found == constituents(("M2",), "2012-03-01", nodal)[0]
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
 def test_a_run_that_was_cut_has_the_same_constants(tmp_path):
     """Between two values, from the sums in its restart file; without them it says so."""
     config, _ = canal_with(restart__every_steps=101)
@@ -101,6 +107,7 @@ def test_a_run_that_was_cut_has_the_same_constants(tmp_path):
         late.run(tmp_path / "late")
 
 
+@pytest.mark.fault("a run too short for a tidal analysis, an unknown constituent")
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

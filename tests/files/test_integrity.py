@@ -23,6 +23,8 @@ from swmodel.files.integrity.checksums import crc
 from swmodel.files.verify import verdicts
 from swmodel.plotting import animate, plot
 
+pytestmark = pytest.mark.slow
+
 
 def cli(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
@@ -56,6 +58,8 @@ def lose_checksums(path):
         del file["crc32"]
 
 
+@pytest.mark.promise("damage to restart files, records and static fields is found")
+@pytest.mark.fault("damaged values, index or attributes in the records of a run")
 @pytest.mark.parametrize(
     ("name", "harm", "named"),
     [
@@ -81,6 +85,7 @@ def test_what_is_damaged_is_named_by_verify_and_by_resume(run_folder, name, harm
     assert {each: (run_folder / each).read_bytes() for each in FILES} == before
 
 
+@pytest.mark.fault("damaged values, index or attributes in the records of a run")
 def test_a_damaged_record_that_is_dropped_does_not_matter(run_folder, tmp_path):
     """The last is there only because the run ended: it is computed again."""
     flip_chunk(run_folder / "output.nc", "h", 2)
@@ -90,6 +95,7 @@ def test_a_damaged_record_that_is_dropped_does_not_matter(run_folder, tmp_path):
     assert set(verdicts(run_folder).values()) == {"intact", "can be read; it holds no checksums"}
 
 
+@pytest.mark.fault("damaged values, index or attributes in the records of a run")
 def test_pictures_are_drawn_of_what_was_written_only(run_folder):
     lose_record(run_folder / "output.nc", "h", 1)
     flip_chunk(run_folder / "output.nc", "u", 1)
@@ -143,6 +149,8 @@ def acting(action):
 CRASHED = "cannot be read: HDF5 crashed on it (exit code -11)"
 
 
+@pytest.mark.fault("a file on which HDF5 crashes, hangs or asks for memory")
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("action", "words"),
     [
@@ -213,6 +221,7 @@ _WRITER.submit(time.sleep, 1e6)
 """
 
 
+@pytest.mark.fault("any error in the thread that writes")
 @pytest.mark.parametrize("error", ["AttributeError('maxshape')", "SystemExit(3)"])
 def test_an_error_of_any_kind_in_the_thread_that_writes_ends_the_program(tmp_path, error):
     """Though it leaves an iteration of h5py suspended; even if the thread never comes back."""
@@ -246,6 +255,7 @@ HARMS = {
 AS_GOOD_AS_NONE = {("config.toml", "empty"), ("status.json", "a broken link")}
 
 
+@pytest.mark.fault("a folder, a broken link, a link loop, invalid data or nothing in place of a file")
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("name", ["output.nc", "diagnostics.nc", "status.json", "config.toml"])
 def test_a_file_that_is_none_is_code_5_and_a_reason(run_folder, name, harm):
@@ -261,6 +271,7 @@ def test_a_file_that_is_none_is_code_5_and_a_reason(run_folder, name, harm):
         assert "--verify" in line or len(done.output.splitlines()) == 1
 
 
+@pytest.mark.fault("a folder, a broken link, a link loop, invalid data or nothing in place of a file")
 def test_a_folder_of_broken_links_is_replaced_on_request_and_never_none(tmp_path):
     folder = tmp_path / "links"
     folder.mkdir()
@@ -283,6 +294,8 @@ def truth(tmp_path_factory):
     return Truth(tmp_path_factory.mktemp("damage"))
 
 
+@pytest.mark.fault("any damage to any file of a run (`make damage` tries 500)")
+@pytest.mark.night
 @pytest.mark.parametrize("seed", range(8))
 def test_any_damage_is_named_or_does_no_harm(truth, seed):
     """`make damage` tries more, with all commands."""

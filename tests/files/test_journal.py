@@ -16,6 +16,8 @@ from swmodel.files import journal
 from swmodel.files.journal import recover
 from swmodel.files.output import metadata
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def one_moment(monkeypatch):
@@ -74,6 +76,8 @@ def reopened(kind, path):
     return found
 
 
+@pytest.mark.fault("the disk fills up with output")
+@pytest.mark.night
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_disk_that_is_full_at_any_moment_costs_no_earlier_record(tmp_path, monkeypatch, kind):
     """From the n-th change on nothing can be written: one error, no crash, and the records before are there.

@@ -11,6 +11,7 @@ from swmodel.errors import FilesError
 from swmodel.files import lock, run_folder
 
 
+@pytest.mark.fault("the folder is in use")
 def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path):
     words = rf"{tmp_path} is in use by a run, process {os.getpid()} on {socket.gethostname()}; wait"
     with lock.held(tmp_path):

@@ -13,6 +13,8 @@ from swmodel.files import background, queue
 from swmodel.files.output import Output
 from swmodel.model.resolve import resolve
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 60, 80
 DISK_BYTES = 1 << 20
 

@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.night
 def test_the_file_satisfies_the_cf_checker(folder):
     """But for what it does not know of staggered grids: their topology, and that centres and faces have longitudes."""
     errors, text = checked(folder / "output.nc")

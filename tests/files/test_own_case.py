@@ -13,6 +13,8 @@ import swmodel
 from swmodel.cli import main
 from swmodel.config import ConfigError
 
+pytestmark = pytest.mark.slow
+
 #: Tells whenever the file of the case is executed.
 TELLTALE = "import os\nos.environ['EXECUTED'] = str(int(os.environ.get('EXECUTED', 0)) + 1)\n" + BUMP
 
@@ -46,6 +48,7 @@ def test_the_folder_and_the_files_of_a_run_hold_the_case(run):
             assert data.title.startswith("A bump of sea level in a closed basin, which runs out as a ring of waves")
 
 
+@pytest.mark.fault("the case file of a run has changed, or is gone")
 def test_a_restart_file_alone_is_enough(run, tmp_path):
     alone = shutil.copy(run / "restart" / "step-0000000003.nc", tmp_path / "alone.nc")
     whole = swmodel.Simulation.from_restart(run)
@@ -57,6 +60,7 @@ def test_a_restart_file_alone_is_enough(run, tmp_path):
         assert ours.tobytes() == theirs.tobytes()
 
 
+@pytest.mark.fault("the case file of a run has changed, or is gone")
 def test_another_case_is_refused(run):
     was = (run / "output.nc").read_bytes()
     (run / "case.py").write_text(BUMP + "# as before\n")
@@ -76,6 +80,8 @@ def test_another_case_is_refused(run):
     assert (run / "output.nc").read_bytes() == was
 
 
+@pytest.mark.fault("a folder from someone else holds a case file")
+@pytest.mark.night
 def test_looking_at_a_run_executes_nothing(tmp_path, monkeypatch):
     path, folder = write_bump(tmp_path, TELLTALE), tmp_path / "run"
     monkeypatch.setenv("EXECUTED", "0")
@@ -97,6 +103,7 @@ def test_looking_at_a_run_executes_nothing(tmp_path, monkeypatch):
     assert "case.py: cannot be read: No such file" in cli("info", "--verify", str(folder)).stdout
 
 
+@pytest.mark.night
 def test_a_class_from_python_goes_on_without_it_as_the_run_has_its_fields(tmp_path):
     class Bump(swmodel.Case):
         height: float = swmodel.option(0.5, "m", "height")
@@ -117,6 +124,7 @@ def test_a_class_from_python_goes_on_without_it_as_the_run_has_its_fields(tmp_pa
     assert_same_run(tmp_path / "run", tmp_path / "whole", 12)
 
 
+@pytest.mark.fault("the term or class differs when a run continues")
 def test_of_a_class_that_has_changed_the_run_takes_nothing(tmp_path):
     class Bump(swmodel.Case):
         def eta(self, config, at):

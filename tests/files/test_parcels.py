@@ -59,6 +59,7 @@ def after(fieldset, x, y, time, dt):
     return np.array(particles.x, float), np.array(particles.y, float)
 
 
+@pytest.mark.promise("Parcels moves particles in the output")
 @pytest.mark.parametrize("name", ["output.nc", "output.zarr"])
 def test_in_a_strain_the_error_is_that_of_runge_kutta(tmp_path, name):
     """u = a x, v = - a y: x = x0 exp(a t), y = y0 exp(-a t). Velocities between faces are linear, so exact."""
@@ -73,6 +74,8 @@ def test_in_a_strain_the_error_is_that_of_runge_kutta(tmp_path, name):
     assert 12 < errors[3600] / errors[1800] < 24
 
 
+@pytest.mark.promise("Parcels moves particles in the output")
+@pytest.mark.night
 def test_in_a_solid_rotation_the_radius_is_kept(tmp_path):
     """Parcels' velocity is that of the bilinear stream function: radii oscillate by less than a tenth of a cell.
 
@@ -88,6 +91,8 @@ def test_in_a_solid_rotation_the_radius_is_kept(tmp_path):
         assert abs(turned).max() < 0.005 * 2 * np.pi
 
 
+@pytest.mark.promise("Parcels moves particles in the output")
+@pytest.mark.night
 def test_on_a_sphere_a_zonal_flow_that_turns_with_it_carries_particles_around_at_its_rate(tmp_path):
     """On the circles of latitude of the centres, with the radius of the file."""
     n, options = 60, {name: OPTIONS[name] for name in ("run.dtype", "run.executor", "output.fields")}
@@ -102,6 +107,8 @@ def test_on_a_sphere_a_zonal_flow_that_turns_with_it_carries_particles_around_at
     np.testing.assert_allclose(y, y0, rtol=1e-5)
 
 
+@pytest.mark.promise("Parcels moves particles in the output")
+@pytest.mark.night
 def test_particles_stay_in_the_water(tmp_path):
     """Islands, a coast all round, and currents of the model that run against them, with steps of 0.04 cells at most."""
     nx, ny, rng = 23, 17, np.random.default_rng(3)

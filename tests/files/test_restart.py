@@ -19,6 +19,8 @@ from swmodel.files.restart import folder, restarts, write
 from swmodel.files.status import read_status
 from swmodel.parallel import environment
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
@@ -36,6 +38,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.parametrize(("stepper", "dtype", "executor"), PAIRS)
 def test_a_restart_is_invisible(tmp_path, stepper, dtype, executor):
     options = {"time__stepper": stepper, "run__dtype": dtype, "run__executor": executor, "time__dt": 10.0}
@@ -54,6 +57,7 @@ def test_a_restart_is_invisible(tmp_path, stepper, dtype, executor):
         assert np.asarray(mine).tobytes() == np.asarray(truth).tobytes()
 
 
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.parametrize("stops", [(4,), (6,), (7, 8, 10), (0, 11)])
 def test_a_run_in_pieces_leaves_the_files_of_an_undisturbed_one(undisturbed, tmp_path, stops):
     simulation(run__steps=stops[0]).run(tmp_path / "run")
@@ -62,6 +66,7 @@ def test_a_run_in_pieces_leaves_the_files_of_an_undisturbed_one(undisturbed, tmp
     assert_same_run(tmp_path / "run", undisturbed)
 
 
+@pytest.mark.fault("a wall-clock limit shorter than a step, in a chain of jobs")
 def test_a_chain_of_jobs_whose_limit_is_too_short_ends_all_the_same(undisturbed, tmp_path, monkeypatch):
     """Each makes two chunks of steps, and says how short it is; the files are those of one run."""
     monkeypatch.setenv(environment.STARTED, str(time.time() - 60))
@@ -138,6 +143,7 @@ def test_when_restart_files_are_written(tmp_path, monkeypatch, options, steps):
     )
 
 
+@pytest.mark.promise("damage to restart files, records and static fields is found")
 def test_a_blown_up_state_is_never_written(tmp_path):
     unstable = swmodel.Simulation(unchecked(config(time__dt=400.0, run__steps=400, restart__every_steps=1)))
     with pytest.raises(NumericalError):
@@ -173,6 +179,7 @@ def cli(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+@pytest.mark.fault("`resume` of a run that is complete")
 def test_a_run_that_has_arrived_is_left_alone(run_folder):
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run_folder.rglob("*.*") if path.is_file()}
     for options in ([], ["--steps", 7], ["--steps", 3]):
@@ -185,6 +192,7 @@ def test_a_run_that_has_arrived_is_left_alone(run_folder):
     assert before == after
 
 
+@pytest.mark.promise("nothing is overwritten by accident, also from Python")
 def test_what_cannot_be_resumed_is_refused(run_folder, tmp_path):
     other = cli("resume", run_folder, "--steps", 9, "-s", "grid.dx=4000")
     assert other.exit_code == 2
@@ -200,6 +208,7 @@ def test_what_cannot_be_resumed_is_refused(run_folder, tmp_path):
     assert limit.output.startswith('Error: --walltime soon: "soon" is not a length of time')
 
 
+@pytest.mark.promise("damage to restart files, records and static fields is found")
 def test_info_shows_restart_files_and_verifies_them(run_folder):
     flip(folder.path_of(run_folder, 7), "h")
     lines = cli("info", run_folder).output.splitlines()

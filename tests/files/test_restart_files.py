@@ -21,6 +21,7 @@ from swmodel.files.restart.read import read
 from swmodel.setup.setup import setup_of
 
 
+@pytest.mark.fault("a restart file is corrupt or truncated")
 @pytest.mark.parametrize("name", ["h", "u_memory1", "eta_mean"])
 def test_one_wrong_bit_is_found_and_named(run_folder, name):
     newest = folder.path_of(run_folder, 7)
@@ -42,6 +43,7 @@ def test_a_wrong_header_is_found(run_folder, change):
     assert folder.choose(run_folder)[0].step == 5
 
 
+@pytest.mark.fault("a restart file is corrupt or truncated")
 @pytest.mark.parametrize("length", [0, 20000, -1])
 def test_a_truncated_file_is_passed_over(run_folder, length):
     newest = folder.path_of(run_folder, 7)
@@ -50,6 +52,7 @@ def test_a_truncated_file_is_passed_over(run_folder, length):
     assert folder.choose(run_folder)[0].step == 5
 
 
+@pytest.mark.fault("there is no restart file")
 def test_a_missing_file_is_an_error_with_those_that_there_are(run_folder):
     with pytest.raises(FilesError) as error:
         folder.choose(run_folder, "step-0000000006.nc")
@@ -64,6 +67,7 @@ def test_a_missing_file_is_an_error_with_those_that_there_are(run_folder):
     assert str(error.value) == f"{run_folder} has no restart file to continue from; `{anew}` starts the run again"
 
 
+@pytest.mark.fault("a restart file belongs to another grid, physics or precision")
 def test_what_determines_the_answer_must_be_the_same(run_folder):
     restart, _ = folder.choose(run_folder)
     folder.compare(config(run__steps=99, output__every_steps=1, run__reproducible=True), restart)
@@ -75,6 +79,7 @@ def test_what_determines_the_answer_must_be_the_same(run_folder):
     assert error.value.problems[1] == "grid.nx: 14 before, 15 now"
 
 
+@pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
 def test_an_option_that_was_unknown_before_had_its_default():
     now = to_toml(config())
     before = "".join(line for line in now.splitlines(True) if not line.startswith(("reduced_gravity", "full_gravity")))
@@ -87,6 +92,7 @@ def test_an_option_that_was_unknown_before_had_its_default():
     ]
 
 
+@pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
 def test_a_run_goes_on_without_what_its_case_has_been_given_since(tmp_path):
     """A double gyre begun before gravity could be called reduced has sea level in its files, and keeps it."""
     now = to_toml(load("double_gyre", {}, {}))
@@ -132,6 +138,7 @@ def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
     assert folder.facts(path)["step"] == 1
 
 
+@pytest.mark.fault("a restart cannot be written")
 @pytest.mark.parametrize(
     ("owner", "name", "words"),
     [

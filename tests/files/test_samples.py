@@ -16,6 +16,8 @@ from swmodel.setup.positions.crossings import open_faces
 from swmodel.setup.positions.stencils import QUANTITIES, stencils
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX, STEPS = 13, 17, 11
 FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:7, 5:9] = 0.0
@@ -60,6 +62,7 @@ def test_series_are_the_fields_of_every_step_interpolated(done):
     assert float(abs(found.eta).min()) > 1e-3
 
 
+@pytest.mark.promise("gauges, sections and largest values see every step")
 def test_a_transport_is_that_through_the_faces_and_all_ways_round_agree(done):
     """Two ways from one corner to another differ by what the volume between them changes."""
     found, fields = opened(done, "sections.nc").transport, opened(done, "output.nc").fillna(0)
@@ -83,6 +86,7 @@ def test_a_transport_is_that_through_the_faces_and_all_ways_round_agree(done):
     assert through(*ring) == pytest.approx((growth[2:5, 3:7] * FIELDS["mask"][2:5, 3:7]).sum(), rel=1e-10)
 
 
+@pytest.mark.promise("gauges, sections and largest values see every step")
 @pytest.mark.parametrize(("executor", "stepper"), [("native", "ab2"), ("native", "rk3"), ("xla", "ab2")])
 def test_within_the_loop_each_step_is_seen_as_when_taken_alone(tmp_path, executor, stepper):
     """The native step writes into the memory that is looked at."""
@@ -100,6 +104,7 @@ def test_within_the_loop_each_step_is_seen_as_when_taken_alone(tmp_path, executo
                 np.testing.assert_allclose(ours[key], truth[key], rtol=1e-11, atol=1e-11, err_msg=key)
 
 
+@pytest.mark.promise("gauges, sections and largest values see every step")
 def test_a_run_that_was_stopped_and_goes_on_leaves_the_files_of_one_that_was_not(tmp_path):
     """It was stopped between two values, and began again from a file of before."""
     options = {"output__stations_every_steps": 3, "output__maxima": ("eta", "speed"), "output__arrival": 0.4}
@@ -112,6 +117,7 @@ def test_a_run_that_was_stopped_and_goes_on_leaves_the_files_of_one_that_was_not
         swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
 
 
+@pytest.mark.night
 def test_the_files_satisfy_the_cf_checker(done):
     for name in ("stations.nc", "sections.nc"):
         errors, report = checked(done / name)

@@ -22,6 +22,8 @@ from swmodel.parallel.transport.serial import Serial
 from swmodel.plotting import PlotError, plot, spectra
 from swmodel.plotting.info import describe_results
 
+pytestmark = pytest.mark.slow
+
 SPECTRA = {"output__spectra_every_steps": 3}
 
 
@@ -43,6 +45,7 @@ def values(path):
         return {name: np.array(variable[...]) for name, variable in file.variables.items()}
 
 
+@pytest.mark.fault("a run with `spectra.nc` stops and resumes")
 def test_a_restart_does_not_show_in_the_spectra(tmp_path):
     undisturbed, resumed = tmp_path / "whole", tmp_path / "resumed"
     restarts.simulation(**SPECTRA).run(undisturbed)
@@ -54,11 +57,13 @@ def test_a_restart_does_not_show_in_the_spectra(tmp_path):
     assert verdicts(resumed)["spectra.nc"] == "intact"
 
 
+@pytest.mark.fault("a run with `spectra.nc` stops and resumes")
 def test_spectra_can_be_asked_for_when_a_run_goes_on(run_folder):
     restarts.resumed(run_folder, **SPECTRA)
     assert list(values(run_folder / "spectra.nc")["step"]) == [9, 11]
 
 
+@pytest.mark.night
 def test_one_record_and_the_mean_of_all(run, tmp_path):
     each = values(run / "spectra.nc")
     alone = values(spectra(run, ["enstrophy"], record=1, output=tmp_path / "one.nc")[0])
@@ -72,6 +77,7 @@ def test_one_record_and_the_mean_of_all(run, tmp_path):
     np.testing.assert_array_equal(mean["time_bounds"], [each["time"][[0, -1]]])
 
 
+@pytest.mark.night
 def test_a_budget_holds_what_acts_and_the_fluxes(run, tmp_path):
     file, picture = spectra(run, record=-1, budget=True, output=tmp_path / "budget.nc")
     found = values(file)
@@ -86,6 +92,7 @@ def test_a_budget_holds_what_acts_and_the_fluxes(run, tmp_path):
     assert picture.stat().st_size > 10_000
 
 
+@pytest.mark.night
 def test_the_files_satisfy_the_cf_checker_and_have_a_picture(run, tmp_path):
     path = spectra(run, ["enstrophy"], record=0, budget=True, output=tmp_path / "budget.nc")[0]
     errors, report = checked(path)
@@ -98,6 +105,7 @@ def test_the_files_satisfy_the_cf_checker_and_have_a_picture(run, tmp_path):
         plot(run / "spectra.nc", ["eta"])
 
 
+@pytest.mark.fault("spectra of a file without the fields, of an unknown quantity or record, of an empty file")
 def test_what_cannot_be_computed_is_said_in_one_line(run, tmp_path):
     thin = make_run(tmp_path / "thin", output__fields=["zeta"], output__means=[])
     land = make_run(tmp_path / "land", "rest", output__means=[], run__steps=1)
@@ -127,6 +135,7 @@ def test_what_cannot_be_computed_is_said_in_one_line(run, tmp_path):
     assert ((run / "output.nc").read_bytes(), other.read_bytes()) == before
 
 
+@pytest.mark.fault("spectra of a file without the fields, of an unknown quantity or record, of an empty file")
 def test_a_run_without_a_record_has_no_spectra(tmp_path):
     config = restarts.config()
     with Output(tmp_path / "output.nc", config, Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))):
@@ -135,6 +144,7 @@ def test_a_run_without_a_record_has_no_spectra(tmp_path):
         spectra(tmp_path)
 
 
+@pytest.mark.night
 def test_the_command_writes_file_and_picture_beside_the_output(run):
     result = CliRunner().invoke(main, ["spectra", str(run), "--record", "-1"])
     assert result.exit_code == 0, result.output

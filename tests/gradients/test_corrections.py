@@ -11,7 +11,7 @@ from swmodel.errors import UsageError
 from swmodel.gradients import Problem, corrections
 from swmodel.ocean.table import CORRECTIONS
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 #: Records of the weather and of corrections at the same times, between steps.
 STRONG = {"case.weather": 0.1, "case.wind": 0.1, "forcing.every": 50e3}
@@ -27,6 +27,7 @@ def moved(x, seed, size):
     return {name: jnp.asarray(x[name] + size * rng.standard_normal(np.shape(x[name]))) for name in x}
 
 
+@pytest.mark.promise("derivatives by corrections in time are exact")
 @pytest.mark.parametrize("executor", ["native", "xla"])
 def test_tangent_adjoint_and_quotient_agree(executor):
     problem = Problem(weather(**STRONG, **{"run.executor": executor}), WINDS, thickness, every=5)
@@ -45,6 +46,7 @@ def test_tangent_adjoint_and_quotient_agree(executor):
     assert all(np.any(np.asarray(record) != 0) for record in gradient["wind_y_correction"])
 
 
+@pytest.mark.promise("derivatives by corrections in time are exact")
 def test_a_constant_correction_is_a_change_of_the_wind():
     for config in (weather(**STRONG), swmodel.load("stommel", {"run.steps": 9, "run.days": None}, environ={})):
         steady, corrected = (Problem(config, name, thickness) for name in ("wind_x", "wind_x_correction"))

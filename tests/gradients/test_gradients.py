@@ -17,7 +17,7 @@ from swmodel.gradients.sweeps import exact_sum
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 NY, NX, STEPS = 5, 7, 6
 FIELDS = random_fields(NY, NX, seed=3, amplitude=0.3)
@@ -60,6 +60,7 @@ RUNS = {
 }
 
 
+@pytest.mark.promise("derivatives are exact")
 @pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
 def test_derivatives_are_exact(options):
     """Taylor slope 2, tangent and adjoint agree; along random directions in all controls. Hessians: tests/mpi."""
@@ -82,6 +83,7 @@ def test_what_is_wrong_is_named(smooth):
     assert sorted(found) == sorted(wrong)
 
 
+@pytest.mark.fault("derivatives with a time step that is not stable")
 def test_a_time_step_that_is_not_stable_is_told_with_the_largest_one():
     with pytest.raises(ConfigError, match=r"^time.dt: 3000 s is above the largest stable time step of rk3, [\d.]+ s"):
         Problem(configure(time__stepper="rk3", time__dt=3000.0), ["eta"], last_state)
@@ -120,6 +122,7 @@ def energy_at_the_end(series):
     return series[-1]
 
 
+@pytest.mark.night
 def test_a_number_for_a_field_is_the_same_everywhere():
     """So its derivative is the sum of those by the field."""
     problem = Problem(configure(), ["linear_drag", "depth"], lambda view, k: jnp.sum(view.state.u**2))
@@ -140,6 +143,7 @@ def test_samples_are_the_states_on_the_way(every):
     assert some.samples == STEPS // every + 1
 
 
+@pytest.mark.promise("the memory of a derivative is bounded")
 @pytest.mark.parametrize("options", [{"run__executor": "native"}, {"run__executor": "xla"}], ids=["native", "xla"])
 def test_what_is_kept_does_not_change_the_gradient(options):
     """Bit for bit: everything, a checkpoint for each segment, and one for all."""

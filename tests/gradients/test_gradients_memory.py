@@ -6,6 +6,8 @@ import sys
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 CELLS, STEPS = 400, 64
 #: h, u, v before each step, float64: 245 MB.
 TRAJECTORY = STEPS * 3 * 8 * CELLS**2
@@ -44,6 +46,7 @@ def unbounded():
     return measured(10**12)
 
 
+@pytest.mark.promise("the memory of a derivative is bounded")
 @pytest.mark.parametrize(("part", "piece"), [(0.7, 0), (0.4, 5)])
 def test_a_process_holds_no_more_than_the_bound(unbounded, part, piece):
     """A bound that this part of the trajectory fits below, beside all that is not of it; in one piece or in several."""
@@ -54,6 +57,7 @@ def test_a_process_holds_no_more_than_the_bound(unbounded, part, piece):
     assert same == result
 
 
+@pytest.mark.night
 def test_what_is_observed_counts():
     """Fields of 17 samples, 22 MB, and their cotangents."""
     bound = 700 * 10**6

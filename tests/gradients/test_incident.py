@@ -9,7 +9,7 @@ from swmodel.errors import UsageError
 from swmodel.gradients import Problem, corrections, incident
 from swmodel.setup.setup import setup_of
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.night
 
 GRID = {"grid.nx": 25, "grid.ny": 9, "grid.dx": 0.224, "grid.dy": 0.398}
 SIZE = GRID | {"run.dtype": "float64", "run.days": 2.0 / 86400}

@@ -11,12 +11,15 @@ from swmodel.gradients.check import Checks, controls_of
 from swmodel.model import resolve
 from swmodel.parallel.transport import programs
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.night
 
 NY, NX = 7, 9
 TERMS = {"physics__manning": 0.03, "physics__tracers": ({"name": "tracer"},), "body_force__x_amplitude": 1e-4}
 
 
+@pytest.mark.promise(
+    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+)
 @pytest.mark.parametrize(
     ("dtype", "options", "coefficients"),
     [

@@ -15,7 +15,7 @@ from swmodel import operators as op
 from swmodel.errors import UsageError
 from swmodel.gradients import Problem
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 NY, NX, STEPS = 8, 9, 6
 
@@ -40,6 +40,7 @@ def is_none(leaf):
     return leaf is None or callable(leaf)
 
 
+@pytest.mark.promise("derivatives with respect to a network are exact")
 def test_derivatives_by_a_network_and_the_initial_state_are_exact():
     """Taylor slope 2; tangent and adjoint agree."""
     problem = problem_of(Parametric(stress, weights()), ["stress", "eta"])
@@ -57,6 +58,8 @@ def test_derivatives_by_a_network_and_the_initial_state_are_exact():
     assert problem.dot(d, problem.adjoint(x, series)) == pytest.approx(left, rel=1e-12)
 
 
+@pytest.mark.promise("derivatives with respect to a network are exact")
+@pytest.mark.night
 def test_second_derivatives_by_a_network_and_the_initial_state_are_symmetric():
     problem = problem_of(Parametric(stress, weights()), ["stress", "eta"])
     x = problem.first_guess()
@@ -87,6 +90,7 @@ def viscous(state, grid, t, viscosity):
     return {"u": op.diffusion_u(state.u, viscosity, grid)}
 
 
+@pytest.mark.promise("derivatives with respect to a network are exact")
 def test_a_network_that_can_be_a_viscosity_finds_the_one_that_the_data_have():
     """Its middle weight to 1 %, and nothing else: by two steps of Gauss-Newton through the run from zero."""
     options = {"grid__periodic_x": True, "grid__periodic_y": True, "physics__viscosity": 0.0}
@@ -106,6 +110,8 @@ def test_a_network_that_can_be_a_viscosity_finds_the_one_that_the_data_have():
     np.testing.assert_allclose(found, 300.0 * (np.arange(9) == 4), atol=3.0)
 
 
+@pytest.mark.promise("derivatives with respect to a network are exact")
+@pytest.mark.night
 def test_momentum_is_conserved_by_the_divergence_of_a_stress():
     """The sum of h u over a ring, in the first step of ab2, Euler's: whatever the network says."""
     fields = {name: random_fields(NY, NX)[name] for name in ("eta", "u", "v")} | {"depth": np.full((NY, NX), 50.0)}
@@ -121,6 +127,7 @@ def test_momentum_is_conserved_by_the_divergence_of_a_stress():
         assert abs(change.sum()) < 1e-12 * np.abs(change).sum()
 
 
+@pytest.mark.fault("a network that does not fit: inputs, outputs, precision, not finite")
 def test_parameters_that_do_not_fit_are_named():
     problem = problem_of(Parametric(stress, weights()), ["stress"])
     x = {"stress": weights() | {"bias": np.zeros(5)}}

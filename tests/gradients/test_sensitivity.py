@@ -31,7 +31,7 @@ from swmodel.plotting.maps import derivatives as picture
 from swmodel.setup.positions.crossings import crossings, section
 from swmodel.setup.setup import setup_of
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 NY, NX = 7, 9
 STATION = "sea_level:17e3,13e3"
@@ -120,6 +120,7 @@ ANY = [name for name in CONTROLS if name not in TERM_OF or not TERMS[TERM_OF[nam
 STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind_y": 1e-2, "linear_drag": 1e-6}
 
 
+@pytest.mark.night
 def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path):
     """Central differences, in cells at a station, at an island and at a wall, and in one of land."""
     config, pairs = basin(), [(STATION, False), (SECTION, True), ("energy", False)]
@@ -139,6 +140,7 @@ def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path):
             assert not difference(basin, config, pairs, name, dry, step).any()
 
 
+@pytest.mark.night
 def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
     physics = {"biharmonic_viscosity": 1e6, "gravity": 5.0, "reduced_gravity": True, "self_attraction": 0.08}
     config = basin(**{f"physics__{name}": value for name, value in physics.items()})
@@ -158,6 +160,7 @@ def test_numbers_have_their_derivatives_and_no_picture(basin, tmp_path):
     assert "by gravity: " in sensitivity.summary(tmp_path)
 
 
+@pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
 def test_with_reduced_gravity_sea_level_is_that_of_the_surface_and_eta_the_interface(basin):
     """Sea level is eta g'/g; without reduced gravity it is eta."""
     config = basin(physics__gravity=0.5, physics__reduced_gravity=True)
@@ -176,6 +179,8 @@ def of_section(tmp_path_factory):
     return folder, compute(folder, walled(islands()), SECTION, ["u", "v", "depth", "viscosity"])[0]
 
 
+@pytest.mark.fault("a map of derivatives lacks the water outside open sides")
+@pytest.mark.night
 def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
     """So that their sums are the derivatives by a uniform change of the depth, and of the level outside."""
     basin.values["mask"][:, :3] = 1.0
@@ -197,6 +202,7 @@ def test_derivatives_have_the_inverse_units_of_the_control():
         assert again == control.units.replace("1", "", control.units == "1")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("of", ["mass", "energy", "potential_enstrophy"])
 def test_integrals_are_those_of_the_diagnostics(basin, of):
     config = basin()
@@ -227,6 +233,7 @@ def test_sea_level_is_linear_between_the_wet_cells_around_also_across_a_ring(bas
         assert value(config, f"sea_level:{at}") == pytest.approx(level, rel=1e-12), at
 
 
+@pytest.mark.night
 def test_transport_through_a_whole_section_is_what_the_sea_behind_it_loses_and_the_sum_of_parts(basin):
     """Of a closed basin, by the tendency of thickness west of the section; part of a face counts as a part."""
     config = basin(run__steps=0)
@@ -237,6 +244,8 @@ def test_transport_through_a_whole_section_is_what_the_sea_behind_it_loses_and_t
     assert sum(parts) == pytest.approx(value(config, "transport:y=1e4"), rel=1e-12)
 
 
+@pytest.mark.fault("the derivative of a section is of another transport than its series")
+@pytest.mark.night
 def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     """Of a slanting one, and its derivative by the velocity of a face is what it counts for."""
     lines = [{"name": "slant", "start": [4e3, 5e3], "end": [28e3, 30e3]}]
@@ -257,6 +266,7 @@ def test_the_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     assert (np.ma.filled(by_v, 0) != 0).sum() == len(j)
 
 
+@pytest.mark.night
 def test_short_pieces_and_checkpoints_give_the_same_file(basin, tmp_path, monkeypatch):
     """Segments of two steps, in pieces of one; steps are computed again."""
     config = basin(run__steps=7)
@@ -286,6 +296,7 @@ def test_the_file_says_what_it_is(of_section):
         assert data["cell_area"][0, 0] == 2e7
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("of", [STATION, "transport:y=1e4"])
 def test_there_is_a_picture_with_the_place_in_it(basin, tmp_path, of):
     _, status = compute(tmp_path, basin(run__steps=2), of, ["eta", "u"], picture=True)

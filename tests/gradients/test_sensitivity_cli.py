@@ -14,6 +14,8 @@ from swmodel.errors import Stopped
 from swmodel.files.status import read_status
 from swmodel.gradients import sensitivity
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SMALL = "-s grid.nx=23 -s grid.ny=11 -s grid.dx=8e4 -s grid.dy=8e4"
 
@@ -111,18 +113,23 @@ main(["sensitivity", "jet", "--of", "mass", "--to", "eta", "--steps", "2", "--ex
 """
 
 
+@pytest.mark.fault("Ctrl-C has no effect while a gradient is compiled")
+@pytest.mark.night
 def test_a_signal_ends_it_soon_whatever_it_computes(tmp_path):
     done = subprocess.run([sys.executable, "-c", BUSY], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (75, "stopped by SIGINT; nothing is kept, start again\n")
     assert read_status(tmp_path / "out")["state"] == "stopped"
 
 
+@pytest.mark.fault("a tidal analysis in the configuration stops a task that makes none")
+@pytest.mark.night
 def test_tides_that_a_run_of_this_length_could_not_tell_apart_do_not_stop_it(swmodel, tmp_path):
     analysed = '-s output.harmonics=["M2","S2"] --of mass --wrt eta --steps 2 --output out'
     assert swmodel(analysed).exit_code == 0
     assert sorted(path.name for path in (tmp_path / "out").glob("*.nc")) == ["sensitivity.nc"]
 
 
+@pytest.mark.night
 def test_a_signal_stops_it_between_pieces(tmp_path):
     import swmodel
 

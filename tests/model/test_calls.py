@@ -13,6 +13,8 @@ from swmodel.cli import main
 from swmodel.errors import Stopped, UsageError, exit_code
 from swmodel.files.status import read_status
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 20, "time.dt": 10.0}
 
 
@@ -27,6 +29,7 @@ def steps_called(model, interval):
     return found
 
 
+@pytest.mark.fault("a function of `every` is called twice where `run` follows `advance`")
 @pytest.mark.parametrize(
     ("interval", "steps"),
     [
@@ -50,6 +53,7 @@ def test_functions_are_called_at_multiples_of_their_interval_however_the_model_g
     assert found == [steps] * 4
 
 
+@pytest.mark.fault("an interval of `every` below a step, or an object that is no function")
 @pytest.mark.parametrize(
     ("interval", "function", "message"),
     [
@@ -111,6 +115,7 @@ def failing(model):
 WHERE = r"test_calls.py:\d+: failing, called every 5 steps: ZeroDivisionError: nothing to divide by, in: raise ZeroD"
 
 
+@pytest.mark.fault("a function of `every` raises, on one process or on all")
 def test_a_function_that_fails_stops_the_run_which_goes_on_to_the_bits_of_one_undisturbed(tmp_path):
     model, called = simulation(restart__every_steps=7), []
     model.every("5 steps", failing)
@@ -154,6 +159,7 @@ def halfway(tmp_path_factory):
     return folder
 
 
+@pytest.mark.fault("functions of `every` are lost when a run continues")
 def test_functions_that_a_run_called_are_not_lost_where_it_is_gone_on_with_or_repeated(halfway, tmp_path):
     """Commands have no functions; a script has to give them again, even if it has saved the model in between."""
     words = [["resume", halfway, "--steps", 20], ["run", halfway / "config.toml", "-o", tmp_path / "again"]]
@@ -180,6 +186,7 @@ def test_functions_that_a_run_called_are_not_lost_where_it_is_gone_on_with_or_re
     assert read_status(halfway)["steps"] == 10
 
 
+@pytest.mark.fault("functions of `every` are lost when a run continues")
 def test_a_run_goes_on_with_functions_given_again_or_expressly_without(halfway, tmp_path):
     shutil.copytree(halfway, tmp_path / "run")
     whole = simulation()

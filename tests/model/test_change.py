@@ -8,6 +8,8 @@ from swmodel.config import ConfigError
 from swmodel.errors import UsageError
 from swmodel.ocean.coordinates import points
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "grid.nx": 14,
     "grid.ny": 9,
@@ -82,6 +84,7 @@ def test_the_state_can_be_written_as_it_is_read(executor):
     model.advance(1)
 
 
+@pytest.mark.fault("an unusable state is set")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -120,6 +123,7 @@ def with_value(field, value, place):
     return changed
 
 
+@pytest.mark.fault("a state from Python is not finite, or has no water")
 @pytest.mark.parametrize(("name", "value"), [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0)])
 def test_a_state_that_no_step_can_start_from_is_refused_where_it_is_set(name, value):
     """With its place; on land thickness does not matter."""

@@ -11,6 +11,8 @@ from swmodel.errors import exit_code
 from swmodel.gradients import Problem
 from swmodel.model.ensemble.settings import check_ensemble
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 12, "grid.ny": 9, "run.days": 2.0}
 
 #: {what is wrong: (case, what it is given, words of the refusal)}
@@ -74,6 +76,7 @@ DOORS = {
 OTHERWISE = {"harmonics too close": {"ensemble", "sensitivity"}, "a layout of others": {"ensemble"}}
 
 
+@pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
 @pytest.mark.parametrize("bad", BAD)
 def test_a_bad_configuration_is_refused_alike_by_all_that_make_a_run(tmp_path, bad):
     case, given, words = BAD[bad]
@@ -86,6 +89,7 @@ def test_a_bad_configuration_is_refused_alike_by_all_that_make_a_run(tmp_path, b
     assert all(len(lines) == 1 and lines == told["run"] for lines in told.values()), told
 
 
+@pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
 def test_steps_may_be_asked_for_one_by_one_but_what_goes_to_its_end_has_a_length(tmp_path):
     given = SMALL | {"run.days": None, "run.executor": "reference"}
     model = swmodel.Simulation("jet", given)

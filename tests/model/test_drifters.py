@@ -209,7 +209,8 @@ def test_a_run_that_goes_on_has_the_tracks_of_one_that_did_not_stop(tmp_path, dt
     xarray.testing.assert_equal(xarray.load_dataset(tmp_path / "twice/drifters.nc", decode_times=False), once)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize(("executor", "options"), [("native", {}), ("native", SIDES), ("xla", {})])
 def test_within_the_loop_tracks_have_the_bits_of_steps_taken_alone(tmp_path, executor, options):
     together, _ = run(tmp_path / "together", run__executor=executor, output__drifters_every_steps=4, **options)

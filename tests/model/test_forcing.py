@@ -25,6 +25,8 @@ from swmodel.model.forcing import Forcing
 from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.noted import checksum_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX, STEPS = 7, 11, 9
 
 
@@ -44,7 +46,8 @@ def undisturbed():
     return model.state
 
 
-@pytest.mark.compiled
+@pytest.mark.promise("varying weather does not depend on calls or restarts")
+@pytest.mark.slow
 def test_any_cut_into_calls_and_any_restart_have_the_same_bits(tmp_path, undisturbed):
     model = swmodel.Simulation(configure())
     for steps in (1, 3, 0, 2, 3):
@@ -57,6 +60,7 @@ def test_any_cut_into_calls_and_any_restart_have_the_same_bits(tmp_path, undistu
     assert same(again.state, undisturbed)
 
 
+@pytest.mark.fault("`output.nc` has zero for a wind that varies")
 def test_a_record_has_the_weather_of_its_step_and_only_where_it_is_asked_for(tmp_path):
     """As the step that led there had it at its end; none that varies is there as a field that does not change."""
     names = "wind_x", "air_pressure", "linear_drag"
@@ -95,6 +99,7 @@ def test_a_function_that_has_changed_acts_from_the_step_after_it_is_renewed(exec
         np.testing.assert_allclose(model.state.u, total * gain, atol=1e-16)
 
 
+@pytest.mark.fault("a case from Python whose wind varies is resumed without its class")
 def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp_path):
     model = swmodel.Simulation(configure(run__executor="reference"))
     model.write_restart(tmp_path / "restart.nc")
@@ -102,7 +107,7 @@ def test_without_its_class_a_case_in_python_whose_wind_varies_does_not_go_on(tmp
         swmodel.Simulation.from_restart(tmp_path / "restart.nc")
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_a_member_is_the_run_with_its_wind_times_a_factor(undisturbed):
     """Number 0 is the run itself."""
     records, winds, plain = weather(NY, NX), ("wind_x", "wind_y"), configure()
@@ -121,7 +126,7 @@ def test_a_member_is_the_run_with_its_wind_times_a_factor(undisturbed):
     assert not same([field[1] for field in members.state], undisturbed)
 
 
-@pytest.mark.compiled
+@pytest.mark.slow
 def test_a_pure_step_takes_what_holds_at_its_time(undisturbed):
     carry, static, step = swmodel.functional(configure())
     scan = jax.jit(lambda carry, static, t: jax.lax.scan(lambda c, n: (step(c, static, n), None), carry, t)[0])
@@ -155,6 +160,7 @@ def forcing_of(**options):
     return model.block, Forcing(model.setup, model.transport)
 
 
+@pytest.mark.fault("a record is read twice, or on the main thread without need")
 def test_each_record_is_read_once(read):
     """And once more where more cells around a block are asked for than before; those of the past go."""
     block, forcing = forcing_of()
@@ -168,6 +174,7 @@ def test_each_record_is_read_once(read):
     assert [number for name, number, _ in read if name == "wind_x"][len(winds) :] == [1]
 
 
+@pytest.mark.fault("a record is read twice, or on the main thread without need")
 def test_what_comes_next_is_read_by_a_thread_while_steps_are_computed(read):
     _, forcing = forcing_of()
     forcing.take(0)
@@ -184,6 +191,8 @@ def test_what_comes_next_is_read_by_a_thread_while_steps_are_computed(read):
         np.testing.assert_array_equal(taken[name], values)
 
 
+@pytest.mark.fault("a NetCDF file that Python closes crashes the thread that reads the weather")
+@pytest.mark.night
 def test_no_garbage_is_collected_while_a_thread_reads():
     """It may hold an open NetCDF file of the user's, whose closing would crash the thread."""
     _, forcing = forcing_of()
@@ -199,6 +208,7 @@ def test_no_garbage_is_collected_while_a_thread_reads():
     assert not alive()
 
 
+@pytest.mark.fault("a record cannot be read ahead")
 def test_what_cannot_be_read_ahead_is_said_when_its_step_is_there(monkeypatch):
     from swmodel.setup.fields import varying
 
@@ -220,6 +230,7 @@ def test_what_cannot_be_read_ahead_is_said_when_its_step_is_there(monkeypatch):
     np.testing.assert_array_equal(forcing.take(last)["wind_x_before"], taken["wind_x_after"])
 
 
+@pytest.mark.fault("Ctrl-C while a thread hangs in a file")
 def test_an_interrupt_does_not_wait_for_a_thread_that_hangs(monkeypatch):
     from swmodel.setup.fields import varying
 
@@ -286,6 +297,7 @@ def doubled_from(number):
     return np.where(np.arange(HOURS)[:, None, None] >= number, 2 * WINDS, WINDS)
 
 
+@pytest.mark.fault("a run continues with other weather in a file of the same name")
 @pytest.mark.parametrize(
     ("values", "start", "words"),
     [
@@ -307,6 +319,8 @@ def test_a_run_does_not_go_on_with_other_weather_of_the_same_name(stopped, value
     branch.run(folder.with_name("branch"))
 
 
+@pytest.mark.fault("a run continues with other weather in a file of the same name")
+@pytest.mark.night
 def test_a_run_goes_on_with_weather_to_which_records_were_added(stopped, tmp_path):
     path, folder = stopped
     written(path, np.concatenate([WINDS, WINDS]))

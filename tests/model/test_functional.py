@@ -16,7 +16,7 @@ import swmodel
 from swmodel import operators
 from swmodel.gradients import Problem
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64"}
 SMALL |= {"run.steps": 4, "run.executor": "reference"}
@@ -61,6 +61,7 @@ def test_it_takes_the_steps_of_the_model(stepper):
     assert [float(jnp.abs(field).max()) > 0 for field in found.state] == [True] * 3
 
 
+@pytest.mark.night
 def test_its_gradient_is_that_of_the_model_by_fields_and_by_coefficients():
     carry, static, step = made([drag], run__executor="xla")
     problem = Problem(step.config, ["eta", "viscosity"], lambda view, k: view.state)
@@ -74,6 +75,7 @@ def test_its_gradient_is_that_of_the_model_by_fields_and_by_coefficients():
     assert_close(by_static.params["viscosity"].sum(), expected["viscosity"], 1e-11)
 
 
+@pytest.mark.night
 def test_vmap_scan_and_checkpoint_change_nothing():
     carry, static, step = made(time__stepper="ab2")
     one = jax.jit(ahead(step))
@@ -100,10 +102,13 @@ def on_four_devices():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.night
 def test_a_simulation_on_devices_with_fields_and_terms_of_ones_own_has_the_bits_of_one(on_four_devices):
     assert on_four_devices["own"][0] == on_four_devices["own"][1]
 
 
+@pytest.mark.promise("fields and terms from Python equal those of the model")
+@pytest.mark.night
 def test_in_blocks_on_devices_it_has_the_bits_of_one_and_its_gradient(on_four_devices):
     """On a grid that four devices divide and on one that they do not; without fused multiply-adds the model's."""
     assert on_four_devices["one"] == on_four_devices["model"]

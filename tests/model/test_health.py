@@ -20,6 +20,8 @@ from swmodel.ocean.table import VARIABLES
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import Mode, largest_dt, limit
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
 EXECUTORS = ["xla", "native"]
 
@@ -37,6 +39,7 @@ def disturb(model, name, value, row, column):
     model.carry = model.carry._replace(state=model.carry.state._replace(**{name: jax.numpy.asarray(field)}))
 
 
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(tmp_path, caplog, executor):
     often = {"run__check_every_steps": 1, "restart__every_steps": 5}
@@ -72,6 +75,8 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
     swmodel.Simulation(swmodel.load("jet", SMALL | {"time.dt": float(match[7])}, environ={})).run(tmp_path / "again")
 
 
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_value_with_which_no_run_can_go_on_is_named_with_its_place(executor):
     model = simulation(run__executor=executor)
@@ -90,6 +95,8 @@ def test_a_value_with_which_no_run_can_go_on_is_named_with_its_place(executor):
     health.check()
 
 
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
+@pytest.mark.fault("a stable run is reported as a blow-up")
 def test_no_stepper_is_stable_where_the_water_crosses_so_many_cells():
     """On the imaginary axis, and beside it with any friction."""
     time = swmodel.load("jet", {}, environ={}).time
@@ -99,6 +106,7 @@ def test_no_stepper_is_stable_where_the_water_crosses_so_many_cells():
         assert max(limit(Mode(0.0, complex(np.exp(1j * angle))), one) * np.sin(angle) for angle in angles) < CELLS
 
 
+@pytest.mark.fault("the time step becomes too long")
 def test_a_time_step_that_becomes_too_long_is_said_once_with_one_that_is_stable(caplog):
     model = simulation(run__dtype="float64")
     health = Health(model)
@@ -132,6 +140,7 @@ def carried(dt, steps, executor="reference", **more):
     return swmodel.Simulation(unchecked(swmodel.load("rest", options, environ={}, fields=PATCH, **more)))
 
 
+@pytest.mark.fault("a tracer leaves its bounds without a message")
 def test_a_tracer_that_leaves_its_bounds_stops_the_run_with_field_place_and_step(tmp_path):
     model = carried(700.0, 1500)
     with pytest.raises(NumericalError) as caught:
@@ -146,6 +155,8 @@ def test_a_tracer_that_leaves_its_bounds_stops_the_run_with_field_place_and_step
     assert (tmp_path / BLOWUP).exists()
 
 
+@pytest.mark.fault("a tracer with a user's source is mistaken for a blow-up")
+@pytest.mark.night
 def test_a_tracer_within_its_bounds_or_with_a_source_of_the_users_own_is_healthy(tmp_path):
     carried(400.0, 300).run(tmp_path / "stable")
 
@@ -157,6 +168,7 @@ def test_a_tracer_within_its_bounds_or_with_a_source_of_the_users_own_is_healthy
     assert model.field("tracer").max() > 100
 
 
+@pytest.mark.fault("a change by a function during a run is mistaken for a blow-up")
 def test_what_a_function_sets_on_the_way_is_no_blow_up(tmp_path):
     """Far more of a tracer than at the start."""
     model = carried(100.0, 60)
@@ -165,6 +177,7 @@ def test_what_a_function_sets_on_the_way_is_no_blow_up(tmp_path):
     assert model.step == 60
 
 
+@pytest.mark.fault("drying water is reported as a time step that is too long")
 @pytest.mark.parametrize("executor", ["reference", "native"])
 def test_water_that_falls_dry_at_a_stable_time_step_is_told_from_a_blow_up(tmp_path, executor):
     """An ebb of a metre over a floor at 0.6 m; where the tide itself blows up the message is another one."""
@@ -205,6 +218,7 @@ def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start():
     assert (ours, process) == (pytest.approx(theirs, rel=1e-4), same)
 
 
+@pytest.mark.fault("a current that becomes too fast for the tracer")
 def test_a_current_that_becomes_too_fast_for_the_tracer_is_warned_of(caplog):
     """Waves are slow under a small gravity: the limit is that of the transport, which a state at rest has not."""
     options = {"physics__tracers": ({"name": "tracer"},), "physics__gravity": 1e-4}

@@ -27,12 +27,14 @@ from swmodel.setup.positions.gauges import gauges
 from swmodel.setup.setup import setup_of
 from swmodel.setup.tidal_analysis import analysis
 
+pytestmark = pytest.mark.slow
+
 #: Steps between records, and the steps at which a run is interrupted: the weather is replaced at the first.
 EVERY, STOPS = 7, (13, 17)
 FIELDS = ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q", "kinetic_energy", "okubo_weiss")
 VARIANTS = [
     *itertools.product(("reference", "native"), ("constant", "formula", "recorded")),
-    pytest.param(("xla", "recorded"), marks=pytest.mark.compiled),
+    pytest.param(("xla", "recorded"), marks=pytest.mark.slow),
 ]
 
 
@@ -79,6 +81,7 @@ def values_of(dataset):
     return {name: dataset[name].values for name in FIELDS}
 
 
+@pytest.mark.fault("a record of the weather cuts a chunk of steps, and a gauge's series has slots without values")
 def test_gauges_have_the_fields_of_every_step(outputs):
     """And records those of theirs."""
     each, records = outputs.each, outputs.records
@@ -101,6 +104,7 @@ def test_gauges_have_the_fields_of_every_step(outputs):
     assert float(found.eta.std("time").min()) > 1e-3
 
 
+@pytest.mark.fault("values that nobody recorded are written as data")
 def test_steps_that_nobody_looked_at_are_no_values_of_gauges(tmp_path):
     model = swmodel.Simulation(sea("constant", tmp_path, run__executor="reference"))
     with model.results(tmp_path) as results:
@@ -110,6 +114,7 @@ def test_steps_that_nobody_looked_at_are_no_values_of_gauges(tmp_path):
             results.accumulators.collect()
 
 
+@pytest.mark.fault("the same for the transport through a section")
 def test_sections_have_the_transport_of_each_second_step(outputs):
     found, places = opened(outputs.folder, "sections.nc"), crossings(setup_of(outputs.config))
     steps = [*range(0, STEPS, 2), STEPS]
@@ -119,6 +124,7 @@ def test_sections_have_the_transport_of_each_second_step(outputs):
     assert float(abs(found.transport).min()) > 0
 
 
+@pytest.mark.fault("largest values, their times or arrivals miss a step")
 @pytest.mark.parametrize("name", ["eta", "speed"])
 def test_the_largest_values_are_those_of_all_steps(outputs, name):
     """Their times are the first at which they were reached. The speed is that of another program."""
@@ -135,6 +141,7 @@ def test_the_largest_values_are_those_of_all_steps(outputs, name):
             np.testing.assert_array_equal(steps, there[:, wet].argmax(axis=0))
 
 
+@pytest.mark.fault("largest values, their times or arrivals miss a step")
 def test_a_wave_arrives_at_the_first_step_at_which_it_is_there(outputs):
     there = np.abs(outputs.each.eta.values) >= outputs.config.output.arrival
     for number, step in enumerate(outputs.records.step.values):
@@ -143,6 +150,7 @@ def test_a_wave_arrives_at_the_first_step_at_which_it_is_there(outputs):
         np.testing.assert_array_equal(outputs.records.eta_arrival[number], expected)
 
 
+@pytest.mark.fault("harmonic constants are not those of the fields")
 def test_the_constants_of_tides_are_those_of_the_fields(outputs):
     """By least squares."""
     series, found = analysis(outputs.config), opened(outputs.folder, "harmonics.nc")
@@ -158,6 +166,7 @@ def test_the_constants_of_tides_are_those_of_the_fields(outputs):
         np.testing.assert_allclose(found[f"{name}_mean"].values[there], mean[there], atol=1e-10)
 
 
+@pytest.mark.fault("a function of `every`, or `dataset()`, gets other numbers than the files have")
 def test_functions_of_every_see_what_is_written(outputs):
     numbers = opened(outputs.folder, "diagnostics.nc")
     assert sorted(outputs.seen) == list(range(EVERY, STEPS, EVERY))
@@ -180,6 +189,10 @@ def test_means_are_those_of_the_steps(outputs, tmp_path):
         np.testing.assert_allclose(found[f"{name}_mean"][number], expected, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.fault(
+    "a run that is interrupted while the weather varies, at a record or between records, has other series, sums or largest values"
+)
+@pytest.mark.night
 def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path, monkeypatch):
     model, folder = outputs.made(EVERY), tmp_path / "run"
     for stop, chunks in zip(STOPS, ([50], [3]), strict=True):
@@ -194,6 +207,8 @@ def test_a_run_that_was_interrupted_leaves_the_same_values(outputs, tmp_path, mo
     assert_same_values(outputs, folder)
 
 
+@pytest.mark.fault("two runs differ because the clock cuts them into other chunks")
+@pytest.mark.night
 def test_a_run_twice_leaves_the_same_bytes(outputs, tmp_path):
     """Its chunks are others. A restart file has the time at which HDF5 made it, and the same values."""
     again = run(outputs.made(EVERY), tmp_path / "run", [4, 1, 23])
@@ -214,6 +229,7 @@ def assert_same_values(outputs, folder):
             np.testing.assert_allclose(ours[name], theirs[name], **outputs.tolerance, err_msg=f"{path.name} {name}")
 
 
+@pytest.mark.fault("diagnostics are not those of the fields that are written")
 def test_all_diagnostics_are_those_of_the_fields_of_a_plane_with_islands(tmp_path):
     """It is closed in itself: each corner, whose vorticity output.nc has, belongs to four cells."""
     given = {"physics__tracers": ({"name": "tracer"},), "output__fields": FIELDS, "output__every_steps": 1}
@@ -248,7 +264,9 @@ def test_all_diagnostics_are_those_of_the_fields_of_a_plane_with_islands(tmp_pat
         np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
 
 
-@pytest.mark.compiled
+@pytest.mark.fault("an ensemble with a tracer among its fields cannot be written")
+@pytest.mark.night
+@pytest.mark.slow
 def test_a_member_of_an_ensemble_has_the_fields_and_the_diagnostics_of_a_run(tmp_path):
     """Number 0 is that run; the sea has no places, which an ensemble does not write."""
     none = {f"output__{name}": () for name in ("stations", "sections", "maxima", "harmonics")}
@@ -271,7 +289,9 @@ def test_a_member_of_an_ensemble_has_the_fields_and_the_diagnostics_of_a_run(tmp
         np.testing.assert_array_equal(ours[:, 0], numbers[name], err_msg=name)
 
 
-@pytest.mark.compiled
+@pytest.mark.fault("a gauge and a derivative or observation at its place differ")
+@pytest.mark.night
+@pytest.mark.slow
 def test_what_derivatives_and_assimilation_observe_are_the_series(tmp_path):
     """Level at each gauge and transport through each section; the current at a gauge away from the open side."""
     config = sea("recorded", tmp_path, run__executor="native", output__sections_every_steps=1)

@@ -51,6 +51,8 @@ def test_the_number_of_substeps_follows_the_flow(dtype):
     assert same_bits(other.state, model.state)
 
 
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["xla", "reference"])
 def test_all_executors_choose_the_same_steps(executor):
     one, other = shaken(run__dtype="float64"), shaken(run__dtype="float64", run__executor=executor)
@@ -59,6 +61,8 @@ def test_all_executors_choose_the_same_steps(executor):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11 * np.abs(theirs).max())
 
 
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("executor", "stepper"), [("native", "gfb"), ("xla", "rk3"), ("reference", "gfb"), ("reference", "rk4")]
 )
@@ -119,6 +123,7 @@ def test_memory_of_other_steps_lies_on_the_line_through_the_old_one():
     assert method_of("gfb").counts[1] == len(carry.memory)
 
 
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
 @pytest.mark.parametrize(
     ("at", "name"), [(7, "restart.nc"), (9, "restart.nc"), (13, "restart.nc"), (7, "restart.zarr")]
 )

@@ -9,6 +9,8 @@ from support.small_run import make_run
 from swmodel.model import run
 from swmodel.parallel.environment import peak_memory
 
+pytestmark = pytest.mark.slow
+
 STATUS = Path("/proc/self/status")
 
 

@@ -13,6 +13,8 @@ import swmodel
 from swmodel.executors.registry import EXECUTORS
 from swmodel.model.ensemble.members import Members
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 12, "grid.ny": 10, "run.dtype": "float64", "time.dt": 20.0, "physics.viscosity": 100.0}
 #: What differs from the first run of `test_a_run_of_another_kind_has_the_program_of_its_own`.
 KINDS = {
@@ -79,6 +81,7 @@ def test_a_second_ensemble_of_the_same_kind_compiles_nothing():
     assert second == []
 
 
+@pytest.mark.night
 def test_a_run_of_another_kind_has_the_program_of_its_own():
     """Each gives the answer of the reference, which is that of no other kind; its mean of one state is the state's."""
     answers = {}
@@ -98,6 +101,7 @@ def test_a_run_of_another_kind_has_the_program_of_its_own():
     assert list(answers.values()) == list(KINDS)
 
 
+@pytest.mark.night
 def test_what_is_compiled_keeps_neither_a_run_nor_its_arrays():
     use(swmodel.Simulation(load()))
     gc.collect()

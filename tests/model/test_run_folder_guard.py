@@ -12,6 +12,8 @@ from swmodel.files import lock
 from swmodel.files.restart import folder
 from swmodel.files.status import read_status
 
+pytestmark = pytest.mark.slow
+
 
 def contents(directory):
     """Every file below a folder, with its bytes and when it was written."""
@@ -25,6 +27,7 @@ def assert_free(directory):
     assert not (directory / lock.NAME).exists()
 
 
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_a_finished_run_is_refused_kept_and_replaced_on_request(run_folder):
     before = contents(run_folder)
     with pytest.raises(UsageError, match=r"holds a run \(completed\); give force=True .*Simulation.resume"):
@@ -36,6 +39,7 @@ def test_a_finished_run_is_refused_kept_and_replaced_on_request(run_folder):
     assert [folder.step_of(path) for path in folder.candidates(run_folder)] == [2]
 
 
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_a_folder_in_which_a_run_is_at_work_is_refused_whatever_is_asked_and_the_run_goes_on(tmp_path):
     directory, alone, refused = tmp_path / "run", tmp_path / "alone", []
 
@@ -52,6 +56,7 @@ def test_a_folder_in_which_a_run_is_at_work_is_refused_whatever_is_asked_and_the
     assert_free(directory)
 
 
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_a_run_that_ended_after_the_first_look_is_not_overwritten(tmp_path, monkeypatch):
     held = lock.held
 
@@ -67,6 +72,7 @@ def test_a_run_that_ended_after_the_first_look_is_not_overwritten(tmp_path, monk
     assert_free(tmp_path)
 
 
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, NumericalError])
 def test_the_folder_is_free_however_the_run_ends(tmp_path, error):
     def fail(event):

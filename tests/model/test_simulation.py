@@ -29,6 +29,7 @@ def model():
     return simulation()
 
 
+@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 @pytest.mark.parametrize("steps", [-1, 2.5, "3", None, True, 2**31])
 def test_what_is_no_number_of_steps_is_refused_and_changes_nothing(model, steps):
     before, state = model.step, model.state
@@ -39,6 +40,7 @@ def test_what_is_no_number_of_steps_is_refused_and_changes_nothing(model, steps)
     assert all(np.array_equal(*pair) for pair in zip(model.state, state, strict=True))
 
 
+@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 @pytest.mark.parametrize("name", ["config", "params", "dt", "step", "viscosity"])
 def test_what_would_have_no_effect_cannot_be_set(model, name):
     with pytest.raises(UsageError, match=name):
@@ -91,6 +93,7 @@ def test_a_path_is_the_name_of_a_file(tmp_path):
     assert swmodel.Simulation(tmp_path / "my.toml").config.case.name == "rest"
 
 
+@pytest.mark.fault("a configuration for several processes in a single Python process")
 def test_more_processes_than_there_are_end_no_interpreter():
     with pytest.raises(
         SetupError, match="a run on 4 processes, but MPI knows of 1: start the program with mpiexec -n 4"
@@ -104,6 +107,7 @@ BLOWN_UP = (
 )
 
 
+@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_blow_up_is_raised_by_advance_once_and_leaves_no_file(tmp_path, monkeypatch, executor):
     """Warnings, which would be errors in tests, there are none."""
@@ -130,6 +134,7 @@ def broken(**options):
     return model
 
 
+@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
 @pytest.mark.parametrize(
     "use",
     [
@@ -146,6 +151,7 @@ def test_after_few_steps_a_blow_up_is_met_at_the_first_use_of_the_state(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_look_after_steps_finds_what_health_refuses_and_nothing_else(executor):
     """On water, and on the island, where thickness does not matter."""

@@ -88,6 +88,7 @@ def test_everything_at_once():
     ]
 
 
+@pytest.mark.fault("the time step is too long at the start")
 def test_the_time_step_that_is_named_can_be_used():
     named = float(problems({"time.dt": 200.0})[0].split(", ")[1].split()[0])
     assert check_config(load("jet", {**SMALL, "time.dt": named}, {})).time.dt == named
@@ -150,6 +151,8 @@ def test_no_band_is_larger_than_it_should_be():
     assert max(shapes) <= 2**17
 
 
+@pytest.mark.fault("cell sizes beyond the precision")
+@pytest.mark.fault("absurd cell sizes run, or require a time step of zero")
 @pytest.mark.parametrize("options", [{"grid.dx": 1e-20}, {"grid.dy": 1e20}, {"grid.lx": 1e-5, "grid.nx": 1000}])
 def test_cells_of_absurd_sizes_are_refused(options):
     """Rather than run, or be told to take a time step of zero."""

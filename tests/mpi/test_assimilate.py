@@ -12,7 +12,7 @@ import pytest
 from support.small_twin import SETTINGS
 from support.small_weather import SETTINGS as WEATHER
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 ROOT = Path(__file__).parents[2]
 

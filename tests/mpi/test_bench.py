@@ -18,7 +18,7 @@ from support.long_run import TAG, processes_of
 from swmodel.bench import session
 from swmodel.cli import main
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 ROOT = Path(__file__).parents[2]
 

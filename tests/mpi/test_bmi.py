@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 
+pytestmark = [pytest.mark.mpi, pytest.mark.night]
+
 pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
 
 SEA = """
@@ -26,6 +28,7 @@ def fields(mpiexec, folder, layout):
     return {name: np.block([[blocks[y, x][name] for x in xs] for y in ys]) for name in "huv"}
 
 
+@pytest.mark.promise("the Basic Model Interface is the model")
 @pytest.mark.parametrize("layout", ["2x1", "1x2"])
 def test_two_processes_have_the_bits_of_one(mpiexec, tmp_path, layout):
     alone, divided = fields(mpiexec, tmp_path / "one", "1x1"), fields(mpiexec, tmp_path / "two", layout)

@@ -8,11 +8,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.restarts import assert_same_data, data
 from support.small_ensemble import words
 
 from swmodel.files.restart.folder import path_of
 from swmodel.files.status import read_status
+
+pytestmark = [pytest.mark.mpi, pytest.mark.night]
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +39,9 @@ def ended(process, code=0):
     return text
 
 
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+@pytest.mark.promise("a member of an ensemble equals a run alone")
+@pytest.mark.fault("a run continues on another number of ranks")
 def test_five_members_on_two_processes_stopped_by_a_signal_and_gone_on_with_on_two_devices_are_those_of_one(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     process = ensemble(two, "--nproc", 2, "--steps", 1000000, **LARGER)
@@ -54,6 +60,7 @@ def test_five_members_on_two_processes_stopped_by_a_signal_and_gone_on_with_on_t
     assert_same_data(path_of(two, steps), path_of(one, steps))
 
 
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 def test_what_only_one_process_meets_ends_all_with_one_error_and_the_state_of_its_member(tmp_path):
     options = "-s", "ensemble.initial_eta=200", "-s", "ensemble.seed=4"
     text = ended(ensemble(tmp_path, "--nproc", 2, *options), code=4)

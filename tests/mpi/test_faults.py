@@ -32,7 +32,7 @@ from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 from swmodel.parallel import environment
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -45,6 +45,8 @@ def assert_failed(folder, code, words):
     wait_until_free(folder)
 
 
+@pytest.mark.fault("one rank raises an exception")
+@pytest.mark.fault("more ranks than cores")
 def test_a_bug_on_one_rank_is_one_traceback_and_the_last_restart_stays(tmp_path):
     """On one core for both ranks, which is said too."""
     line = [find_mpiexec(), "-n", "2", sys.executable, str(PROGRAMS / "bug.py"), "run", "jet", *SMALL]
@@ -60,6 +62,9 @@ def test_a_bug_on_one_rank_is_one_traceback_and_the_last_restart_stays(tmp_path)
     assert all("problem" not in facts(path) for path in candidates(tmp_path / "run"))
 
 
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
+@pytest.mark.fault("the time step becomes too long")
 def test_a_run_that_becomes_unstable_warns_and_stops_with_its_last_good_restart(tmp_path):
     storm = ["-s", "case.wind=200", "-s", "physics.viscosity=0", "-s", "time.stepper=ab3", "-s", "time.dt=343"]
     often = ["-s", "restart.every_steps=5", "-s", "run.check_every_steps=5"]
@@ -97,6 +102,7 @@ def limit(run):
     resource.prlimit(run.ranks()[0], resource.RLIMIT_FSIZE, (1000, 1000))
 
 
+@pytest.mark.fault("the disk fills up with output")
 def test_a_disk_that_fills_with_output_is_said_and_earlier_records_are_whole(tmp_path):
     often, seldom = ("-s", "output.every_steps=300"), ("-s", "restart.every_steps=6000")
     with LongRun(tmp_path, "--nproc", 2, *often, *seldom) as long:
@@ -112,6 +118,7 @@ def test_a_disk_that_fills_with_output_is_said_and_earlier_records_are_whole(tmp
         assert np.isfinite(file["eta"][...]).all()
 
 
+@pytest.mark.fault("a restart cannot be written")
 @pytest.mark.parametrize(("refuse", "words"), [(limit, "File too large"), (forbid, "Permission denied")])
 def test_a_restart_that_cannot_be_written_leaves_the_last(tmp_path, refuse, words):
     """And the run goes on from there once there is room again."""
@@ -130,6 +137,7 @@ def test_a_restart_that_cannot_be_written_leaves_the_last(tmp_path, refuse, word
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 def test_a_run_on_two_processes_outlives_whoever_watches_it(tmp_path):
     unread = ("sh", "-c", '"$@" 2>&1 | true', "sh")
     swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 3, "--nproc", 2, "--output", "run", before=unread)
@@ -137,6 +145,7 @@ def test_a_run_on_two_processes_outlives_whoever_watches_it(tmp_path):
     assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 3)
 
 
+@pytest.mark.fault("the launcher belongs to another MPI")
 @pytest.mark.parametrize("names", ["OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE", "SLURM_PROCID SLURM_STEP_NUM_TASKS"])
 def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names):
     """It starts two processes that know nothing of each other: each of them would run the whole model."""
@@ -148,6 +157,7 @@ def test_the_launcher_of_another_mpi_is_refused_by_every_process(tmp_path, names
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.fault("mpi4jax or MPI is missing")
 def test_without_mpi4jax_and_mpi4py_one_process_runs_and_two_are_refused(tmp_path):
     packages = packages_without(tmp_path / "packages", "mpi4jax", "mpi4py")
     environ = {"PYTHONPATH": str(packages)}
@@ -167,6 +177,7 @@ def test_without_mpi4jax_and_mpi4py_one_process_runs_and_two_are_refused(tmp_pat
     assert read_status(tmp_path / "run")["state"] == "completed"
 
 
+@pytest.mark.fault("one rank has another version of swmodel")
 def test_another_version_on_one_rank_is_refused(tmp_path):
     """Rank 1 finds another JAX's metadata first, as where a second installation is on its path."""
     metadata = tmp_path / "packages" / "jax-0.1.dist-info" / "METADATA"
@@ -181,6 +192,7 @@ def test_another_version_on_one_rank_is_refused(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.fault("a GPU is requested and missing")
 @pytest.mark.parametrize("nproc", [1, 2])
 def test_a_gpu_that_is_not_there_is_said_once(tmp_path, nproc):
     absent = "tpu" if environment.has_gpu() else "cuda"
@@ -218,6 +230,7 @@ def refused_with_mpi4jax(*given) -> str:
     return line
 
 
+@pytest.mark.fault("two MPI libraries")
 def test_two_mpi_libraries_are_refused(tmp_path):
     """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
     library = mpi_library()
@@ -240,6 +253,7 @@ sys.modules["mpi4jax"].sendrecv = sendrecv
 """
 
 
+@pytest.mark.fault("JAX is too new for mpi4jax")
 @pytest.mark.parametrize(
     ("text", "words"),
     [(REFUSED_AT_ONCE, "mpi4jax cannot be used"), (REFUSED_LATER, r"JAX \S+ and mpi4jax \S+ do not work together")],
@@ -250,6 +264,7 @@ def test_a_jax_too_new_for_mpi4jax_is_refused(tmp_path, text, words):
     assert_failed(tmp_path / "run", 3, words)
 
 
+@pytest.mark.fault("JAX is too new for mpi4jax")
 def test_messages_go_without_an_mpi4jax_that_jax_refuses(tmp_path):
     """By the model's own foreign calls."""
     done = run_with_mpi4jax(tmp_path, REFUSED_AT_ONCE)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
+pytestmark = [pytest.mark.mpi, pytest.mark.night]
+
 ARGUMENTS = [
     *("jet", "-s", "grid.nx=45", "-s", "grid.ny=21", "--steps", "40", "-s", "output.every_steps=15"),
     *("-s", "output.means=eta,zeta", "-s", "output.fields=h,u,v,eta,zeta,q,speed"),
@@ -34,6 +36,7 @@ def alone(tmp_path_factory):
     return run(tmp_path_factory.mktemp("runs") / "alone", 1, "--reproducible", "--dtype", "float64")
 
 
+@pytest.mark.promise("the number of ranks and their layout change nothing")
 @pytest.mark.parametrize("nproc", [2, 3])
 def test_reproducible_files_are_the_same_on_any_number_of_processes(alone, tmp_path, nproc):
     several = run(tmp_path / "several", nproc, "--reproducible", "--dtype", "float64")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpi.test_assimilate import ROOT, assimilate
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 
 def test_the_sea_level_is_found_alike_on_one_and_two_processes(tmp_path):

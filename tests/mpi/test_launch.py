@@ -11,7 +11,7 @@ from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STAT
 from swmodel.files.status import read_status
 from swmodel.model import launch
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, str(ROOT / "cli.py")]
@@ -47,6 +47,7 @@ def test_two_processes_leave_a_complete_run(tmp_path, own_mpiexec):
     assert "nproc = 2" in (folder / "config.toml").read_text()
 
 
+@pytest.mark.fault("a layout for another number of ranks")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -65,6 +66,7 @@ def test_wrong_input_under_mpiexec_is_said_once(tmp_path, arguments, message):
     assert [path.name for path in tmp_path.rglob("*")] == ["taken", "notes.txt"]
 
 
+@pytest.mark.fault("the launcher belongs to another MPI")
 def test_an_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
     worker = f"{sys.executable} -m swmodel worker {tmp_path} run"
     assert launch.run(["sh", "-c", f"{worker} & {worker}; wait"], 2, tmp_path, lambda event: None) == 3
@@ -73,6 +75,7 @@ def test_an_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
     assert read_status(tmp_path)["exit_code"] == 3
 
 
+@pytest.mark.fault("mpiexec is missing")
 def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
     """A Python in a folder without mpiexec, and an empty PATH."""
     python = tmp_path / "bin" / "python"
@@ -92,6 +95,7 @@ def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
     assert run("1").returncode == 0
 
 
+@pytest.mark.fault("a process ends before MPI starts")
 def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting_for_it_in_mpi(tmp_path):
     program = (
         "import sys; from swmodel.parallel.environment import world\n"
@@ -104,6 +108,7 @@ def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting_for_it_in_mpi(tm
     assert done.stderr.count("Error: mpi4py cannot be used (") == 1
 
 
+@pytest.mark.fault("a process ends before MPI starts")
 def test_processes_do_not_wait_for_ever_for_one_that_ended_before_mpi_started():
     program = """
 import os

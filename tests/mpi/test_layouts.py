@@ -14,7 +14,7 @@ from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
 #: Four ranks keep all cores of a small machine busy, and spin while they wait for one another.
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 
 #: Checks in the order in which they run: the last one compiles steps as users do.
 CHECKS = (
@@ -61,6 +61,7 @@ def close(ours, theirs, tolerance):
 # Messages
 
 
+@pytest.mark.promise("what carries messages changes nothing (`run.exchange`)")
 def test_both_exchanges_give_the_same_bits_with_derivatives_members_and_transforms(exchange):
     assert exchange.keys() == {"2x2", "1x3"}
     for layout, found in exchange.items():
@@ -92,12 +93,17 @@ def assert_one_answer(answers, layouts):
         assert all(len(digests) == 1 and digests == one[name] for name, digests in variants.items()), layout
 
 
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+@pytest.mark.fault("blocks of unequal size")
 def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(bits_native):
     cut = [name for layout, variants in bits_native.items() for name in variants if layout != "1x1"]
     assert min(map(cut.count, VARIANTS)) > 1
     assert_one_answer(bits_native, {"1x1", "1x2", "2x1", "2x2", "3x1", "1x3"})
 
 
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+@pytest.mark.promise("chunk length does not change the answer")
+@pytest.mark.night
 def test_xla_has_the_same_bits_in_every_layout_with_reproducible_instructions(mpiexec, monkeypatch):
     """Each boundary, flux and stepper split in x and in y; one in rings of three blocks.
 
@@ -113,17 +119,22 @@ def test_xla_has_the_same_bits_in_every_layout_with_reproducible_instructions(mp
 # Derivatives
 
 
+@pytest.mark.promise("a gradient does not depend on the layout")
 def test_the_bits_of_a_gradient_are_those_of_one_process(gradient_bits):
     """With respect to fields and numbers, on a sphere under weather with tides."""
     assert gradient_bits.keys() == {"1x1", "3x1"}
     assert len(set(gradient_bits.values())) == 1
 
 
+@pytest.mark.promise("a gradient does not depend on the layout")
+@pytest.mark.night
 def test_the_bits_of_a_gradient_in_single_precision_are_those_of_one_process(gradient_bits_single):
     assert gradient_bits_single.keys() == {"1x1", "1x2", "2x2"}
     assert len(set(gradient_bits_single.values())) == 1
 
 
+@pytest.mark.promise("derivatives are exact")
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("layout", "sea"),
     [
@@ -140,6 +151,8 @@ def test_derivatives_are_exact_on_any_number_of_ranks(gradients, layout, sea):
         close(ours[name], one[name], 1e-12)
 
 
+@pytest.mark.promise("derivatives with respect to a network are exact")
+@pytest.mark.night
 @pytest.mark.parametrize("cut", ["3x1", "2x2", "devices"])
 def test_the_gradient_by_a_network_is_that_of_one_process(parameters, cut):
     """And the Hessian along a direction, between walls and around islands, on ranks and on devices."""
@@ -148,6 +161,8 @@ def test_the_gradient_by_a_network_is_that_of_one_process(parameters, cut):
     close(one["devices"] if cut == "devices" else parameters[cut], one["ranks"], 1e-13)
 
 
+@pytest.mark.promise("derivatives with respect to a network are exact")
+@pytest.mark.night
 def test_members_on_ranks_have_the_gradient_of_their_sum(parameters):
     close(parameters["1x2"], parameters["1x1"]["members"], 1e-13)
 
@@ -155,26 +170,34 @@ def test_members_on_ranks_have_the_gradient_of_their_sum(parameters):
 # Transforms
 
 
+@pytest.mark.promise("spectra add up")
+@pytest.mark.night
 def test_spectra_potentials_balanced_flows_and_errors_have_the_bits_of_one_process(spectral):
     assert spectral.keys() == {"1x1", "1x3", "2x2"}
     assert len(spectral["1x1"]) == 9
     assert all(bits == spectral["1x1"] for bits in spectral.values())
 
 
+@pytest.mark.promise("transforms of blocks equal those of one process")
+@pytest.mark.night
 def test_transforms_have_the_bits_of_one_process(fourier):
     assert {layout: each["other bits"] for layout, each in fourier.items()} == {"1x2": [], "3x1": [], "2x2": []}
 
 
+@pytest.mark.night
 def test_sums_over_the_spectrum_have_the_bits_of_one_process(fourier):
     one_process = energies(Serial(block(0, (1, 1), 13, 17)))
     assert len(one_process) > 8
     assert [each["energies"] for each in fourier.values()] == [one_process] * 3
 
 
+@pytest.mark.promise("transforms of blocks equal those of one process")
+@pytest.mark.night
 def test_derivatives_of_transforms_are_those_of_one_process(fourier):
     """jvp, grad, their product, and grad of several states at once."""
     assert max(each["derivatives"] for each in fourier.values()) < 1e-13
 
 
+@pytest.mark.night
 def test_one_all_to_all_along_y_and_two_along_x(fourier):
     assert {layout: each["messages"] for layout, each in fourier.items()} == {"1x2": 2, "3x1": 1, "2x2": 3}

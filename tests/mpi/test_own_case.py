@@ -9,7 +9,7 @@ from conftest import ROOT
 from support.own_case import write_bump
 from support.restarts import assert_same_data
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 SHORT = ["-s", "grid.nx=24", "-s", "grid.ny=17", "--executor", "native", "--quiet", "--steps", "6"]
 

@@ -12,6 +12,8 @@ from support.stormy_sea import sea
 
 import swmodel
 
+pytestmark = [pytest.mark.mpi, pytest.mark.night]
+
 
 @pytest.fixture(scope="module")
 def made(mpiexec, quickly_compiled, tmp_path_factory):
@@ -20,6 +22,7 @@ def made(mpiexec, quickly_compiled, tmp_path_factory):
     return folder, json.loads(mpiexec("own_fields.py", 2, folder, timeout=200).stdout.splitlines()[-1])
 
 
+@pytest.mark.promise("fields and terms from Python equal those of the model")
 def test_two_processes_leave_the_files_of_one(made, tmp_path):
     """Functions, a part of an array, a DataArray that runs from north to south; a term; what is set on the way."""
     folder, told = made
@@ -31,6 +34,9 @@ def test_two_processes_leave_the_files_of_one(made, tmp_path):
     assert told["dataset"] == [[*shape, *shape] for shape in ([11, 12], [11, 11])]
 
 
+@pytest.mark.fault(
+    "several processes or devices have other series while the weather varies; harmonic constants fail on several devices"
+)
 def test_the_weather_cuts_no_series_of_two_processes(made, tmp_path):
     """They are those of one process that writes each step."""
     folder, told = made
@@ -40,6 +46,7 @@ def test_the_weather_cuts_no_series_of_two_processes(made, tmp_path):
         assert_same_data(folder / "weather" / name, tmp_path / "one" / name)
 
 
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
 def test_all_processes_are_told_the_same_and_a_run_is_gone_on_with_but_not_overwritten(made):
     folder, told = made
     assert told["overwriting"][0][1] == 2
@@ -53,6 +60,7 @@ def test_all_processes_are_told_the_same_and_a_run_is_gone_on_with_but_not_overw
     assert not (folder / "plain" / "run.lock").exists()
 
 
+@pytest.mark.fault("a function of `every` raises, on one process or on all")
 def test_a_function_that_fails_on_one_process_stops_all_and_the_run_goes_on(made, tmp_path):
     folder, told = made
     (first, code), second = told["failing"]
@@ -75,6 +83,7 @@ def test_the_pure_step_has_the_gradient_of_one_process_and_takes_no_checkpoint(m
     assert all("Effects not supported" in words for words, _ in made[1]["checkpoint"])
 
 
+@pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
 def test_a_function_in_which_one_process_waits_for_others_ends_with_a_line(mpiexec):
     with pytest.raises(pytest.fail.Exception) as caught:
         mpiexec("waits_in_function.py", 2)
@@ -87,6 +96,8 @@ def test_a_function_in_which_one_process_waits_for_others_ends_with_a_line(mpiex
 DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; give all processes the same"
 
 
+@pytest.mark.fault("fields or options that differ between processes")
+@pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
 @pytest.mark.parametrize(
     ("what", "first", "second"),
     [

@@ -29,7 +29,7 @@ SIDES = [
         "tide.ramp=4000",
     ),
 ]
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 CASE = [
     *("jet", "-s", "grid.nx=24", "-s", "grid.ny=17", "-s", "time.stepper=ab3", "--executor", "native", "--quiet"),
@@ -69,6 +69,13 @@ def stopped(tmp_path_factory):
     return directory
 
 
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+@pytest.mark.promise("gauges, sections and largest values see every step")
+@pytest.mark.fault("a run continues on another number of ranks")
+@pytest.mark.fault("gauges and largest speeds beside open sides show no current")
+@pytest.mark.fault(
+    "a tide that starts at once raises free waves; its ramp differs after a restart, between executors or layouts"
+)
 @pytest.mark.parametrize("nproc", [1, 3])
 def test_another_number_of_processes_goes_on(undisturbed, stopped, tmp_path, nproc):
     directory = shutil.copytree(stopped, tmp_path / "run")
@@ -79,6 +86,9 @@ def test_another_number_of_processes_goes_on(undisturbed, stopped, tmp_path, npr
     assert (status["state"], status["nproc"], status["steps"]) == ("completed", nproc, 20)
 
 
+@pytest.mark.promise("damage to restart files, records and static fields is found")
+@pytest.mark.fault("a restart file is corrupt or truncated")
+@pytest.mark.night
 def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undisturbed, stopped, tmp_path):
     directory = shutil.copytree(stopped, tmp_path / "run")
     newest = folder.path_of(directory, 9)
@@ -91,6 +101,8 @@ def test_mpiexec_goes_on_from_the_older_file_where_the_newest_is_damaged(undistu
     assert read_status(directory)["layout"] == [1, 4]
 
 
+@pytest.mark.fault("a run continues with other weather in a file of the same name")
+@pytest.mark.night
 def test_weather_is_known_again_by_any_number_of_processes_and_other_weather_is_not_taken(tmp_path):
     path, values = tmp_path / "wind.nc", np.random.default_rng(2).standard_normal((3, 17, 24))
     for factor in (1, 2):
@@ -110,6 +122,8 @@ def test_weather_is_known_again_by_any_number_of_processes_and_other_weather_is_
         assert "the record of 2020-01-01T00:00:00 has other values" in errors
 
 
+@pytest.mark.promise("steps are halved alike on any layout and after any restart (`time.halvings`)")
+@pytest.mark.night
 def test_steps_are_halved_alike_by_any_number_of_processes(tmp_path):
     """Stopped between two choices of their number: a flow that accelerates over dry ground."""
     flow = ["dam_break_dry", "-s", "grid.nx=60", "-s", "grid.ny=7", "-s", "time.dt=0.01", "-s", "time.halvings=4"]
@@ -133,6 +147,8 @@ TIDE = [
 ]
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
+@pytest.mark.night
 def test_the_sums_of_an_analysis_of_tides_are_those_of_any_number_of_processes(tmp_path):
     """And after a restart: one process adds to those of two."""
     two, one = tmp_path / "two", tmp_path / "one"
@@ -146,6 +162,9 @@ def test_the_sums_of_an_analysis_of_tides_are_those_of_any_number_of_processes(t
         assert_same_data(one / name, two / name)
 
 
+@pytest.mark.fault("there is no restart file")
+@pytest.mark.fault("a restart file belongs to another grid, physics or precision")
+@pytest.mark.night
 def test_what_is_wrong_is_said_once_by_all_processes_together(stopped, tmp_path):
     directory = shutil.copytree(stopped, tmp_path / "run")
     two = (find_mpiexec(), "-n", "2")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.long_run import PROGRAM, TAG, processes_of
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 SETTINGS = ("grid.nx=13", "grid.ny=11", "grid.dx=100e3", "grid.dy=200e3", "physics.viscosity=1e4")
 SIZE = [word for setting in SETTINGS for word in ("-s", setting)]

@@ -18,6 +18,8 @@ from swmodel.files.restart.folder import candidates
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
+pytestmark = pytest.mark.mpi
+
 PROGRAMS = Path(__file__).parent / "programs"
 SMALL = [
     *("-s", "grid.nx=46", "-s", "grid.ny=31", "-s", "output.every_steps=10", "--quiet"),
@@ -73,6 +75,8 @@ def serial(tmp_path_factory):
     return of
 
 
+@pytest.mark.promise("devices and hosts do not change the answer")
+@pytest.mark.promise("gauges, sections and largest values see every step")
 @pytest.mark.parametrize(
     ("executor", "transports"),
     [(NATIVE, [DEVICES, MPI]), (XLA, [MPI, DEVICES]), (NATIVE, [MPI, [*PROCESSES, "--layout", "4x1"], DEVICES])],
@@ -88,6 +92,8 @@ def test_each_transport_goes_on_from_another_and_leaves_the_files_of_one_process
     assert_same(contents(folder), serial(*executor))
 
 
+@pytest.mark.fault("a rank is killed")
+@pytest.mark.night
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_process_of_devices_is_named_and_the_others_end(tmp_path, rank):
     with LongRun(tmp_path, *PROCESSES, "--quiet", chunk=10) as run:
@@ -100,6 +106,7 @@ def test_a_killed_process_of_devices_is_named_and_the_others_end(tmp_path, rank)
         assert run.ranks() == {}
 
 
+@pytest.mark.night
 def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
     line = [find_mpiexec(), "-n", "2", sys.executable, "-m", "swmodel", "run", "jet", *SMALL, "--steps", "30"]
     line += ["--transport", "sharded", "--devices", "2", "-o", str(tmp_path / "joined")]
@@ -109,6 +116,8 @@ def test_processes_that_mpiexec_has_started_join(serial, tmp_path):
     assert_same(contents(tmp_path / "joined"), serial(*NATIVE))
 
 
+@pytest.mark.promise("devices and hosts do not change the answer")
+@pytest.mark.night
 def test_two_processes_started_by_hand_leave_the_same_files_hold_their_part_only_and_go_on(serial, tmp_path):
     with socket.socket() as probe:
         probe.bind(("localhost", 0))

@@ -15,7 +15,7 @@ from swmodel.files.restart.folder import candidates, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 ROOT = Path(__file__).parents[2]
 CASE = ["jet", *SMALL, "-s", "restart.every_steps=200", "--days", "10000"]
@@ -79,6 +79,8 @@ def requeued(cluster):
     return len(lines)
 
 
+@pytest.mark.promise("a Slurm job continues until its run is complete")
+@pytest.mark.night
 def test_a_job_is_stopped_in_time_put_back_and_goes_on_to_its_end(cluster):
     run = cluster / "outputs/swmodel-7"
     try:
@@ -101,6 +103,8 @@ def test_a_job_is_stopped_in_time_put_back_and_goes_on_to_its_end(cluster):
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.fault("Slurm's warning arrives before ranks can handle signals, or after they ended")
+@pytest.mark.night
 def test_a_signal_that_meets_ranks_before_they_listen_or_after_they_have_done_their_work_puts_the_job_back(cluster):
     install(cluster / "bin/srun", "#!/bin/sh\necho $$ > srun.pid\nexec sleep 60\n")
     install(cluster / "bin/scancel", "#!/bin/sh\nkill -TERM $(cat srun.pid)\n")
@@ -113,6 +117,7 @@ def test_a_signal_that_meets_ranks_before_they_listen_or_after_they_have_done_th
     assert requeued(cluster) == 1
 
 
+@pytest.mark.promise("a Slurm job continues until its run is complete")
 @pytest.mark.parametrize(("code", "job_code", "times"), [(0, 0, 0), (75, 0, 1), (4, 4, 0), (143, 143, 0)])
 def test_only_a_run_that_can_be_resumed_is_put_back(cluster, code, job_code, times):
     install(cluster / "bin/srun", f"#!/bin/sh\necho $* > srun.txt\nexit {code}\n")

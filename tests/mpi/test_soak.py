@@ -3,9 +3,11 @@
 import pytest
 from support.soak import RESTART_STEPS, soak
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 
+@pytest.mark.promise("a run survives a kill at any moment")
+@pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 @pytest.mark.parametrize(
     ("cycles", "seed", "store"), [(1, 1, "netcdf"), (4, 5, "netcdf"), (1, 2, "zarr"), (4, 3, "zarr")]
 )

@@ -14,7 +14,7 @@ from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import BANNER
 
-pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("quickly_compiled")]
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.alone, pytest.mark.usefixtures("quickly_compiled")]
 
 #: Processes of devices. A step takes some milliseconds there, and a chunk of ten no longer than one of 500 elsewhere.
 DEVICES = ["--transport", "sharded", "--nproc", "2", "--devices", "2", "--quiet"]
@@ -41,6 +41,8 @@ def again(folder, *arguments):
     return subprocess.run([*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.fault("SIGTERM")
+@pytest.mark.fault("the folder is in use")
 @pytest.mark.parametrize("nproc", [1, 2])
 def test_a_signal_stops_a_run_and_its_folder_is_locked_until_then(tmp_path, nproc):
     with LongRun(tmp_path, "--nproc", nproc) as run:
@@ -56,6 +58,7 @@ def test_a_signal_stops_a_run_and_its_folder_is_locked_until_then(tmp_path, npro
         assert run.ranks() == {}
 
 
+@pytest.mark.fault("SIGINT, and a second one")
 def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path):
     """As a terminal's Ctrl-C, which all processes get, and mpiexec hands on to the ranks once more."""
     with LongRun(tmp_path, mpiexec=2) as run:
@@ -64,6 +67,7 @@ def test_a_signal_to_mpiexec_and_all_ranks_stops_a_run(tmp_path):
         assert_stopped(run, *run.end(within=20), "SIGINT")
 
 
+@pytest.mark.fault("SIGTERM")
 def test_a_signal_to_all_processes_of_a_run_on_devices_stops_it(tmp_path):
     """As of systemd, and of Slurm when the time of a job is over: launcher, `spawn` and ranks get it."""
     with LongRun(tmp_path, *DEVICES, chunk=10) as run:
@@ -74,12 +78,14 @@ def test_a_signal_to_all_processes_of_a_run_on_devices_stops_it(tmp_path):
         assert_stopped(run, *run.end(within=20), "SIGTERM")
 
 
+@pytest.mark.fault("SIGTERM")
 def test_a_signal_to_one_rank_stops_all(tmp_path):
     with LongRun(tmp_path, "--nproc", 2) as run:
         os.kill(run.ranks()[1], signal.SIGTERM)
         assert_stopped(run, *run.end(within=20), "SIGTERM")
 
 
+@pytest.mark.fault("the wall-clock limit is near")
 def test_a_run_stops_before_its_wall_clock_limit(tmp_path):
     begin = time.time()
     with LongRun(tmp_path, "--nproc", 2, "--walltime", "12 s") as run:
@@ -87,6 +93,7 @@ def test_a_run_stops_before_its_wall_clock_limit(tmp_path):
         assert 6 < (run.folder / "status.json").stat().st_mtime - begin < 12
 
 
+@pytest.mark.fault("a rank is stuck")
 @pytest.mark.parametrize(("arguments", "mpiexec", "rank"), [(["--nproc", 2], 0, 1), ([], 2, 0), (DEVICES, 0, 0)])
 def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec, rank):
     chunk = 10 if arguments is DEVICES else 500
@@ -106,6 +113,7 @@ def test_a_frozen_rank_is_named_and_everything_ends(tmp_path, arguments, mpiexec
         assert run.ranks() == {}
 
 
+@pytest.mark.fault("SIGINT, and a second one")
 def test_a_second_signal_ends_a_run_at_once(tmp_path):
     """Also where a rank is frozen and no agreement can be reached."""
     with LongRun(tmp_path, "--nproc", 2) as run:
@@ -124,6 +132,7 @@ def test_a_second_signal_ends_a_run_at_once(tmp_path):
         assert "problem" not in facts(tmp_path / newest)
 
 
+@pytest.mark.fault("a rank is killed")
 def test_a_killed_rank_is_named_with_the_last_restart(tmp_path):
     with LongRun(tmp_path, "--nproc", 2) as run:
         os.kill(run.ranks()[1], signal.SIGKILL)

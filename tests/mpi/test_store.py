@@ -11,6 +11,8 @@ from swmodel.files.store.data import StoreData
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.record import read_map
 
+pytestmark = pytest.mark.mpi
+
 JET = ["run", "jet", *SMALL, "-s", "time.dt=18", "--quiet"]
 RUN = [*JET, "-s", "output.every_steps=3", "-s", "output.maxima=eta"]
 
@@ -36,6 +38,7 @@ def test_a_run_goes_on_in_a_store_on_another_number_of_processes_with_the_bits_o
         xarray.testing.assert_equal(xarray.open_zarr(folder / "two" / "output.zarr"), file.drop_vars("crc32"))
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("path", ["two", "two/output.zarr"])
 @pytest.mark.parametrize("command", ["info", "info --verify", "plot --field speed --arrows", "view", "animate"])
 def test_commands_take_a_store(folder, path, command):
@@ -45,6 +48,7 @@ def test_commands_take_a_store(folder, path, command):
     done(folder, name, path, *options, *target)
 
 
+@pytest.mark.night
 def test_pictures_of_both_formats_are_of_the_same_values(folder):
     with open_data(folder / "one" / "output.nc") as file, open_data(folder / "two" / "output.zarr") as store:
         for name in ("zeta", "eta_max", "depth"):
@@ -53,6 +57,7 @@ def test_pictures_of_both_formats_are_of_the_same_values(folder):
             assert (ours.long_name, ours.units, ours.location) == (theirs.long_name, theirs.units, theirs.location)
 
 
+@pytest.mark.night
 def test_a_store_is_a_source_of_input(folder):
     start = ("-s", "input.eta=two/output.zarr:eta@-1", "--steps", "1")
     done(folder, *RUN, *start, "-o", "from_zarr")
@@ -64,12 +69,14 @@ def test_a_store_is_a_source_of_input(folder):
         xarray.testing.assert_equal(ours, theirs)
 
 
+@pytest.mark.night
 def test_a_change_of_the_format_is_refused(folder):
     found = swmodel(folder, "resume", "two", "--steps", "25", "-s", "output.format=netcdf", "--quiet")
     assert found.returncode == 2
     assert "output.format: zarr before, netcdf now" in found.stderr
 
 
+@pytest.mark.night
 def test_a_full_disk_is_one_line_with_code_5_and_leaves_whole_records(tmp_path):
     with small_disk(tmp_path / "disk", "2m") as disk:
         if not os.path.ismount(disk):

@@ -5,7 +5,7 @@ import netCDF4
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
+pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
 
 
 def twin(mpiexec, n, folder):

@@ -18,6 +18,8 @@ from swmodel.ocean.operators import mx_f, my_f
 from swmodel.ocean.scheme import Scheme
 from swmodel.ocean.terms import zanna_bolton
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 11
 RINGS = {"grid__periodic_x": True, "grid__periodic_y": True}
 ON = {f"physics__{name}": value for name, value in CLOSURES.items()}

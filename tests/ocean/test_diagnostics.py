@@ -19,6 +19,8 @@ from swmodel.parallel.decomposition import block as block_of
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 11, 13
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
 CASE = random_fields(NY, NX, land=0.2)
@@ -131,6 +133,7 @@ def test_equal_to_sums_over_the_whole_domain(ring):
     assert numbers(config, (1, 1)) == pytest.approx(plain(config, whole_state(config)), rel=1e-13)
 
 
+@pytest.mark.promise("global sums do not depend on the layout")
 @pytest.mark.parametrize(
     ("layout", "ring", "dtype"),
     [

@@ -12,6 +12,8 @@ from support.unchecked import unchecked
 
 import swmodel
 
+pytestmark = pytest.mark.slow
+
 G, NY, NX = 9.81, 9, 13
 BOTH_DTYPES = pytest.mark.parametrize("dtype", ["float64", "float32"])
 BASIN = DRYING | {"grid__periodic_x": False}

@@ -15,6 +15,8 @@ from swmodel.parallel.transport.serial import Serial
 from swmodel.plotting import derived
 from swmodel.plotting.dataset import open_data
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 12
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
 SERIAL = Serial(block(0, (1, 1), NY, NX))
@@ -67,6 +69,7 @@ def random_source(walls, location):
     return y
 
 
+@pytest.mark.promise("solutions of Poisson's and Helmholtz's equations are exact")
 @pytest.mark.parametrize(("walls", "location"), zip(WALLS, LOCATIONS, strict=True))
 def test_the_discrete_equation_holds_to_round_off(walls, location):
     """Helmholtz's and, without the mean that has no solution, Poisson's."""
@@ -97,6 +100,7 @@ def test_a_current_is_that_of_its_potentials_and_the_mean(walls):
         np.testing.assert_allclose(rest, whole.mean() if ring else 0.0, rtol=0, atol=1e-12 * np.abs(whole).max())
 
 
+@pytest.mark.night
 def test_potentials_are_written_averaged_and_drawn_as_other_fields_are(tmp_path):
     names = ("streamfunction", "velocity_potential")
     options = {"output__fields": ("u", "v"), "output__means": names, "run__executor": "native", "time__dt": 1.0}
@@ -109,6 +113,7 @@ def test_potentials_are_written_averaged_and_drawn_as_other_fields_are(tmp_path)
             np.testing.assert_allclose(mean.values, field, rtol=0, atol=1e-12 * np.abs(field).max())
 
 
+@pytest.mark.fault("spectra or potentials of a sea with land, or on a sphere")
 def test_there_are_no_potentials_around_land():
     simulation = swmodel.Simulation(sea_of((True, True), random_fields(NY, NX, land=0.2)))
     for ask in (simulation.fields, simulation.means):
@@ -147,6 +152,7 @@ def test_there_is_no_balance_where_depth_or_rotation_vary():
             simulation.balanced()
 
 
+@pytest.mark.night
 def test_the_program_of_the_page_solves_poissons_equation():
     """Of the source without its mean."""
     page = (ROOT / "docs" / "spectra.md").read_text()

@@ -1,11 +1,14 @@
 """The thickness at faces, and which faces are open, are choices that the dynamics take as they are."""
 
 import numpy as np
+import pytest
 
 from swmodel.ocean import flow
 from swmodel.ocean.dynamics import tendency
 from swmodel.ocean.face_thickness import FACE_THICKNESS
 from swmodel.ocean.scheme import CELLS, Scheme, small_block
+
+pytestmark = pytest.mark.slow
 
 SHAPE = CELLS, CELLS
 

@@ -5,6 +5,8 @@ import pytest
 
 from swmodel.ocean.okada import Fault, displacement
 
+pytestmark = pytest.mark.slow
+
 #: Table 2: cases 2, 3 and 4 by (x, y), depth and dip; displacements by a slip or opening of one, length 3, width 2.
 TABLE = {
     ((2.0, 3.0), 4.0, 70.0): {
@@ -25,6 +27,7 @@ TABLE = {
 }
 
 
+@pytest.mark.promise("Okada's fault agrees with his table")
 @pytest.mark.parametrize(("at", "depth", "dip"), TABLE)
 @pytest.mark.parametrize("motion", ["strike_slip", "dip_slip", "opening"])
 def test_the_table_of_the_reference_to_four_digits(at, depth, dip, motion):
@@ -49,6 +52,7 @@ def of_a_point(depth, dip, x, y):
 DIPS = [0.0, 1e-4, 30.0, 88.0, 89.99, 89.9999, 90.0, 90.001, 120.0]
 
 
+@pytest.mark.fault("Okada's formulas lose their digits near the vertical")
 @pytest.mark.parametrize("dip", [*DIPS, *(-dip for dip in DIPS[2:-2])])
 def test_a_fault_of_any_dip_is_the_sum_of_point_sources(dip):
     """To 1e-9 of the largest motion at the point: above edges and corners, on the axes and off them."""

@@ -16,6 +16,8 @@ from swmodel.ocean.patch import Patch
 from swmodel.parallel.decomposition import block as block_of
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 #: Water comes in through all sides, between islands, in steps of Adams and Bashforth.
 BASIN = {
     **{"grid__periodic_x": False, "grid__periodic_y": False, "time__stepper": "ab2", "physics__f0": 1e-4},
@@ -28,6 +30,7 @@ BASIN = {
 }
 
 
+@pytest.mark.promise("open sides let waves in and out")
 @pytest.mark.parametrize("sphere", [False, True])
 def test_what_flows_in_is_what_there_is_more(sphere):
     """The sum of dh/dt over the cells is the transport through the open faces, written here for each of them."""
@@ -47,6 +50,7 @@ def test_what_flows_in_is_what_there_is_more(sphere):
     assert volume == pytest.approx(faces.sum(), rel=1e-12)
 
 
+@pytest.mark.fault("inflow is missing in the series, or has other bits on another layout")
 def test_the_volume_changes_by_what_the_series_say_came_in():
     """Times the weights of the time stepper; and by that each face has the current that the fields say."""
     fields = random_fields(9, 11, amplitude=0.1)
@@ -70,6 +74,7 @@ def test_the_volume_changes_by_what_the_series_say_came_in():
     assert model.diagnostics()["inflow_west"] == pytest.approx(through.sum(), rel=1e-12)
 
 
+@pytest.mark.fault("the current at an open side is zero in files, means, ensembles")
 def test_where_water_comes_in_it_is_as_fast_as_inside():
     """A uniform transport: speed and its mean are the same in all cells inside, and it comes in and leaves."""
     options = {"open_sides__transport_x": 3.0, "grid__periodic_y": True, "run__executor": "native"}
@@ -89,6 +94,8 @@ def test_where_water_comes_in_it_is_as_fast_as_inside():
         np.testing.assert_allclose(fields["u"][:, :-1], 3.0 / H, rtol=1e-12)
 
 
+@pytest.mark.fault("gauges and largest speeds beside open sides show no current")
+@pytest.mark.night
 def test_gauges_and_largest_speeds_know_what_comes_in(tmp_path):
     """A gauge on a face has its current, one between two faces the mean of both, by where it is."""
     dx, dy = 4e3, 5e3
@@ -109,6 +116,7 @@ def test_gauges_and_largest_speeds_know_what_comes_in(tmp_path):
         np.testing.assert_allclose(found.speed_max, largest, rtol=1e-12)
 
 
+@pytest.mark.fault("inflow is missing in the series, or has other bits on another layout")
 def test_what_comes_in_has_the_same_bits_on_any_layout():
     config = configuration(9, 11, random_fields(9, 11), run__dtype="float32", **BASIN)
     width = setup_of(config).scheme.width

@@ -11,6 +11,8 @@ from swmodel.config import ConfigError
 from swmodel.config.remarks import relaxation
 from swmodel.model.validate import check_config
 
+pytestmark = pytest.mark.slow
+
 TWICE, M2 = {"constituents": ["K1", "K1"], "amplitude": [0.1, 0.2]}, {"constituents": ["M2"], "amplitude": [0.1]}
 SOUTH = {"sides": ["south"]}
 #: What is said of keys of [open_sides], and of others.
@@ -31,6 +33,9 @@ REFUSED = {
 }
 
 
+@pytest.mark.fault("outside water without an open side, an open side of a periodic axis, a tide too fast for the steps")
+@pytest.mark.fault("an analysis has other nodal factors than the tide")
+@pytest.mark.fault("a leapfrog with open sides")
 @pytest.mark.parametrize("problem", REFUSED)
 def test_what_cannot_be_meant_is_refused(problem):
     sides, more = REFUSED[problem]
@@ -39,6 +44,7 @@ def test_what_cannot_be_meant_is_refused(problem):
         check_config(swmodel.load("rest", options, {}))
 
 
+@pytest.mark.fault("an invalid depth outside an open side")
 @pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
 def test_a_depth_outside_that_is_none_is_refused(column, value):
     """Nor may land that floods, beside the water outside, be higher than this is deep."""
@@ -50,6 +56,7 @@ def test_a_depth_outside_that_is_none_is_refused(column, value):
         check_config(config)
 
 
+@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
 def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
     fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
@@ -65,6 +72,7 @@ def test_a_side_on_land_and_a_field_that_does_not_cover_the_side_are_refused():
         check_config(configuration(5, 6, fields | {"mask": mask}, **options | {"open_sides__sides": ("east",)}))
 
 
+@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
 def test_what_is_outside_need_not_be_known_at_a_corner_of_two_open_sides():
     """Through which nothing comes in; steady and in records in time."""
     level = np.zeros((2, 5, 6))
@@ -77,6 +85,7 @@ def test_what_is_outside_need_not_be_known_at_a_corner_of_two_open_sides():
         check_config(model.config)
 
 
+@pytest.mark.fault("air pressure at open sides relative to another reference")
 def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
     """As a departure from the mean, or in hPa; it is not where that is said."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
@@ -87,6 +96,7 @@ def test_air_pressure_that_is_counted_from_elsewhere_is_refused():
         check_config(configuration(5, 6, fields, open_sides__pressure=pressure, **options))
 
 
+@pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
 def test_what_a_sponge_relaxes_to_is_given_in_most_of_it():
     """Of four columns of cells inside; where it is not, it relaxes to zero, which is said."""
     options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "grid__periodic_y": True}

@@ -17,6 +17,8 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.variable import Variable
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 
 
@@ -103,6 +105,10 @@ WRONG = [
 ]
 
 
+@pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
+@pytest.mark.fault(
+    "a term that branches on a field, gives NaN everywhere, changes the shape, or depends on the block of a cell"
+)
 @pytest.mark.parametrize(("value", "message"), WRONG)
 def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
     def term(state, grid, t):
@@ -113,6 +119,7 @@ def test_what_a_term_may_not_do_is_said_with_its_line(value, message):
     assert message in found
 
 
+@pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
 @pytest.mark.parametrize(
     ("term", "message"),
     [

@@ -14,6 +14,8 @@ from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 
 
@@ -53,6 +55,7 @@ def test_what_a_network_computes_is_recorded_with_the_values_of_its_parameters()
     assert setup_of(made(Parametric(stress, weights()))).scheme.width == 3  # it reaches as far as it reads
 
 
+@pytest.mark.night
 def test_cells_around_are_given_row_by_row():
     """One input after the other, from the south-west."""
 
@@ -76,6 +79,7 @@ def test_cells_around_are_given_row_by_row():
         np.testing.assert_allclose(found, expected, rtol=2e-2)
 
 
+@pytest.mark.fault("a network that does not fit: inputs, outputs, precision, not finite")
 @pytest.mark.parametrize(
     ("term", "message"),
     [
@@ -103,6 +107,7 @@ def test_a_network_that_does_not_fit_is_said_with_its_line_before_the_first_step
     assert re.match(rf"terms: ({re.escape(__file__)}:\d+|3)", found), found
 
 
+@pytest.mark.fault("an executor that cannot take parameters")
 def test_who_cannot_compute_it_says_so():
     term = Parametric(damp, {"rate": np.ones(())})
     with pytest.raises(ConfigError, match=r"test_parametric.py:\d+: damp has parameters, .*; use xla"):
@@ -110,7 +115,8 @@ def test_who_cannot_compute_it_says_so():
     assert resolve(made(term, **{"run.executor": "auto"})).run.executor == "xla"
 
 
-@pytest.mark.compiled
+@pytest.mark.night
+@pytest.mark.slow
 def test_the_pure_step_takes_other_parameters_and_is_differentiated_by_them():
     """Of one step of Euler's, du/d(rate) = - dt u."""
     carry, static, step = functional(Case, SMALL, terms=[Parametric(damp, {"rate": np.zeros((1, 1)), "name": "mine"})])

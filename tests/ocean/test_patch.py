@@ -6,6 +6,8 @@ import pytest
 
 from swmodel.ocean.patch import Patch, east, north
 
+pytestmark = pytest.mark.slow
+
 DRAWN = np.random.default_rng(3).uniform(0.5, 1.5, (2, 5, 6))
 FUNCTIONS = {
     "sqrt": lambda a, b: np.sqrt(a) * np.cbrt(b),

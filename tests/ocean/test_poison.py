@@ -31,7 +31,7 @@ from swmodel.parallel.decomposition import Block, Span
 from swmodel.parallel.transport.serial import OneDevice
 from swmodel.setup.setup import setup_of
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.slow
 
 NY, NX = 20, 21  # of the ring
 BLOCK = Block(0, (3, 3), Span(7, 13, NY), Span(7, 14, NX))  # 6 by 7 cells, at least seven from the seam of the ring
@@ -144,6 +144,7 @@ def reach(found, halo):
     return halo - columns[0], columns[-1] - halo - nx + 1, halo - rows[0], rows[-1] - halo - ny + 1
 
 
+@pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_declared_halo_is_read_and_nothing_else(scheme):
     """xla and native read the same cells of the halo, out to the declared width; NaN in all others is not noticed."""
@@ -158,6 +159,7 @@ def test_the_declared_halo_is_read_and_nothing_else(scheme):
         assert same_bits(call(poisoned), call(padded))
 
 
+@pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.parametrize(
     ("steps_per_sweep", "scheme", "stepper"),
     [(2, "energy", "ab2"), (3, "energy", "leapfrog"), (2, "biharmonic, arakawa_lamb", "ab3")],
@@ -169,6 +171,8 @@ def test_a_native_call_of_several_steps_reads_its_wider_halo_and_nothing_else(sc
     assert same_bits(call(np.where(found, padded, np.nan)), call(padded))
 
 
+@pytest.mark.promise("no uninitialised value is read")
+@pytest.mark.night
 @pytest.mark.parametrize(("stepper", "steps_per_sweep"), [("ab2", 2), ("rk4", 1), ("leapfrog", 2)])
 @pytest.mark.parametrize("scheme", ["arakawa_lamb", "biharmonic"])
 def test_static_fields_beyond_the_declared_margin_are_not_read_by_the_native_call(scheme, stepper, steps_per_sweep):
@@ -176,6 +180,7 @@ def test_static_fields_beyond_the_declared_margin_are_not_read_by_the_native_cal
     assert same_bits(spoilt(spoilt.padded()), clean(clean.padded()))
 
 
+@pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_beyond_halo_and_margin_nothing_is_read_by_the_tendency(scheme):
     """State and static fields reach three cells further than declared, and are NaN there."""
@@ -211,6 +216,8 @@ for options, stepper in (({}, "ab3"), (terms, "rk4"), (terms, "leapfrog"), (term
 """
 
 
+@pytest.mark.promise("no uninitialised value is read")
+@pytest.mark.night
 @pytest.mark.usefixtures("quickly_compiled")
 def test_what_fresh_memory_holds_does_not_matter_to_the_native_step():
     """The C library fills what it hands out with 0x7f (1e306) or with 0xfe (-1e303) bytes: the same bits."""

@@ -17,6 +17,8 @@ from swmodel.setup.fields.netcdf_input import InputError
 from swmodel.setup.fields.varying import record
 from swmodel.setup.setup import coriolis
 
+pytestmark = pytest.mark.slow
+
 POLE = (-42.0, 76.0)
 GLOBE = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 16, "grid.west": -180.0, "grid.south": -80.0,
          "grid.north": 80.0, "grid.pole": POLE}  # fmt: skip
@@ -35,6 +37,7 @@ def eastward_flow(at):
     return 3 * np.cos(lat) + 2 * np.sin(lat) * np.cos(lon), -2 * np.sin(lon) + 0 * lat
 
 
+@pytest.mark.fault("the description of meridian 0 of a grid with its own pole is wrong")
 def test_places_come_back_and_the_pole_is_the_pole():
     back = to_earth(POLE, *from_earth(POLE, *PLACES))
     np.testing.assert_allclose(back, PLACES, atol=1e-9)
@@ -86,6 +89,7 @@ class Flowing(Case):
         return (1 + t / 1e4) * self.v(config, at)
 
 
+@pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize("how", ["functions", "file"])
 def test_eastward_and_northward_components_are_turned_to_the_axes(how, tmp_path):
     """Solid rotation about the pole of the grid is along x alone, whatever it is called on the Earth."""
@@ -124,6 +128,8 @@ def on_degrees(path, **functions):
             data[name][:] = function(At)
 
 
+@pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
+@pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 def test_tables_lie_along_the_axes_and_are_not_turned_nor_mixed_with_what_is():
     table = RNG.random((16, 24))
     config = load(Case, GLOBE, environ={}, fields={"u": table})
@@ -134,6 +140,8 @@ def test_tables_lie_along_the_axes_and_are_not_turned_nor_mixed_with_what_is():
         fields.evaluate(mixed, "u", *ALL)
 
 
+@pytest.mark.fault("currents outside are not turned with the grid")
+@pytest.mark.fault("records outside open sides are not turned with a grid that has a pole of its own")
 def test_what_flows_outside_open_sides_is_turned_as_what_flows_inside():
     """Steady, and in time."""
     config = config_of(Flowing, **{"forcing.every": 1e4, "time.dt": 100.0})
@@ -154,6 +162,7 @@ def run(tmp_path_factory):
     return folder, simulation
 
 
+@pytest.mark.night
 def test_the_file_of_a_run_says_where_its_cells_are_and_satisfies_the_cf_checker(run):
     errors, _ = checked(run[0] / "output.nc")
     unknown = "grid_topology is not a valid cf_role", "requires exactly one variable with standard_name"
@@ -170,6 +179,7 @@ def test_the_file_of_a_run_says_where_its_cells_are_and_satisfies_the_cf_checker
         np.testing.assert_allclose(data["angle"][:], np.degrees(turned), atol=1e-9)
 
 
+@pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_to_the_bit(run):
     """To the bit; about another pole it has what is interpolated (below)."""
     names = {f"input.{name}": f"{run[0] / 'output.nc'}:{name}@-1" for name in ("eta", "u", "v")}
@@ -179,6 +189,8 @@ def test_a_run_goes_on_from_the_output_of_another_on_the_same_grid_to_the_bit(ru
         np.testing.assert_array_equal(again.field(name), run[1].field(name))
 
 
+@pytest.mark.fault("records outside open sides are not turned with a grid that has a pole of its own")
+@pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 @pytest.mark.parametrize("pole", [None, (100.0, 60.0)])
 def test_fields_and_vectors_about_another_pole_are_taken_to_the_places_and_axes_of_the_grid(tmp_path, pole):
     """Of second order in the spacing of the file; steady, in time, and as a run's own file has them."""
@@ -207,6 +219,7 @@ def test_fields_and_vectors_about_another_pole_are_taken_to_the_places_and_axes_
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.2)
 
 
+@pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_turned_against_it():
     """A zonal jet between 15 and 75 degrees north; the poles of the grid lie at 10 degrees north and south."""
     lat = np.linspace(15, 75, 20001)
@@ -231,6 +244,7 @@ def test_a_balanced_jet_round_the_earth_stays_to_second_order_on_a_grid_that_is_
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.35)
 
 
+@pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 def test_an_array_of_a_vector_on_true_degrees_is_refused_as_arrays_are_not_turned():
     """It was taken along the axes of the grid; a scalar on true degrees goes to its places."""
     degrees = {"lat": np.arange(-90.0, 91, 5), "lon": np.arange(-180.0, 180, 5)}

@@ -15,6 +15,8 @@ import pytest
 from support.random_case import configuration, random_fields
 from support.stepping import EVERY_SCHEME, step_by_step
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 7, 10
 
 #: Largest difference after four steps in units in the last place of each field's largest value. Measured, over all
@@ -65,6 +67,7 @@ def turned_options(options):
     }
 
 
+@pytest.mark.promise("the model is isotropic on an f plane")
 @pytest.mark.parametrize(("executor", "flux", "stepper", "dtype"), EVERY_SCHEME)
 def test_a_turned_domain_gives_the_turned_answer_to_round_off(executor, flux, stepper, dtype):
     options = TERMS | {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}

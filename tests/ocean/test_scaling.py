@@ -27,6 +27,8 @@ from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import dt_from_state, largest_dt
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 7, 9
 
 #: The numbers of a configuration by their exponents of L, H, T and R.
@@ -110,6 +112,7 @@ def unscaled(fields, units, stepper, names=("h", "u", "v")):
     return [field / field.dtype.type(scale) for field, scale in zip(fields, scales, strict=True)]
 
 
+@pytest.mark.promise("the equations are dimensionally consistent")
 @pytest.mark.parametrize(("executor", "flux", "stepper", "dtype"), EVERY_SCHEME)
 def test_other_units_give_the_same_bits(executor, flux, stepper, dtype):
     options = TERMS | {"scheme__vorticity_flux": flux, "time__stepper": stepper, "run__dtype": dtype}
@@ -139,12 +142,14 @@ def test_manning_drag_is_the_same_in_other_units():
         np.testing.assert_allclose(field, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())
 
 
+@pytest.mark.promise("the equations are dimensionally consistent")
 @pytest.mark.parametrize("unit", UNITS)
 def test_each_unit_by_itself_on_a_beta_plane(unit):
     for executor in ("native", "reference"):
         assert same_bits(*in_both_units(BETA_PLANE | {"run__dtype": "float64"}, unit, executor))
 
 
+@pytest.mark.promise("the equations are dimensionally consistent")
 def test_diagnostics_and_derived_fields_in_other_units_have_the_same_bits():
     """Numbers of the whole domain and derived fields of the initial state."""
     units, found = UNITS["all"], []
@@ -179,6 +184,7 @@ def exponents_of(units: str):
     return found["m"], found["s"], found["kg"]
 
 
+@pytest.mark.promise("the equations are dimensionally consistent")
 def test_every_number_of_the_configuration_has_its_dimension_here():
     names = ("grid", "physics", "scheme", "time", *(term.name for term in TERMS_OF_THE_MODEL.values() if term.options))
     sections = {name: Config.model_fields[name].annotation for name in names}

@@ -20,6 +20,8 @@ from swmodel.ocean.squares import ALONG, SQUARES, axes_of
 from swmodel.parallel.decomposition import block
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 12
 WALLS = [(True, True), (True, False), (False, True), (False, False)]
 CASE = random_fields(NY, NX, land=0.0)
@@ -37,6 +39,7 @@ def total(spectra, name, config):
     return [spectra[name + along].sum() * axis.step for along, axis in axes_of(config.grid).items()]
 
 
+@pytest.mark.promise("spectra add up")
 @pytest.mark.parametrize(("walls", "dtype"), [(WALLS[0], "float32"), *((walls, "float64") for walls in WALLS[1:])])
 def test_sums_over_wavenumbers_are_means_over_the_domain(walls, dtype):
     config = sea_of(walls, run__dtype=dtype, **TRACER)
@@ -136,6 +139,7 @@ def changed(config):
     return by_parts, by_all
 
 
+@pytest.mark.promise("spectra add up")
 @pytest.mark.parametrize(("walls", "flux"), [(WALLS[0], "energy"), (WALLS[2], "arakawa_lamb")])
 def test_the_budget_by_parts_closes(walls, flux):
     """The parts add up to what the whole tendency does, and that is what one small step of the model does."""
@@ -163,6 +167,7 @@ def changes(spectra, name, along):
     return [each for each in of if (each[-2:] if each[-2:] in ALONG else "") == along]
 
 
+@pytest.mark.fault("spectra: advection removes or adds energy that it should only move")
 @pytest.mark.parametrize(
     ("walls", "flux", "conserves"),
     [
@@ -184,6 +189,7 @@ def test_what_conserves_energy_moves_it_between_wavenumbers_only(walls, flux, co
     assert flux != "energy" or abs(found["kinetic_energy_by_coriolis"].sum()) < 1e-12 * size
 
 
+@pytest.mark.fault("spectra: advection removes or adds energy that it should only move")
 def test_the_flux_of_tracer_variance_at_the_last_ring_is_what_upwind_differences_take():
     """In an even current the sum over x and y of |u| times the mean square difference of neighbours, over dx."""
     fields = {"u": np.full((NY, NX), 0.3), "v": np.full((NY, NX), -0.2), "depth": np.full((NY, NX), 50.0)}
@@ -196,6 +202,7 @@ def test_the_flux_of_tracer_variance_at_the_last_ring_is_what_upwind_differences
     assert flux[-1] == flux.max()
 
 
+@pytest.mark.fault("spectra or potentials of a sea with land, or on a sphere")
 def test_what_has_no_spectra_is_refused_in_one_line():
     with pytest.raises(UsageError, match="seas without land"):
         swmodel.Simulation(sea_of((True, True), random_fields(NY, NX, land=0.2))).spectra()

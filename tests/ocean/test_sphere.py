@@ -10,6 +10,8 @@ from swmodel.executors.reference import Reference
 from swmodel.ocean.coordinates import from_sides, metrics, points
 from swmodel.setup.setup import coriolis
 
+pytestmark = pytest.mark.slow
+
 BAND = {
     "grid.kind": "latlon",
     "grid.nx": 24,
@@ -33,6 +35,7 @@ def great_circle(radius, lon, lat, other_lon, other_lat):
     )
 
 
+@pytest.mark.promise("the sphere's geometry is exact")
 def test_areas_of_cells_and_of_those_around_corners_add_up_to_those_of_the_zones_that_they_cover():
     grid = grid_of(radius=3.0)
     area = metrics(grid, range(grid.ny))["area"]
@@ -42,6 +45,7 @@ def test_areas_of_cells_and_of_those_around_corners_add_up_to_those_of_the_zones
     np.testing.assert_allclose(grid.nx * area.corner.sum(), zones[1], rtol=1e-14)
 
 
+@pytest.mark.promise("the sphere's geometry is exact")
 @pytest.mark.parametrize("location", ["centre", "corner"])
 def test_lengths_are_distances_on_the_sphere_between_the_neighbours_of_a_point(location):
     grid = grid_of(nx=3600, ny=1200)
@@ -78,6 +82,7 @@ def test_f_is_that_of_the_rotating_sphere_unless_it_is_given():
     np.testing.assert_allclose(coriolis(given, range(16), [0]), 1e-4 + 2e-11 * northward, rtol=1e-13)
 
 
+@pytest.mark.promise("the sphere's geometry is exact")
 def test_a_basin_at_the_equator_is_one_of_the_equatorial_plane_to_the_square_of_its_width():
     """Random states in the same cells: the basin on a sphere of twice the radius differs a quarter as much."""
     ny, nx, dx, fields = 6, 8, 1e4, random_fields(6, 8, seed=2)
@@ -102,6 +107,7 @@ def test_a_basin_at_the_equator_is_one_of_the_equatorial_plane_to_the_square_of_
     assert np.log2(wide / narrow) == pytest.approx(2, abs=0.05)
 
 
+@pytest.mark.promise("the sphere's geometry is exact")
 def test_water_at_rest_over_a_relief_with_coasts_stays_so():
     rng = np.random.default_rng(5)
     relief = np.cumsum(rng.standard_normal((16, 24)), axis=1) * 1500 - 500

@@ -20,6 +20,8 @@ from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import largest_dt
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 7, 9
 #: What switches on the terms that cannot add energy.
 ON = {
@@ -36,6 +38,7 @@ ON = {
 }
 
 
+@pytest.mark.promise("each term follows its formula")
 @pytest.mark.parametrize(("as_field", "slip"), [(False, "free"), (True, "no")])
 @pytest.mark.parametrize("name", [name for name in TERMS if name in ON])
 def test_what_takes_energy_takes_it(name, as_field, slip):
@@ -59,6 +62,7 @@ def test_what_takes_energy_takes_it(name, as_field, slip):
     assert power < 0
 
 
+@pytest.mark.promise("each term follows its formula")
 @pytest.mark.parametrize(
     "name", ["viscosity", "biharmonic_viscosity", "smagorinsky", "biharmonic_smagorinsky", "leith"]
 )
@@ -72,6 +76,7 @@ def test_friction_conserves_momentum_where_there_is_no_wall(name):
         assert abs(change.sum()) < 1e-12 * np.abs(change).sum()
 
 
+@pytest.mark.promise("each term follows its formula")
 def test_manning_drag_slows_a_uniform_flow_as_its_formula_says():
     """du/dt = - k u², k = g n² / h^(4/3): u = u0 / (1 + k u0 t)."""
     config = flat(physics__manning=0.05, time__stepper="rk4", time__dt=30.0)
@@ -81,6 +86,7 @@ def test_manning_drag_slows_a_uniform_flow_as_its_formula_says():
     np.testing.assert_allclose(h, 20.0)
 
 
+@pytest.mark.promise("each term follows its formula")
 def test_a_body_force_drives_a_uniform_flow_as_its_formula_says():
     """u = u0 + a t + b (sin(w t + p) - sin p) / w without rotation; v likewise."""
     force = {"x": 1e-5, "x_amplitude": 3e-4, "x_phase": 0.7, "y_amplitude": 2e-4, "y_phase": -1.0, "period": 1000.0}
@@ -99,6 +105,7 @@ def flat(tracer=None, **options):
     return configuration(NY, NX, fields, **quiet | options)
 
 
+@pytest.mark.promise("each term follows its formula")
 @pytest.mark.parametrize("step", [0, 7, 10**6 + 3, 2**31 - 1])
 @pytest.mark.parametrize(
     ("dtype", "stage"), [(np.float32, 0.0), (np.float32, 0.5), (np.float64, 0.5), (np.float64, 1.0)]
@@ -111,6 +118,7 @@ def test_the_phase_loses_nothing_after_however_many_steps(step, dtype, stage):
     assert min(difference, 2 * np.pi - difference) < 8 * np.finfo(dtype).eps * 2 * np.pi + 2 * np.pi * step * 2.0**-64
 
 
+@pytest.mark.promise("each term follows its formula")
 @pytest.mark.parametrize("stepper", ["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"])
 def test_a_tracer_is_conserved_and_a_constant_stays_one(stepper):
     fields = random_fields(NY, NX, land=0.2)

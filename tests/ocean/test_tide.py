@@ -20,7 +20,10 @@ from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.terms.tide import EQUILIBRIUM, SPECIES, grown, ramp_of, shapes
 
+pytestmark = pytest.mark.slow
 
+
+@pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("date", ["1975-07-14T03:00", "2033-11-05 17:41:30"])
 def test_constituents_are_those_of_utide(date):
     """Phases, frequencies and nodal factors of all of them, satellites of the third degree left out."""
@@ -69,6 +72,7 @@ def moon_and_sun(date):
     return ((lon, lat, near), (sun, 0.0, 1 + 0.0167 * np.cos(M))), sidereal
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
 def test_the_constituents_add_up_to_the_attraction_of_moon_and_sun():
     """The potential of second degree, a (parallax)³ (3/2 cos² z - 1/2), z the zenith distance, at any place and hour.
 
@@ -103,6 +107,7 @@ def test_the_constituents_add_up_to_the_attraction_of_moon_and_sun():
         assert (seen * made).sum() / (made**2).sum() == pytest.approx(1, abs=0.03)
 
 
+@pytest.mark.promise("tides are those of the Moon and the Sun")
 @pytest.mark.parametrize("beta", [0.0, 0.09])
 def test_a_canal_round_the_equator_answers_as_airy_says(beta):
     """Low water under the Moon, as waves are slower than it: in a quarter period the forced wave goes on by as much."""
@@ -115,6 +120,10 @@ def test_a_canal_round_the_equator_answers_as_airy_says(beta):
     np.testing.assert_allclose(h - DEPTH, expected, rtol=0, atol=2e-6 * abs(height))
 
 
+@pytest.mark.fault(
+    "a tide that starts at once raises free waves; its ramp differs after a restart, between executors or layouts"
+)
+@pytest.mark.night
 def test_a_tide_that_grows_slowly_raises_no_free_waves():
     """In a canal at rest, without drag: what is left besides the forced wave, over that, after the ramp."""
     (tide,) = constituents(("M2",), DATE)
@@ -129,6 +138,9 @@ def test_a_tide_that_grows_slowly_raises_no_free_waves():
     assert left[8 * tide.period] < 0.01
 
 
+@pytest.mark.fault(
+    "a tide that starts at once raises free waves; its ramp differs after a restart, between executors or layouts"
+)
 def test_the_ramp_is_that_of_its_formula_in_each_stage_and_ends_at_one():
     """(1 - cos(pi t / T)) / 2, from the step count alone, so that a restart has the same."""
     config, *_ = canal(24, tide__ramp=7e5)
@@ -140,6 +152,7 @@ def test_the_ramp_is_that_of_its_formula_in_each_stage_and_ends_at_one():
     assert ours == 1
 
 
+@pytest.mark.fault("constants are fitted to a tide that still grows")
 def test_an_analysis_or_an_end_within_the_ramp_is_named():
     options = SPHERE | {"tide.constituents": ["M2"], "time.start": DATE, "output.harmonics": ["M2"], "run.days": 5.0}
     for ramp, begins, said in (("2 days", "1 day", 1), ("2 days", "2 days", 0), ("6 days", "2 days", 2)):
@@ -173,6 +186,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.fault("a tide without a date, on a plane, of an unknown or too fast constituent")
 @pytest.mark.parametrize("problem", REFUSED)
 def test_a_tide_that_cannot_be_is_refused(problem):
     options = TIDE | REFUSED[problem]

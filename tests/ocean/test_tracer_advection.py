@@ -14,6 +14,8 @@ from swmodel.ocean.patch import Patch
 from swmodel.ocean.terms.tracer_advection import Faces, reconstructed
 from swmodel.ocean.weno import eastward
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 11
 DYE, SALT = (
     {"name": "dye", "advection": "weno5"},

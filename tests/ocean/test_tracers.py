@@ -16,6 +16,8 @@ from swmodel.executors.registry import EXECUTORS
 from swmodel.files.restart.folder import path_of
 from swmodel.gradients import Problem
 
+pytestmark = pytest.mark.slow
+
 NY, NX = 9, 11
 #: Two tracers with initial fields and diffusivities of their own.
 DYE, SALT = (
@@ -33,6 +35,7 @@ def of(*tracers, salt=None, **options):
     return configuration(NY, NX, fields, physics__tracers=tracers, grid__periodic_x=False, **options)
 
 
+@pytest.mark.promise("each term follows its formula")
 @pytest.mark.parametrize(("executor", "stepper"), [*((each, "ab3") for each in EXECUTORS), ("native", "gfb")])
 def test_two_tracers_are_to_the_bit_those_of_two_runs_with_one_each(executor, stepper):
     options = {"sponge__rate": 1e-4, "sponge__width": 2e4, "time__stepper": stepper}
@@ -77,6 +80,7 @@ def test_a_wave_of_the_concentration_decays_as_its_diffusivity_says():
     np.testing.assert_allclose(content / h, wave * np.exp(-decay * 2e4), atol=1e-10)
 
 
+@pytest.mark.night
 def test_the_gradient_by_the_second_initial_field_is_exact_and_that_of_a_run_of_its_own():
     found = {}
     salt = np.linspace(30.0, 36.0, NY * NX).reshape(NY, NX)

@@ -11,6 +11,8 @@ import swmodel
 from swmodel.config.options.case import Case
 from swmodel.errors import NumericalError
 
+pytestmark = pytest.mark.slow
+
 DENSITY, GRAVITY, DEPTH = 1025.0, 9.81, 20.0
 QUIET = {
     "physics.gravity": GRAVITY, "physics.density": DENSITY, "physics.depth": DEPTH, "physics.f0": 0.0,
@@ -46,6 +48,8 @@ def test_a_wind_drags_as_its_law_says(law, speed):
     np.testing.assert_allclose(model.field("v"), 10.0 * 0.6 * tau / (DENSITY * DEPTH), rtol=1e-12)
 
 
+@pytest.mark.promise("varying weather does not depend on calls or restarts")
+@pytest.mark.fault("a storm, tide, inflow or tsunami is mistaken for a blow-up, or hides one")
 def test_health_lets_weather_do_its_work_and_finds_a_blow_up_nevertheless():
     """A squall of 60 m/s with 80 hPa less in it is no blow-up; the same with a time step that is too long is one."""
     options = {"grid.nx": 24, "grid.ny": 20, "grid.dx": 4e4, "grid.dy": 4e4, "case.wind": 60.0, "case.deficit": 8000.0}

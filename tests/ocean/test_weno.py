@@ -6,6 +6,8 @@ import pytest
 import swmodel
 from swmodel.ocean import weno
 
+pytestmark = pytest.mark.slow
+
 WENO = {"weno5": 3, "weno7": 4}
 
 

@@ -43,6 +43,7 @@ def test_the_place_among_processes_is_read_from_the_launcher(environ, place):
     assert environment.world(environ) == place
 
 
+@pytest.mark.fault("an environment variable of a launcher that is no number")
 @pytest.mark.parametrize("wrong", [{"PMI_RANK": "junk", "PMI_SIZE": "2"}, {"PMI_RANK": "0", "PMI_SIZE": "junk"}])
 def test_a_variable_of_a_launcher_that_is_no_number_is_named(wrong):
     with pytest.raises(SetupError, match="=junk: must be a number"):

@@ -42,6 +42,8 @@ def test_the_chosen_layout_has_the_shortest_halos_and_of_equals_the_longest_rows
     assert [choose_layout(nproc, 40, 80) for nproc in (1, 2, 4, 6, 8)] == [(1, 1), (1, 2), (1, 4), (1, 6), (2, 4)]
 
 
+@pytest.mark.fault("more ranks than cells")
+@pytest.mark.fault("absurd numbers of processes")
 @pytest.mark.parametrize("nproc", [5, 7, 10**10])
 def test_too_many_processes_name_the_largest_number_that_fits(nproc):
     """At once: the numbers that are tried are those of rows."""
@@ -49,6 +51,7 @@ def test_too_many_processes_name_the_largest_number_that_fits(nproc):
         choose_layout(nproc, 2, 3)
 
 
+@pytest.mark.fault("a layout for another number of ranks")
 @pytest.mark.parametrize(
     ("layout", "width", "words"),
     [("2x3", 1, "layout 2x3 has 6 blocks, but there are 4 processes"), ("4x1", 2, "at least 2 each way")],

@@ -21,6 +21,8 @@ from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport.mpi import Mpi
 from swmodel.parallel.transport.serial import Serial
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[1]
 ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 #: Of even and odd lines, and the smallest that has all kinds.
@@ -56,6 +58,7 @@ def off_walls(array, y, x):
     return field
 
 
+@pytest.mark.promise("transforms of blocks equal those of one process")
 @pytest.mark.parametrize("dtype", ROUNDING)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
@@ -76,6 +79,7 @@ def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
         np.testing.assert_allclose(back, off_walls(field, *pair), rtol=0, atol=4 * ROUNDING[dtype], err_msg=str(pair))
 
 
+@pytest.mark.night
 def test_the_transform_back_has_its_transpose():
     """The real part of the sum of c B'(u) is the sum of u B(c), for coefficients that no real field has, too."""
     random = np.random.default_rng(4)
@@ -95,6 +99,7 @@ def test_the_transform_back_has_its_transpose():
         assert float(ours) == pytest.approx(float(theirs), rel=1e-12), pair
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("location", ["centre", "u", "v", "corner"])
 @pytest.mark.parametrize("periodic", list(itertools.product([True, False], repeat=2)), ids=str)
 def test_a_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
@@ -118,6 +123,8 @@ def test_a_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
     assert np.abs(numbers).max() < 1e-12
 
 
+@pytest.mark.promise("transforms of blocks equal those of one process")
+@pytest.mark.night
 @pytest.mark.parametrize("dtype", ROUNDING)
 def test_a_line_has_the_same_bits_in_whatever_company(dtype):
     """Also where a processor's vectors take several lines together and some are left over."""
@@ -138,6 +145,8 @@ def test_a_line_has_the_same_bits_in_whatever_company(dtype):
         assert jax.tree.leaves(same) == [True] * 2 * len(given)
 
 
+@pytest.mark.fault("more blocks than lines to transform")
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("layout", "cells", "pair", "most"),
     [((3, 2), (12, 8), ("periodic", "periodic"), 5), ((3, 3), (8, 16), ("sine", "cosine"), 8)],
@@ -160,19 +169,25 @@ def on_devices():
     return found
 
 
+@pytest.mark.promise("transforms of blocks equal those of one process")
+@pytest.mark.night
 @pytest.mark.parametrize("what", ["other bits", "other bits in single precision", "other bits of long lines"])
 def test_any_layout_of_devices_has_the_bits_of_one_process(on_devices, what):
     assert [each[what] for each in on_devices.values()] == [[]] * 3
 
 
+@pytest.mark.night
 def test_sums_over_the_spectrum_have_the_same_bits_on_devices(on_devices):
     assert [each["energies"] for each in on_devices.values()] == [energies(one_process(13, 17))] * 3
 
 
+@pytest.mark.night
 def test_derivatives_on_devices_are_those_of_one_process(on_devices):
     assert on_devices["2x2"]["derivatives"] < 1e-13
 
 
+@pytest.mark.promise("transforms of blocks equal those of one process")
+@pytest.mark.night
 @pytest.mark.parametrize(("layout", "messages"), [("2x2", 3), ("4x1", 1), ("1x4", 2)])
 def test_devices_send_all_to_alls_alone_and_hold_a_block_each(on_devices, layout, messages):
     """Given, found and temporary arrays on a device, over a field: a quarter of the 4 or 6 that one process holds."""

@@ -10,6 +10,8 @@ from support.faults import PROGRAM
 from swmodel.errors import STOPPED
 from swmodel.parallel.interrupt import MESSAGE
 
+pytestmark = pytest.mark.night
+
 INTERRUPT = "import signal; signal.raise_signal(signal.SIGINT)\n"
 
 
@@ -21,6 +23,7 @@ def python(folder, *words, before=(), **options):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.fault("Ctrl-C before a run, while modules are imported")
 @pytest.mark.parametrize("module", ["click", "pydantic"])
 def test_while_modules_are_imported(tmp_path, module):
     """Whether by the program or by its command; an exception would come out of the middle of the import."""

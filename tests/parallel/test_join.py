@@ -12,6 +12,8 @@ from conftest import ROOT
 from swmodel.parallel.environment import World
 from swmodel.parallel.transport import join
 
+pytestmark = pytest.mark.night
+
 SLURM = {"SLURM_STEP_NODELIST": "node[007-008]", "SLURM_STEP_NUM_TASKS": "4"}
 
 AGREE = """
@@ -72,6 +74,7 @@ def test_the_first_process_is_where_the_environment_or_mpi_says(monkeypatch, env
     assert join.first_process(World(1, 4)) == address
 
 
+@pytest.mark.fault("killed ranks left MPICH's shared memory, and Slurm requeues the job")
 def test_what_killed_ranks_of_a_job_have_left_is_removed_when_it_is_put_back_and_nothing_else(monkeypatch, tmp_path):
     """MPICH's shared memory has the same name in a job that is put back: MPI_Init hangs or crashes on the old one."""
     left, others, young = (tmp_path / name for name in ("mpich_shm_1_0", "sem", "mpich_shm_3_0"))

@@ -12,6 +12,8 @@ from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.mpi import Mpi
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4), ("gfb", 1)]

@@ -9,6 +9,8 @@ import time
 import pytest
 from conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 PLACE = (
     "import os; from swmodel.parallel.environment import world; place = world()\n"
     "words = place.rank, place.size, place.local_rank, place.local_size, os.environ['JAX_COORDINATOR_ADDRESS']\n"

@@ -103,6 +103,7 @@ def chunks_of_50_seconds(monkeypatch, limit, chunks):
     return reasons
 
 
+@pytest.mark.fault("a wall-clock limit shorter than a step, in a chain of jobs")
 @pytest.mark.parametrize("limit", [0.5, 50.0, 120.0])
 def test_a_limit_that_is_too_short_leaves_time_for_the_least_and_says_one_that_is_enough(monkeypatch, caplog, limit):
     """Two chunks are made whatever the limit; with the one that is named a third would be, too, and nothing is said."""

@@ -13,6 +13,8 @@ from support.faults import PROGRAM, SMALL
 from swmodel.files.status import read_status
 from swmodel.parallel import streams
 
+pytestmark = pytest.mark.night
+
 RUN = ["run", "jet", *SMALL, "--steps", "3", "--executor", "reference", "--output", "run"]
 
 
@@ -43,6 +45,7 @@ def opened(make):
     os.close(descriptor)
 
 
+@pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 @pytest.mark.parametrize("make", [unread, full])
 def test_a_run_outlives_whoever_watches_it(tmp_path, make):
     with opened(make) as gone:
@@ -50,17 +53,20 @@ def test_a_run_outlives_whoever_watches_it(tmp_path, make):
     assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
 
 
+@pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 def test_a_run_without_any_stream_writes_the_files_of_one_with_all(tmp_path):
     closed = ["sh", "-c", 'exec "$@" 0>&- 1>&- 2>&-', "sh"]
     assert swmodel(tmp_path, *RUN, stderr=None, before=closed) == (0, "")
     assert read_status(tmp_path / "run")["state"] == "completed"
 
 
+@pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_what_has_a_reader_that_has_had_enough_ends_without_a_word(tmp_path):
     with opened(unread) as gone:
         assert swmodel(tmp_path, "cases", stdout=gone) == (141, "")
 
 
+@pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_a_result_that_cannot_be_written_is_an_error(tmp_path):
     with opened(full) as gone:
         code, said = swmodel(tmp_path, "init", "jet", stdout=gone)

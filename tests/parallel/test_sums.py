@@ -32,6 +32,7 @@ def bits(number):
     return np.float64(number).tobytes()
 
 
+@pytest.mark.promise("global sums do not depend on the layout")
 @QUICK
 @given(ARRAYS, st.data())
 def test_any_order_and_any_splitting_gives_the_same_bits(numbers, data):
@@ -48,6 +49,7 @@ def exact_sum(numbers):
     return sum(map(Fraction, map(float, numbers)), Fraction(0))
 
 
+@pytest.mark.promise("global sums do not depend on the layout")
 @QUICK
 @given(ARRAYS, st.floats(1, 1e6))
 def test_the_sum_is_that_of_fsum_to_the_stated_precision(numbers, slack):
@@ -77,6 +79,7 @@ def test_the_largest_strip_of_the_largest_numbers_does_not_overflow():
     assert FixedPoint(1.75).value(1024 * pieces) == 1.75 * cells * 1024
 
 
+@pytest.mark.promise("global sums do not depend on the layout")
 def test_every_sum_over_processes_in_the_diagnostics_is_one_of_integers(monkeypatch):
     sums = []
 

@@ -10,6 +10,8 @@ from swmodel.plotting.dataset import open_data
 from swmodel.plotting.earth import moved, places
 from swmodel.plotting.record import read_map
 
+pytestmark = pytest.mark.slow
+
 POLE = (-42.0, 76.0)
 
 

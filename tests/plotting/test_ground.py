@@ -16,6 +16,8 @@ from swmodel.plotting.dataset import open_data
 from swmodel.plotting.page import content
 from swmodel.plotting.panels import coasts
 
+pytestmark = pytest.mark.slow
+
 RECORD = 4
 
 

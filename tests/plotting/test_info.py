@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
 from support.small_run import make_run
 
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.info import describe_results, duration
+
+pytestmark = pytest.mark.slow
 
 
 def lines(path) -> dict[str, str]:

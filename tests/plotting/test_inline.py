@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 import swmodel
 from swmodel.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
 
 

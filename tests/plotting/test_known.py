@@ -10,6 +10,8 @@ from swmodel.ocean.coordinates import points
 from swmodel.plotting import PlotError, derived, maps
 from swmodel.plotting.dataset import open_data
 
+pytestmark = pytest.mark.slow
+
 LOCATION = {"eta": "centre", "u": "u", "v": "v"}
 #: Those whose answer holds from later on, or of a mean.
 LATER = {"adjustment", "gulf_tide"}

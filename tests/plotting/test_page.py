@@ -17,6 +17,8 @@ from swmodel.plotting import PlotError, derived, view
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.page import content
 
+pytestmark = pytest.mark.slow
+
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUIETLY = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
@@ -26,6 +28,7 @@ def levels(field):
     return numbers.reshape(-1, field["rows"], field["columns"])
 
 
+@pytest.mark.promise("the page of `swmodel view` shows the values in the files")
 def test_values_are_those_of_the_records_to_half_a_level(run):
     found = content_of(view(run, ["eta", "speed"]))
     assert [field["name"] for field in found["fields"]] == ["eta", "speed"]
@@ -51,6 +54,8 @@ def test_averages_over_blocks_keep_the_sum_and_leave_land_out():
     assert np.array_equal(np.ma.getmaskarray(means), counts == 0)
 
 
+@pytest.mark.fault("a page of a run that cannot be written, or would be too large")
+@pytest.mark.night
 def test_a_page_that_would_be_too_large_leaves_records_out_and_says_so(run, monkeypatch):
     with open_data(run / "output.nc") as data:
         shape = data["eta"].shape
@@ -85,6 +90,7 @@ def test_fields_that_cannot_be_stepped_through_are_named(run, name):
     assert not (run / "view.html").exists()
 
 
+@pytest.mark.fault("a page of a run that cannot be written, or would be too large")
 def test_a_page_that_cannot_be_written_leaves_nothing(run):
     (run / "view.html").mkdir()
     with pytest.raises(FilesError, match="view.html cannot be written"):
@@ -99,6 +105,8 @@ def shown(page, folder, fragment):
     return subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
+@pytest.mark.promise("the page of `swmodel view` shows the values in the files")
+@pytest.mark.night
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
 def test_a_browser_without_a_network_draws_the_record_that_is_asked_for(run, tmp_path):
     page = view(run, ["eta", "speed"])

@@ -15,6 +15,8 @@ from swmodel.cli import main
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, animation
 
+pytestmark = pytest.mark.slow
+
 TARGETS = ["it.png", "it.gif", "it.mp4"]
 
 
@@ -23,6 +25,8 @@ def draw(run, target):
     return (plotting.plot if target.suffix == ".png" else plotting.animate)(run, "eta", output=target)
 
 
+@pytest.mark.fault("a picture or film that cannot be written")
+@pytest.mark.night
 def test_a_folder_that_cannot_be_written_is_named_with_the_reason(finished, tmp_path):
     """In one process that permissions hold for, as even root's children then."""
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -49,6 +53,8 @@ def full_disk(tmp_path):
         yield disk
 
 
+@pytest.mark.fault("a picture or film that cannot be written")
+@pytest.mark.night
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_full_disk_leaves_nothing_behind(finished, full_disk, name, caplog):
     with pytest.raises(FilesError, match=f"{name} cannot be written: .*No space left on device$") as error:
@@ -58,6 +64,7 @@ def test_a_full_disk_leaves_nothing_behind(finished, full_disk, name, caplog):
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+@pytest.mark.fault("a picture or film that cannot be written")
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_stood_there_stays_until_the_new_one_is_whole(finished, tmp_path, monkeypatch, name):
     target = tmp_path / name
@@ -74,6 +81,7 @@ def test_what_stood_there_stays_until_the_new_one_is_whole(finished, tmp_path, m
     assert target.read_text() == "the old one"
 
 
+@pytest.mark.fault("a picture or film that cannot be written")
 def test_what_ffmpeg_says_is_the_reason_in_one_line(finished, tmp_path, monkeypatch, caplog):
     broken = tmp_path / "ffmpeg"
     broken.write_text("#!/bin/sh\necho '[out @ 0x5] first' >&2\necho '[mp4 @ 0x5] Unknown encoder.' >&2\nexit 3\n")
@@ -94,6 +102,7 @@ def test_a_link_is_followed_and_a_name_without_an_ending_is_a_png(finished, tmp_
     assert (tmp_path / "real" / "it.png").read_bytes()[:4] == (tmp_path / "plain.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.fault("a folder without records is plotted or filmed")
 def test_a_folder_that_holds_something_else_is_refused_with_what_it_holds(tmp_path):
     (tmp_path / "analysis.nc").touch()
     with pytest.raises(PlotError, match="holds no diagnostics.nc: it holds analysis.nc"):

@@ -14,6 +14,8 @@ from swmodel.plotting import Over, PlotError, Scale, animation, derived, maps, s
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.record import Map
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(finished):
@@ -68,6 +70,7 @@ def test_given_ends_are_the_ends_unless_fields_have_different_units_or_nothing_i
             Scale("record", low, high)
 
 
+@pytest.mark.night
 def test_a_film_has_the_colours_of_the_whole_run_unless_asked_otherwise(data):
     seen = {}
     for name in ("run", "record", "shared"):

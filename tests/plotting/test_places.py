@@ -15,6 +15,8 @@ from swmodel.cli import main
 from swmodel.plotting import PlotError, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 
+pytestmark = pytest.mark.slow
+
 STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
 
 
@@ -50,6 +52,8 @@ def test_a_panel_for_each_gauge_with_its_name_its_place_and_its_series(folder, t
         plot_stations(folder, "w")
 
 
+@pytest.mark.fault("the picture of a thousand gauges takes too long")
+@pytest.mark.night
 def test_of_many_gauges_the_first_are_drawn_and_others_by_name(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(series, "DRAWN", 1)
     with open_data(folder / "stations.nc") as data:
@@ -76,6 +80,7 @@ def test_transports_are_shown_in_sverdrup(folder, tmp_path):
     assert plot_sections(folder, tmp_path / "b.png").exists()
 
 
+@pytest.mark.night
 def test_the_page_of_a_run_has_its_gauges_its_sections_and_its_highest_water(folder, tmp_path):
     content = content_of(view(folder, output=tmp_path / "page.html"))
     found = {series["label"]: series for series in content["series"]}

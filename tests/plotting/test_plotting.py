@@ -18,6 +18,8 @@ from swmodel.plotting import PlotError, animation, derived, maps, panels, series
 from swmodel.plotting.dataset import field_names, find_record, open_data
 from swmodel.plotting.record import Map, read_map
 
+pytestmark = pytest.mark.slow
+
 DAY = 86400.0
 
 
@@ -178,6 +180,7 @@ def test_the_default_picture_leaves_out_fields_that_are_zero(tmp_path, case, nam
         assert derived.chosen(data, None) == names
 
 
+@pytest.mark.night
 def test_plot_writes_any_field_beside_the_data_under_a_name_that_says_what_it_shows(run):
     assert plotting.plot(run) == run / "output.png"
     assert plotting.plot(run / "output.nc", "depth") == run / "output-depth.png"
@@ -198,6 +201,7 @@ def test_diagnostics_show_the_relative_change_of_integrals_and_the_values_of_ext
         np.testing.assert_array_equal(speed, data["max_speed"][:])
 
 
+@pytest.mark.night
 def test_a_film_has_one_frame_for_each_record(run, monkeypatch):
     film = Image.open(plotting.animate(run, "eta", fps=5, output=run / "eta.gif"))
     assert (film.n_frames, film.info["duration"]) == (3, 200)

@@ -11,6 +11,8 @@ from swmodel.plotting import Over, PlotError, maps
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.page import content
 
+pytestmark = pytest.mark.slow
+
 DRIFTERS = [[10e3, 20e3], [60e3, 22e3], [30e3, 35e3]]
 
 

@@ -6,6 +6,8 @@ from click.testing import CliRunner
 from swmodel import plotting
 from swmodel.cli import main, pictures
 
+pytestmark = pytest.mark.slow
+
 FUNCTIONS = ("plot", "plot_maxima", "plot_diagnostics", "plot_stations", "plot_sections")
 
 

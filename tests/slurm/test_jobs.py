@@ -18,6 +18,8 @@ from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
+pytestmark = pytest.mark.night
+
 ROOT = Path(__file__).parents[2]
 TWO = ["--nodes=1", "--ntasks-per-node=2"]
 RESTARTS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]

@@ -73,6 +73,8 @@ depht = 3
 """
 
 
+@pytest.mark.fault("a wrong configuration")
+@pytest.mark.fault("an error in one of many stations has the line of another")
 def test_everything_that_is_wrong_with_a_file_with_its_lines(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text(FILE)
@@ -138,6 +140,7 @@ def test_an_override_from_python_and_a_variable_of_the_environment_are_named():
     ]
 
 
+@pytest.mark.fault("a date that the calendar does not have")
 @pytest.mark.parametrize(
     ("start", "calendar", "words"),
     [
@@ -158,6 +161,7 @@ def test_a_case_that_does_not_exist():
     assert line.endswith(f"known are {', '.join(cases.names())}")
 
 
+@pytest.mark.fault("a file that is no configuration: huge, a device, a pipe, not TOML, names of thousands of parts")
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -183,6 +187,7 @@ def test_a_file_that_holds_no_configuration_is_refused_in_one_line(tmp_path, con
     assert line.startswith(f"{path}{words}")
 
 
+@pytest.mark.fault("a file that is no configuration: huge, a device, a pipe, not TOML, names of thousands of parts")
 def test_names_of_thousands_of_parts_are_refused_before_they_are_read(tmp_path):
     """The time that tomllib takes for a name grows with the square of its parts: minutes for this one."""
     path, name = tmp_path / "my.toml", "nx" + ".a" * 40_000
@@ -194,6 +199,7 @@ def test_names_of_thousands_of_parts_are_refused_before_they_are_read(tmp_path):
     assert "must be a whole number of cells, not" in line
 
 
+@pytest.mark.fault("a file that is no configuration: huge, a device, a pipe, not TOML, names of thousands of parts")
 def test_what_is_no_configuration_is_not_read(tmp_path):
     huge, pipe = tmp_path / "huge.toml", tmp_path / "pipe.toml"
     with open(huge, "wb") as file:
@@ -204,6 +210,7 @@ def test_what_is_no_configuration_is_not_read(tmp_path):
         assert words in line
 
 
+@pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
 def test_of_many_problems_the_first_are_shown_and_looked_up(tmp_path, monkeypatch):
     """A suggestion costs a comparison with all that is known: it is not made where it is not shown."""
     suggested = []
@@ -218,6 +225,7 @@ def test_of_many_problems_the_first_are_shown_and_looked_up(tmp_path, monkeypatc
     assert len(suggested) == MOST_LINES
 
 
+@pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
 def test_a_long_value_is_shown_by_its_ends():
     (line,) = problems("jet", [f"grid.nx={'a' * 90_000}"])
     assert line.startswith("-s grid.nx=aaa")
@@ -232,6 +240,7 @@ def test_a_line_that_was_made_for_a_terminal_stays_as_it_is(text):
     assert as_line(text).isprintable()
 
 
+@pytest.mark.fault("thousands of problems in a configuration, megabytes and control characters in a message")
 def test_signs_that_command_a_terminal_are_shown_as_text(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text('[grid]\n"a\\u001b[31mb\\nc" = 1\n["x\\u0007\\u009by"]\nk = 1\n')

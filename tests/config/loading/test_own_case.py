@@ -132,6 +132,7 @@ def test_what_is_wrong_with_the_choice_of_a_case_is_said(bump, overrides, messag
 HEAD = b"from swmodel import Case, option\nclass Bad(Case):\n    "
 
 
+@pytest.mark.fault("a case file is missing, is not Python, raises, or defines no case or several")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -170,6 +171,7 @@ def test_defaults_and_options_that_the_configuration_does_not_take_are_named(tmp
     } | {"case.a"}
 
 
+@pytest.mark.fault("a function of a case returns no field")
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
@@ -187,6 +189,7 @@ def test_what_a_function_may_not_do_is_said_with_its_line(tmp_path, returned, me
     assert found.startswith(f"{path}:{message}")
 
 
+@pytest.mark.fault("a field of a case differs from block to block")
 @pytest.mark.parametrize(
     "formula",
     [

@@ -29,6 +29,7 @@ def refused(path, overrides=()):
     return str(caught.value)
 
 
+@pytest.mark.fault("the configuration of a run with many gauges cannot be read again")
 def test_a_file_gives_the_stations_of_the_tables(folder, tmp_path):
     """And so does the configuration of a run, which has them all."""
     tables = [{"name": "old harbour", "x": 2e5, "y": 1e5}, {"name": "buoy", "x": 3e5, "y": 1.5e5}]
@@ -40,6 +41,7 @@ def test_a_file_gives_the_stations_of_the_tables(folder, tmp_path):
     assert load(again, {}, {}).output == wanted.output
 
 
+@pytest.mark.fault("a bad line in a file of gauges is ignored")
 @pytest.mark.parametrize(
     ("text", "place", "words"),
     [
@@ -60,11 +62,13 @@ def test_a_bad_line_is_refused_with_its_number(folder, text, place, words):
     assert words in line
 
 
+@pytest.mark.fault("gauges from tables and from a file: one of both is lost")
 def test_stations_from_nowhere_or_from_both_a_file_and_tables_are_refused(folder):
     assert "none.csv: there is no such file" in refused(folder(GOOD), ["output.stations=none.csv"])
     assert "not both" in refused(folder(GOOD, '[[station]]\nname = "a"\nx = 1e5\ny = 1e5\n'))
 
 
+@pytest.mark.fault("each gauge opens the files of the grid again")
 def test_files_are_opened_as_often_for_many_stations_as_for_one(tmp_path, monkeypatch):
     """A thousand gauges took half a minute before the first step."""
     from swmodel.files.relief import Wish, make_grid

@@ -50,6 +50,7 @@ def rough():
     return 3000 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
 
 
+@pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize(("resolution", "west"), [(2.0, -180.0), (7.5, 12.1)])
 def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, west):
     """Cells cut those of the relief anywhere; both end at 60 degrees, where both have an edge."""
@@ -63,6 +64,7 @@ def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, 
     assert (area * (1 - share) * height).sum() == pytest.approx((parts * ~sea * z[inside]).sum(), rel=1e-9)
 
 
+@pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 @pytest.mark.parametrize("turned", ["lat", "lon", "axes", "from 0 to 360", "depth", "topobathy", "kilometres"])
 def test_a_relief_may_lie_in_any_way(relief, turned):
     z, region = rough(), (-20, 31, -33, 40)
@@ -110,6 +112,7 @@ def test_cells_that_are_turned_or_finer_than_the_relief_have_the_relief_of_their
     np.testing.assert_allclose(-depth, height(at.lon, at.lat), rtol=0, atol=bound)
 
 
+@pytest.mark.fault("a relief that does not cover the region; its signs, units, holes, land shares, directions")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -136,12 +139,14 @@ def test_a_relief_that_cannot_be_used_is_refused_in_a_line_that_says_where(relie
         average(relief(z, **change), (-20, 20, -30, 30), 5.0)
 
 
+@pytest.mark.fault("a relief that does not cover the region; its signs, units, holes, land shares, directions")
 def test_a_field_whose_sign_is_not_known_is_asked_for_it(relief):
     path = f"{relief(rough(), name='data')}:data"
     with pytest.raises(ReliefError, match='may be height or depth; .* positive, "up" or "down"'):
         average(path, (0, 20, 0, 20), 5.0)
 
 
+@pytest.mark.fault("a relief of the wrong sign")
 @pytest.mark.parametrize(("name", "other"), [("elevation", "down"), ("depth", "up")])
 def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief, tmp_path, name, other):
     path = relief(np.full((len(LAT), len(LON)), 800.0 if name == "elevation" else -800.0), name=name)
@@ -149,6 +154,7 @@ def test_a_relief_all_on_the_wrong_side_of_the_sea_is_asked_for_its_sign(relief,
         make_grid(tmp_path / "grid.nc", Wish((0, 20, 0, 20), 5.0), path)
 
 
+@pytest.mark.fault("a relief of the wrong sign")
 def test_a_relief_whose_sea_is_the_land_of_the_earth_is_asked_for_its_sign(relief, tmp_path, caplog):
     """Heights that are called depth; the same called z are taken without a word."""
     with ExitStack() as stack:

@@ -55,6 +55,7 @@ def test_what_was_made_and_closed_is_said_and_drawn(sea):
     assert path.with_suffix(".png").stat().st_size > 10_000
 
 
+@pytest.mark.night
 def test_the_file_satisfies_the_cf_checker(sea, earth):
     for path in (sea[0], earth[0]):
         errors, _ = checked(path)
@@ -79,6 +80,7 @@ def test_the_file_gives_grid_depth_and_mask_in_one_line(which, request):
     assert load(config, environ={}) == config
 
 
+@pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
 def test_water_at_rest_over_the_real_relief_on_a_grid_about_another_pole_stays_so(earth):
     """Beside gravity waves of 250 m/s, over all the Earth with its coasts."""
     options = {"grid.file": str(earth[0]), "physics.f0": 0.0, "run.executor": "reference", "run.dtype": "float64"}
@@ -95,6 +97,7 @@ def sea_at(made, lon, lat):
     return label(made.wet, grid.periodic_x)[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)]
 
 
+@pytest.mark.fault("an isthmus narrower than a cell is open, and both oceans leak into each other")
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_panama_is_closed_and_both_oceans_stay(folder, resolution):
     made = make_grid(folder / "america.nc", Wish((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
@@ -103,6 +106,7 @@ def test_panama_is_closed_and_both_oceans_stay(folder, resolution):
     assert pacific != caribbean
 
 
+@pytest.mark.fault("a sea behind a strait narrower than a cell is cut off as a lake")
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_the_mediterranean_and_the_baltic_are_connected_with_the_atlantic(folder, resolution):
     made = make_grid(folder / "europe.nc", Wish((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
@@ -131,11 +135,14 @@ def test_low_land_by_the_sea_has_its_height_as_a_negative_depth(folder):
     np.testing.assert_array_equal(depth[made.low], made.depth[made.low])
 
 
+@pytest.mark.fault("cells finer than the relief suggest detail")
 def test_cells_finer_than_the_relief_are_said(folder, caplog):
     make_grid(folder / "fine.nc", Wish((-30.0, -29.0, 30.0, 31.0), 0.25))
     assert "finer than" in caplog.text
 
 
+@pytest.mark.fault("a pole in the water of the region, an invalid region")
+@pytest.mark.fault("a grid that exceeds the memory hangs for minutes")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -160,6 +167,7 @@ def test_what_cannot_be_a_grid_is_refused_in_one_line(folder, words, message):
     assert not (folder / "bad.nc").exists()
 
 
+@pytest.mark.fault("an existing grid file is lost")
 def test_a_grid_is_replaced_where_that_is_wanted(folder):
     path, words = folder / "again.nc", ("--region", "-6,37,30,46", "--resolution", 2)
     CliRunner().invoke(main, ["grid", str(path), *map(str, words)])
@@ -173,6 +181,7 @@ def test_a_grid_is_replaced_where_that_is_wanted(folder):
         assert data["depth"][:].min() == 300
 
 
+@pytest.mark.fault("the picture of one grid replaces that of another")
 def test_the_picture_of_another_grid_is_not_replaced(folder):
     words = ("--region", "-6,37,30,46", "--resolution", 2)
     done = CliRunner().invoke(main, ["grid", str(folder / "one.nc"), *map(str, words)])
@@ -185,6 +194,8 @@ def test_the_picture_of_another_grid_is_not_replaced(folder):
     assert "name of a picture" in refused(folder / "one.png", *words, "--force")[1]
 
 
+@pytest.mark.fault("a file of `swmodel grid` that other keys contradict, or that would replace another file")
+@pytest.mark.fault('a missing folder is reported as "Permission denied"')
 def test_no_other_file_is_replaced(folder):
     words = ("--region=-6,37,30,46", "--resolution=2")
     code, told = refused(folder / "none" / "sea.nc", *words)
@@ -198,6 +209,7 @@ def test_no_other_file_is_replaced(folder):
         assert data.title == "mine"
 
 
+@pytest.mark.fault("a file of `swmodel grid` that other keys contradict, or that would replace another file")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

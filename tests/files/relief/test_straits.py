@@ -52,6 +52,7 @@ def made(text, ring=False, turned=False):
     return share >= 0.5, *connected(share >= 0.5, share, places, ring)
 
 
+@pytest.mark.fault("straits and isthmuses of a relief differ from those of its grid")
 @pytest.mark.parametrize("turned", [False, True])
 def test_an_isthmus_narrower_than_a_cell_parts_the_seas(turned):
     before, after, isthmus = made(ISTHMUS, turned=turned)

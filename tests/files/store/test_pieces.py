@@ -1,11 +1,14 @@
 """Whatever the layout of the store and that of the run, each file has one writer, and all cells are written once."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from swmodel.files.store import pieces
 from swmodel.parallel.decomposition import blocks
+
+pytestmark = pytest.mark.slow
 
 
 def parts_of(layout, ny, nx):

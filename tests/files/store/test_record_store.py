@@ -21,6 +21,8 @@ from swmodel.files.store.snapshots import OutputStore
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 
+pytestmark = pytest.mark.slow
+
 STEPS = (0, 7, 14)
 #: Checksums, and what differs between two runs.
 OWN = ("history", "nproc", "layout", "header_crc32")
@@ -34,6 +36,7 @@ def dataset(opened):
     return found.drop_attrs(deep=False).assign_attrs({k: v for k, v in found.attrs.items() if k not in OWN})
 
 
+@pytest.mark.fault("a store has other values than the NetCDF file, or a run goes on in it on other blocks")
 @pytest.mark.parametrize("layout", [(1, 1), (1, 2), (4, 1), (3, 2)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_xarray_reads_the_same_dataset_from_both_formats_on_any_layout(tmp_path, layout, dtype):
@@ -73,6 +76,7 @@ def test_records_are_written_without_messages(tmp_path, monkeypatch, layout):
     assert set(run_ranks(rank, layout, NY, NX)) == {0}
 
 
+@pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 def test_a_record_appears_when_the_last_rank_has_written_its_part(tmp_path):
     path, seen = tmp_path / "output.zarr", {}
 
@@ -131,6 +135,7 @@ run_ranks(rank, LAYOUT, NY, NX)
 """
 
 
+@pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 @pytest.mark.parametrize("kills", [3, 12])
 def test_after_a_kill_at_any_moment_all_records_are_whole_and_the_run_goes_on(tmp_path, kills):
     """Each time the writer goes on behind a record of before, on another layout."""
@@ -155,6 +160,7 @@ def test_after_a_kill_at_any_moment_all_records_are_whole_and_the_run_goes_on(tm
     assert kept > 0
 
 
+@pytest.mark.fault("the disk of one rank is full while all write a store")
 def test_a_full_disk_is_one_message_on_all_ranks_and_leaves_whole_records(tmp_path, monkeypatch):
     path, config, size = tmp_path / "output.zarr", config_of(), 1 << 18
 

@@ -15,6 +15,8 @@ from swmodel.files.store.draft_store import DraftStore
 from swmodel.files.verify import verdicts
 from swmodel.setup.setup import setup_of
 
+pytestmark = pytest.mark.slow
+
 ZARR = {"restart__format": "zarr", "restart__every_steps": 5}
 
 
@@ -76,6 +78,7 @@ def fail(*arguments):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.fault("the disk of one rank is full while all write a store")
 @pytest.mark.parametrize("name", ["_write", "_sync", "_verify"])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failure_of_one_rank_is_one_message_on_all_and_leaves_what_was_there(run_folder, monkeypatch, name, rank):
@@ -117,6 +120,7 @@ def test_a_new_run_starts_from_a_store(run_folder, tmp_path):
                 np.testing.assert_array_equal(getattr(state, name), np.asarray(file[name][:]))
 
 
+@pytest.mark.night
 def test_fields_from_python_and_drifters_go_on(tmp_path):
     options = {"grid.nx": 14, "grid.ny": 9, "run.steps": 8, "run.executor": "xla", "restart.format": "zarr"}
     options |= {"output.drifters": [[30e3, 20e3]], "output.every_steps": 4}

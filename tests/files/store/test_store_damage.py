@@ -20,6 +20,8 @@ from swmodel.files.verify import verdicts
 from swmodel.model.validate import check_config
 from swmodel.plotting.dataset import open_data, values_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
@@ -62,6 +64,7 @@ def test_a_copy_that_xarray_has_saved_is_used_with_a_warning(store, tmp_path, ca
     assert verdicts(copy) == {"copy.zarr": "damaged: header"}
 
 
+@pytest.mark.fault("half a store, a store of another run, a damaged or missing chunk")
 @pytest.mark.parametrize(
     ("lost", "words"),
     [

@@ -15,9 +15,12 @@ from swmodel.files.store.data import StoreData
 from swmodel.files.store.snapshots import OutputStore
 from swmodel.files.verify import verdicts
 
+pytestmark = pytest.mark.slow
+
 UNDISTURBED = (0, 7, 14, 21, 28)
 
 
+@pytest.mark.fault("a store has other values than the NetCDF file, or a run goes on in it on other blocks")
 @pytest.mark.parametrize("layouts", [((1, 1), (2, 1)), ((2, 1), (3, 1)), ((3, 2), (1, 1)), ((2, 2), (1, 3))])
 @pytest.mark.parametrize(
     ("before", "kept", "after"), [(UNDISTURBED, 28, ()), ((0, 7, 14, 17), 14, (21, 28)), ((0, 7), -1, UNDISTURBED)]
@@ -65,6 +68,7 @@ def contents(folder):
     return {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
+@pytest.mark.fault("half a store, a store of another run, a damaged or missing chunk")
 @pytest.mark.parametrize(
     ("harm", "words"),
     [

@@ -64,6 +64,7 @@ def inner(model, name):
     return np.asarray(getattr(model.grid, name))[margin:-margin, margin:-margin]
 
 
+@pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_field_is_the_same_however_it_is_given(way):
     config = given(depth=WAYS[way])
@@ -105,6 +106,10 @@ def test_land_is_where_a_table_of_depths_has_no_value_and_no_field_needs_one_the
     assert everywhere(masked, "mask").sum() == NY * NX - 2
 
 
+@pytest.mark.fault(
+    "a field from Python of wrong shape, units or type, with NaN, of an unknown name, whose function raises or depends on other points"
+)
+@pytest.mark.fault("a DataArray in `local`")
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -231,6 +236,7 @@ def test_a_function_of_points_and_time_is_that_of_a_case():
         assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
+@pytest.mark.fault("values in time from Python that cannot be used")
 @pytest.mark.parametrize(
     ("fields", "options", "message"),
     [

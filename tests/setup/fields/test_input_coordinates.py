@@ -66,6 +66,8 @@ def remarks(caplog, source, name="depth"):
     return [record.getMessage() for record in caplog.records]
 
 
+@pytest.mark.fault("an input file is upside down, mirrored, or has its axes exchanged")
+@pytest.mark.night
 @pytest.mark.parametrize(("rows", "columns"), [(range(-2, NY + 3), range(-3, NX + 2)), ([4, 0, 2], [-1, 5, 5])])
 @pytest.mark.parametrize(
     ("down", "left", "exchanged"), [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1)]
@@ -80,6 +82,7 @@ def test_however_a_file_lies_every_block_is_that_of_the_grid(ocean, down, left, 
     np.testing.assert_array_equal(fields.evaluate(config, "depth", rows, columns), expected)
 
 
+@pytest.mark.fault("an input file is upside down, mirrored, or has its axes exchanged")
 def test_no_more_is_read_of_a_turned_and_exchanged_field_than_the_block(ocean, monkeypatch):
     source = ocean(VALUES[::-1].T, {"x": (X, METRES), "y": (Y[::-1], METRES)})
     original, sizes = reading.read_window, []
@@ -130,6 +133,7 @@ def test_coordinates_that_fit_the_grid_in_their_own_units_and_from_their_own_ori
         np.testing.assert_array_equal(read(turned), VALUES)
 
 
+@pytest.mark.fault("an input file belongs to another grid, or has no coordinates")
 @pytest.mark.parametrize(
     ("y", "x", "attributes", "words"),
     [
@@ -149,6 +153,7 @@ def test_coordinates_that_do_not_fit_the_grid_are_refused_with_both_ranges(ocean
         read(placed(ocean, y, x, attributes))
 
 
+@pytest.mark.fault("an input file is upside down, mirrored, or has its axes exchanged")
 def test_what_is_done_to_a_field_is_said_in_one_line_once(ocean, caplog):
     source = ocean(VALUES[::-1, ::-1].T, {"x": (X[::-1], METRES), "y": (Y[::-1], METRES)}, positive="up")
     turned, sign = remarks(caplog, source)
@@ -157,11 +162,13 @@ def test_what_is_done_to_a_field_is_said_in_one_line_once(ocean, caplog):
     assert "positive upward" in sign
 
 
+@pytest.mark.fault("an input file belongs to another grid, or has no coordinates")
 def test_files_without_coordinates_are_named_once(ocean, caplog):
     (line,) = remarks(caplog, ocean(VALUES, {"row": None, "column": None}))
     assert "has no coordinates along row, column: " in line
 
 
+@pytest.mark.fault("an input file belongs to another grid, or has no coordinates")
 def test_a_velocity_at_the_centres_is_noticed(ocean, caplog):
     """u lies on east faces: at the grid's centres it is half a cell off."""
     source = ocean(VALUES, {"y": (Y, METRES), "x": (X, METRES)}, units="m s-1")

@@ -85,6 +85,7 @@ class Turning(swmodel.Case):
         return np.full((1, 1), np.cos(t))
 
 
+@pytest.mark.fault("a step takes values of a formula in time from another interval")
 @pytest.mark.parametrize("steps", [95, 109, 1000.0005])
 def test_a_step_takes_the_values_of_a_formula_that_it_begins_between(steps):
     """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
@@ -118,6 +119,9 @@ def test_times_are_counted_in_the_calendar_of_the_run(file, calendar, start, sin
     np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
 
 
+@pytest.mark.fault(
+    "records in time that begin late, end early, repeat, go backwards, are missing, or lack `time.start`; another calendar or unit"
+)
 @pytest.mark.parametrize(
     ("made", "given", "words"),
     [
@@ -143,12 +147,14 @@ def test_what_cannot_be_used_is_said_before_the_first_step(file, made, given, wo
     assert words in line
 
 
+@pytest.mark.fault("a gap between records in time, a run beyond the last one")
 def test_a_gap_is_said(file, caplog):
     check_config(configuration(file(hours=[0.0, 1.0, 2.0, 18.0])))
     (line,) = [record.message for record in caplog.records if "no record" in record.message]
     assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00, elsewhere every 3600 s" in line
 
 
+@pytest.mark.fault("a gap between records in time, a run beyond the last one")
 def test_beyond_the_last_record_no_step_is_taken(file):
     model = swmodel.Simulation(configuration(file()))
     model.advance(216)

@@ -61,6 +61,7 @@ def test_a_record_is_chosen_by_its_number_or_by_its_time(file, record, number):
     np.testing.assert_array_equal(read(f"{path}@{record}"), VALUES[number])
 
 
+@pytest.mark.fault("an input field has several records")
 @pytest.mark.parametrize(
     ("units", "words"),
     [
@@ -82,6 +83,7 @@ def test_of_several_records_none_is_taken_for_granted(file, units, words):
         assert 'has no record "2000-01-01"' in refused(f"{path}@2000-01-01")
 
 
+@pytest.mark.fault("an input field has several records")
 @pytest.mark.parametrize("record", ["4", "-5", "2000-01-01T07:00", "2000-1-1T6", "last", "", "9" * 5000])
 def test_a_record_that_is_not_there_is_refused_with_those_that_are(file, record):
     words = f'has no record "{record}": they are 0 to 3, 2000-01-01T00:00:00 to 2000-01-02T06:00:00'

@@ -190,6 +190,7 @@ def test_heights_of_land_in_a_file_of_depths_are_filled_and_those_on_water_refus
         check_config(configuration(path, "depth"))
 
 
+@pytest.mark.fault("heights in place of depths; a mask with values other than 0 and 1")
 def test_depths_that_are_all_negative_are_asked_about_unless_the_file_says_that_they_are_heights(ocean):
     with pytest.raises(ValueError, match='are they heights. then the variable needs the attribute positive = "up"'):
         check_config(configuration(ocean(depth=(-VALUES, {"units": "m"})), "depth"))
@@ -198,6 +199,7 @@ def test_depths_that_are_all_negative_are_asked_about_unless_the_file_says_that_
     check_config(configuration(path, "depth"))
 
 
+@pytest.mark.fault("heights in place of depths; a mask with values other than 0 and 1")
 @pytest.mark.parametrize("value", [0.5, -1.0, 255.0])
 def test_a_mask_that_is_neither_0_nor_1_is_refused_with_its_place(ocean, value):
     mask = np.ones((NY, NX))
@@ -206,6 +208,7 @@ def test_a_mask_that_is_neither_0_nor_1_is_refused_with_its_place(ocean, value):
         check_config(configuration(ocean(mask=(mask, {"units": "1"})), "mask"))
 
 
+@pytest.mark.fault("heights in place of depths; a mask with values other than 0 and 1")
 @pytest.mark.parametrize("value", [0.5, np.nan])
 def test_a_formula_of_a_mask_that_is_neither_0_nor_1_is_refused(value):
     """Also by a simulation whose configuration was not checked: the mask is what every block is built from."""
@@ -222,6 +225,7 @@ def test_a_formula_of_a_mask_that_is_neither_0_nor_1_is_refused(value):
         fields.wet(config, range(NY), range(NX))
 
 
+@pytest.mark.fault("an input file is damaged within the field")
 def test_a_file_that_is_damaged_within_the_field_is_named(ocean):
     path = ocean(z=(np.zeros((NY, NX)), DEPTH))
     with netCDF4.Dataset(path, "a") as dataset:

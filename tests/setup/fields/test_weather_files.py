@@ -55,6 +55,7 @@ def test_a_variable_is_found_by_the_name_of_the_field_on_any_spelling_of_degrees
     assert (record(config_of(u10=path), "u10", 0, ROWS, COLUMNS) == 5.0).all()
 
 
+@pytest.mark.fault("a variable with the right name and another meaning is accepted")
 def test_a_variable_of_that_name_with_another_standard_name_is_not_taken(weather):
     words = refused(u10=weather("u10", 5.0, "m s-1", records=1, standard_name="wind_speed"))
     assert "no variable with standard_name" in words
@@ -66,6 +67,7 @@ def test_pressures_in_hectopascals_are_converted(weather, units):
     np.testing.assert_allclose(record(config_of(air_pressure=f"{path}:msl"), "air_pressure", 1, ROWS, COLUMNS), 101300)
 
 
+@pytest.mark.fault("air pressure in hPa that a file calls Pa drives a run")
 @pytest.mark.parametrize(("records", "which"), [(5, ""), (5, "@1"), (1, "")])
 def test_pressures_in_pascals_that_are_hectopascals_are_refused(weather, records, which):
     words = refused(air_pressure=f"{weather('msl', 1013.0, 'Pa', records=records)}:msl{which}")
@@ -77,6 +79,7 @@ def test_a_small_anomaly_of_pressure_is_none(weather):
     assert np.ptp(fields.evaluate(config_of(air_pressure=f"{path}:msl"), "air_pressure", ROWS, COLUMNS)) > 1000
 
 
+@pytest.mark.fault("a time axis without a date is reported as many records")
 @pytest.mark.parametrize(("units", "has"), [("", "no units"), ("hours", '"hours"')])
 def test_times_without_a_date_are_named_where_records_are_asked_for(weather, units, has):
     words = refused(u10=weather("u10", 5.0, "m s-1", times=units))

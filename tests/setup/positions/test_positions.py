@@ -25,6 +25,7 @@ def test_a_slanting_section_is_a_stair_next_to_its_line():
     assert np.abs(away).max() <= 0.5 * (13 + 9)
 
 
+@pytest.mark.fault("a section goes the wrong way round a periodic axis, or beyond a wall")
 @pytest.mark.parametrize(("start", "end"), [(56e3, 80e3), (-12e3, 12e3), (56e3, 12e3 + 136e3)])
 def test_a_section_across_the_end_of_a_ring_is_that_to_the_end_and_that_from_there(start, end):
     """Wherever its ends are written, one at least beyond the domain; within it a section stays there."""
@@ -39,6 +40,7 @@ def test_a_section_across_the_end_of_a_ring_is_that_to_the_end_and_that_from_the
     assert set(long.faces.columns).isdisjoint(whole.faces.columns)
 
 
+@pytest.mark.fault("a section goes the wrong way round a periodic axis, or beyond a wall")
 def test_a_section_beyond_a_wall_is_refused():
     config = configuration(NY, NX, FIELDS, grid__periodic_x=False)
     config = swmodel.load(config, {"output.sections": [{"name": "a", "start": [56e3, 20e3], "end": [80e3, 20e3]}]})
@@ -46,6 +48,7 @@ def test_a_section_beyond_a_wall_is_refused():
         swmodel.Simulation(config)
 
 
+@pytest.mark.fault("a gauge on land, outside, twice, or without a position")
 @pytest.mark.parametrize(
     ("station", "words"),
     [
