@@ -10,20 +10,21 @@ RUN = outputs/jet
 BIN = $(VENV)/bin
 MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
-# All tests of a tier (tests/support/tiers.py): `$(TESTS) -m MARKS`.
-TESTS = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# Tests by their marks (pyproject.toml): `$(TESTS) -m MARKS`. A worker that has none left takes those of others.
+TESTS = $(BIN)/python -m pytest -n auto --dist worksteal
 # Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
 OPEN_MPI = layouts faults files launch restart slurm stop
 NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started
 
 .DEFAULT_GOAL = help
-.PHONY: help run check test test-all docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
+.PHONY: help run check test test-all release-check check-release docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
 
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
-	@echo "make check      run the tests that need neither MPI nor long compilation, for the minute between two edits"
-	@echo "make test       set up and run the tests of every promise of docs/trust.md"
-	@echo "make test-all   run the other tests: faults, kills and resumes, random input, packaging, notebooks, documentation"
+	@echo "make check      run the tests that need neither a compiler nor MPI, for the minute between two edits"
+	@echo "make test       set up and run the tests of every promise of docs/trust.md (eight minutes)"
+	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages, a wheel"
+	@echo "make release-check  run what takes hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
 	@echo "make pictures   run every case and notebook, and keep their pictures (half an hour)"
 	@echo "make exactness  make the table of docs/gradients.md: derivatives on one to four processes (two minutes)"
@@ -37,7 +38,7 @@ help:
 	@echo "make exchange   run the tests of several processes with the model's own messages, without mpi4jax"
 	@echo "make sanitize   test the native step with a build that stops at accesses beyond arrays and undefined behaviour"
 	@echo "make setup      create $(VENV) with everything in it"
-	@echo "make lint       check style, types and English;   make format   apply the style"
+	@echo "make lint       check style, types and docs/trust.md;   make format   apply the style"
 	@echo "make clean      remove caches; make distclean   remove $(VENV) too"
 	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
 
@@ -46,16 +47,33 @@ run: $(MODEL)
 	$(BIN)/swmodel plot $(RUN)
 
 check: $(READY)
-	$(TESTS) -m "not (compiled or mpi or night)" $(PYTEST_ARGS)
+	$(TESTS) -m "not (slow or mpi or night or release)" $(PYTEST_ARGS)
 
 test: $(READY)
-	$(TESTS) -m "not night" $(PYTEST_ARGS)
+	$(TESTS) -m "not (night or release)" $(PYTEST_ARGS)
 
-# Tests whose processes have to be in time, or wait for one another, run by themselves. (5: nothing was selected.)
 test-all: $(READY)
-	$(BIN)/python -m pytest -m "night and processes" $(PYTEST_ARGS); one=$$?; \
-	$(TESTS) -m "night and not processes" $(PYTEST_ARGS); two=$$?; \
-	test $$one$$two = 00 -o $$one$$two = 05 -o $$one$$two = 50
+	$(TESTS) -m night $(PYTEST_ARGS)
+
+# What takes hours, each in turn; all are tried, and the last line says which have failed.
+release-check: $(READY)
+	@failed=; for name in release fuzz twins soak soak-zarr damage slurm openmpi exchange sanitize oldest newest; do \
+	    echo "== $$name"; $(MAKE) check-$$name || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+check-release: $(READY)
+	$(TESTS) -m release $(PYTEST_ARGS)
+
+check-soak-zarr:
+	$(MAKE) soak SOAK_ARGS="--format zarr"
+
+# The oldest and the newest versions of the dependencies that pyproject.toml allows, with the checks that take a minute.
+check-oldest check-newest: check-%:
+	tools/install-versions $* .venv-$* $(PYTHON)
+	.venv-$*/bin/python -m pytest -n auto --dist worksteal -m "not (mpi or night or release)" $(PYTEST_ARGS)
+
+check-%:
+	$(MAKE) $*
 
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
@@ -98,7 +116,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/trust.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -126,4 +144,4 @@ clean:
 	find swmodel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
-	rm -rf $(VENV) .venv-openmpi
+	rm -rf $(VENV) .venv-openmpi .venv-oldest .venv-newest

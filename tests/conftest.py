@@ -1,4 +1,4 @@
-"""What all tests share: strict JAX in double precision, and a way to run programs under mpiexec with a time limit."""
+"""What all tests share: strict JAX in double precision, quick compilation, and ranks that compute functions."""
 
 import fcntl
 import gc
@@ -6,13 +6,15 @@ import json
 import logging
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPIEXEC_TIMEOUT", "400")  # seconds after which ranks that wait for one another are ended
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: they compile the sources once
+
+# XLA's programs, shared by workers, by the programs that tests start, and by later runs of the tests:
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 import jax
 import pytest
@@ -23,7 +25,6 @@ from swmodel.files.integrity.examine import facts
 from swmodel.parallel import environment
 
 ROOT = Path(__file__).resolve().parents[1]
-PROGRAMS = Path(__file__).parent / "mpi" / "programs"
 
 if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
     import swmodel.executors.native
@@ -129,29 +130,17 @@ def caplog(caplog, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def mpiexec():
-    """run(program, n, *arguments, timeout=120): a file of tests/mpi/programs on n ranks.
+def ranks(tmp_path_factory):
+    """ranks((2, 2), function, *arguments): what a function gives on each rank of a layout; see support/rank_client.py.
 
-    Returns the completed process; fails the test with the program's output if it does not end with exit code 0, except
-    where that is asked for by must_end_well=False.
+    All workers of pytest-xdist share the ranks, which end with their parent.
     """
-    from swmodel.model.launch import find_mpiexec
+    from support.rank_client import Ranks
 
-    def run(program, n, *arguments, timeout=120, must_end_well=True):
-        environ = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
-            "MPIEXEC_TIMEOUT": str(timeout),
-            **environment.OVERSUBSCRIBED,
-            "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",
-            "NPROC": "1",
-        }
-        line = [find_mpiexec(), "-n", str(n), sys.executable, str(PROGRAMS / program), *map(str, arguments)]
-        done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=timeout + 30)
-        if done.returncode and must_end_well:
-            pytest.fail(f"{' '.join(line)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}")
-        return done
-
-    return run
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return Ranks(folder.parent, os.getppid())
+    return Ranks(folder, os.getpid())
 
 
 @pytest.fixture(scope="session")

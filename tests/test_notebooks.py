@@ -1,20 +1,18 @@
-"""The notebooks of examples/: each runs as it is, and shows what it is kept with."""
+"""The notebooks of examples/: each runs, and shows the output that it is kept with."""
 
 import re
 
 import nbformat
 import pytest
 from conftest import ROOT
-from nbclient.exceptions import CellExecutionError
 from support.compiling import QUICK
+from support.marks import at_night
 
 from tools.notebooks import executed
 
-pytestmark = pytest.mark.slow
-
-#: What a kernel sets when it starts, before matplotlib is imported.
-PICTURES = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+ENVIRON = QUICK | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as a kernel sets it when it starts
+SHORTEST = "first_run"
+OTHERS = sorted({path.stem for path in (ROOT / "examples").glob("*.ipynb")} - {SHORTEST})
 
 
 def code_of(notebook):
@@ -32,21 +30,14 @@ def shown(notebook):
     return [[kind(output) for output in cell.outputs] for cell in code_of(notebook)]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("notebooks show computed output")
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_as_it_is_and_shows_what_it_is_kept_with(path, tmp_path, monkeypatch, optimised):
+@pytest.mark.parametrize("name", [SHORTEST, *at_night(*OTHERS, mark=pytest.mark.release)])
+def test_a_notebook_runs_and_shows_its_output(name, tmp_path, monkeypatch, optimised):
+    path = ROOT / "examples" / f"{name}.ipynb"
     kept = nbformat.read(path, as_version=4)
     assert any("image/png" in output.get("data", ()) for cell in code_of(kept) for output in cell.outputs)
     assert "assert " in code_of(kept)[-1].source
-    for name, value in (QUICK | PICTURES).items():
-        monkeypatch.setenv(name, value)
+    for variable, value in ENVIRON.items():
+        monkeypatch.setenv(variable, value)
     assert shown(executed(path, tmp_path)) == shown(kept), "python tools/notebooks.py --write keeps them anew"
-
-
-@pytest.mark.night
-def test_a_cell_that_fails_is_named(tmp_path):
-    cells = [nbformat.v4.new_code_cell("assert 1 == 2, 'numbers differ'")]
-    path = tmp_path / "wrong.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    with pytest.raises(CellExecutionError, match="numbers differ"):
-        executed(path, tmp_path)

@@ -19,6 +19,7 @@ def digits(value: float) -> str:
 
 def percent(part: float) -> str:
     """A part as "83 %"."""
+    part += 0.0  # -0.0 becomes 0.0
     return "" if math.isnan(part) else f"{100 * part:.0f} %" if abs(part) >= 0.01 or not part else f"{100 * part:.1g} %"
 
 

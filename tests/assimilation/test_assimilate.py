@@ -1,202 +1,201 @@
-"""4D-Var of a small twin: the cost has its gradient, the Hessian is symmetric, and the truth is found."""
+"""4D-Var of small twins: its cost has gradient and Hessian, it continues, and impacts are those of the gain."""
 
 import json
 import math
 import os
-import re
 import signal
 
 import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.small_twin import SMALL
+from support.small_twin import small, twin
+from support.small_weather import weather
 from support.unchecked import unchecked
 
 import swmodel
-from swmodel.assimilation import assimilate, checkpoint, observations, settings
+from swmodel.assimilation import assimilate, checkpoint, experiment
 from swmodel.assimilation.cost import CostFunction
-from swmodel.assimilation.experiment import prepare
+from swmodel.assimilation.experiment import prepare, problem_of
 from swmodel.assimilation.gauss_newton import Limits, Progress, minimise
-from swmodel.config import ConfigError
+from swmodel.assimilation.impact import impact_of
 from swmodel.errors import NumericalError, Stopped, UsageError
-from swmodel.model.resolve import resolve
-from swmodel.ocean.coordinates import points
+from swmodel.gradients.corrections import extended
+from swmodel.gradients.quantities import parse
 from swmodel.plotting import plot
-from swmodel.plotting.assimilation import picture
-from swmodel.setup.positions.stencils import QUANTITIES
 
 pytestmark = pytest.mark.slow
 
+OF = {"assimilation.impact": "eta:3.1e5,5.2e5", "assimilation.impact_days": 0.5}
+EXACT = Limits(gradient=1e-9, outer=3, inner=200, residual=1e-8)
 
-def small(**more):
-    return resolve(swmodel.load("double_gyre_twin", SMALL | more, environ={}))
 
-
-@pytest.fixture(scope="module")
-def experiment(tmp_path_factory):
-    return prepare(small(), tmp_path_factory.mktemp("twin"), None)
+def ignore(*_):
+    """Report, tick or watch."""
 
 
 @pytest.fixture(scope="module")
-def function(experiment):
-    return CostFunction(experiment)
+def prepared(tmp_path_factory):
+    """An experiment with corrections of the wind, in which the impact on a forecast is asked for; and its folder."""
+    folder = tmp_path_factory.mktemp("twin")
+    return prepare(weather(**OF), folder, None), folder
 
 
-def test_the_gradient_is_that_of_the_cost(function):
-    w, d = function.background.noise(1, 0), function.background.noise(2, 0)
+@pytest.fixture(scope="module")
+def function(prepared):
+    return CostFunction(prepared[0])
+
+
+def test_cost_has_its_gradient_and_symmetric_hessian(function):
+    """Taylor slope 2; the Hessian is positive, above the identity."""
+    w, d, e = (function.background.noise(3, n) for n in range(3))
     cost, gradient = function.cost_and_gradient(w)
     slope, remainders = function.dot(gradient, d), []
     for s in (1e-2, 1e-3):
         moved, _ = function.cost_and_gradient(jax.tree.map(lambda w, d, s=s: w + s * d, w, d))
         remainders.append(abs(moved.total - cost.total - s * slope))
     assert abs(math.log10(remainders[0] / remainders[1]) - 2) < 0.02
-
-
-def test_the_hessian_is_symmetric_and_positive(function):
-    w, d, e = (function.background.noise(3, n) for n in range(3))
     hd, he = function.hessian(w, d), function.hessian(w, e)
-    forth, back = function.dot(e, hd), function.dot(d, he)
-    assert abs(forth - back) <= 1e-12 * abs(function.dot(d, hd))
+    assert abs(function.dot(e, hd) - function.dot(d, he)) <= 1e-12 * abs(function.dot(d, hd))
     assert function.dot(d, hd) > function.dot(d, d)
 
 
-def test_going_on_from_the_file_gives_the_bits_of_a_minimisation_in_one_go(function, tmp_path):
-    config, transport, saved = small(), function.problem.transport, []
+def test_continued_minimisation_has_the_same_bits(function, prepared, tmp_path):
+    """Another experiment is not continued: other settings, other observations, another truth."""
+    transport, saved = function.problem.transport, []
 
-    def run(start, outer, save=lambda event: None):
+    def run(start, outer, save=ignore):
         limits = Limits(outer=outer, inner=3)
         return minimise(function.cost_and_gradient, function.hessian, function.dot, start, limits, report=save)
 
     def save(event):
         if event.inner and event.part > 0:
             kept = assimilate.kept(event.progress, [{"cost": 1.0}])
-            checkpoint.save(tmp_path, *kept, config, function.observations, transport)
+            checkpoint.save(tmp_path, *kept, weather(), function.observations, transport)
             saved.append(event.iteration)
 
     whole = run(Progress(function.start()), 2)
     run(Progress(function.start()), 1, save)
-    longer = small(**{"assimilation.outer": 7})
+    longer = weather(**{"assimilation.outer": 7})
     start, history = assimilate.taken_up(*checkpoint.load(tmp_path, longer, function.observations, transport))
     assert (saved, history) == ([1], [{"cost": 1.0}])
-    again = run(start, 2)
-    for name, values in whole.progress.w.items():
-        np.testing.assert_array_equal(again.progress.w[name], values)
-    with pytest.raises(UsageError, match=r"assimilation.sigma_eta: 2.0 before, 3.0 now"):
-        checkpoint.load(tmp_path, small(**{"assimilation.sigma_eta": 3.0}), function.observations, transport)
-    fewer = function.observations.where(slice(5))
-    with pytest.raises(UsageError, match="the observations differ"):
-        checkpoint.load(tmp_path, config, fewer, transport)
-
-
-def everywhere(config, truth):
-    """Perfect observations of the whole first state."""
-    rows, columns = np.arange(config.grid.ny), np.arange(config.grid.nx)
-    parts = []
-    for number, (name, location) in enumerate(zip(QUANTITIES, ("centre", "u", "v"), strict=True)):
-        at = points(config.grid, location, rows, columns)
-        x, y = (np.broadcast_to(axis, (rows.size, columns.size)) for axis in (at.x, at.y))
-        inside = np.ones(x.shape, bool)
-        inside[:, -1] &= location != "u"
-        inside[-1, :] &= location != "v"
-        n = inside.sum()
-        error = np.full(n, (1e-2, 1e-4, 1e-4)[number])
-        value = np.asarray(truth[name])[inside]
-        parts.append((np.full(n, number, np.int8), np.zeros(n), x[inside], y[inside], value, error, np.full(n, "")))
-    return observations.Observations(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    jax.tree.map(np.testing.assert_array_equal, run(start, 2).progress.w, whole.progress.w)
+    with pytest.raises(UsageError, match=r"assimilation.sigma_eta: 0.003 before, 3.0 now"):
+        checkpoint.load(tmp_path, weather(**{"assimilation.sigma_eta": 3.0}), function.observations, transport)
+    with pytest.raises(UsageError, match="observations differ"):
+        checkpoint.load(tmp_path, weather(), function.observations.where(slice(5)), transport)
+    with pytest.raises(UsageError, match=r"(?s)twin.h5 .*case.lead: 1.0 before, 2.0 now"):
+        prepare(weather(**{"case.lead": 2.0}), prepared[1], None)
 
 
 @pytest.mark.night
-def test_perfect_observations_everywhere_give_the_truth(experiment, tmp_path):
-    """One run of the task, stopped by a signal after its first outer iteration, and gone on with."""
-    seen = everywhere(small(), experiment.truth)
-    observations.write(tmp_path / "seen.nc", seen, small())
-    sure = {"assimilation.sigma_eta": 1e4, "assimilation.sigma_velocity": 1e2, "assimilation.length": 1e3}
-    more = {"assimilation.balanced": False, "assimilation.observations": str(tmp_path / "seen.nc"), "run.steps": 2}
-    config = small(**sure, **more, **{"assimilation.gradient": 1e-8, "assimilation.outer": 6})
-    events = []
+def test_blown_up_assimilation_leaves_its_numbers(tmp_path):
+    prepare(twin(), tmp_path, None)
+    seen, folder = tmp_path / "twin_observations.nc", tmp_path / "wild"
+    wild = {"time.dt": 3e4, "assimilation.observations": str(seen), "case.forecast": 0.0}
+    with pytest.raises(NumericalError, match="not finite"):
+        assimilate.compute(unchecked(twin(**wild)), folder.mkdir() or folder, {}, ignore, "", ignore)
+    results = json.loads((folder / "assimilation.json").read_text(), parse_constant=pytest.fail)
+    assert (results["outcome"], results["iterations"]) == ("not finite", [])
+
+
+def test_truth_and_first_guess_are_states_of_one_run(monkeypatch):
+    """Also of a run in pieces, which can be stopped."""
+    config, ticks = small(), []
+
+    def run_to(step):
+        simulation = swmodel.Simulation(config)
+        simulation.advance(step)
+        return simulation.state
+
+    def same(*states):
+        return all(np.array_equal(a, b) for a, b in zip(*states, strict=True))
+
+    for length in (100, 5):
+        monkeypatch.setattr(experiment, "length_of", lambda config, length=length: length)
+        found = experiment.spin_up(config, lambda: ticks.append(1))
+        assert same(found.truth, run_to(24))
+        assert same(found.guess, run_to(18))
+    assert len(ticks) == 2 + 6  # 18 and 6 steps, by 5
+    longer = experiment.spin_up(small(**{"case.lead": 50.0}))
+    assert same(longer.guess, run_to(0))
+    with pytest.raises(Stopped):
+        experiment.spin_up(config, lambda: (_ for _ in ()).throw(Stopped))
+
+
+def minimum(function, hessian, start, limits=EXACT):
+    return minimise(function.cost_and_gradient, hessian, function.dot, Progress(start), limits).progress.w
+
+
+def flat(w):
+    return np.concatenate([np.ravel(w[name]) for name in sorted(w)])
+
+
+def last(series):
+    return series[-1]
+
+
+@pytest.mark.promise("impacts are those of the gain")
+def test_impact_is_that_of_the_gain_and_of_a_quotient(function, prepared):
+    """The gain of dense matrices; moving one observation; and the sum is the change of the forecast."""
+    inputs, _ = prepared
+    problem, observations, config = inputs.problem, inputs.observations, inputs.problem.config
+    w = minimum(function, function.hessian, function.start())
+    found, x = impact_of(inputs, function, w, function.hessian, ignore, residual=1e-11), function.at(w)
+
+    # The run with the half day after the window, which observes the quantity, as a function of its controls.
+    longer = config.model_copy(update={"run": config.run.model_copy(update={"steps": config.run.steps + 6})})
+    forecast, observer = problem_of(longer, problem.names, longer.run.steps, ignore)
+    observer.operator = parse(OF["assimilation.impact"], config)
+
+    _, back = jax.vjp(inputs.operator.collect, problem.series(x))
+    unit = np.eye(observations.size)
+    rows = np.stack([flat(function.back(problem.adjoint(x, back(one)[0]))) for one in unit])  # H M L
+    covariance = rows @ rows.T + np.diag(observations.error**2)
+    both = [forecast.value_and_gradient(extended(at, forecast.domain.setup), last)[1] for at in (inputs.base, x)]
+    slope = {name: 0.5 * (both[0][name] + both[1][name])[: len(x[name])] for name in x}  # without later records
+    expected = np.linalg.solve(covariance, rows @ flat(function.back(slope)))
+    np.testing.assert_allclose(found.sensitivity, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+
+    chosen, values = int(np.argmax(np.abs(found.sensitivity))), []
+    for side in (1, -1):
+        value = observations.value.copy()
+        value[chosen] += side * observations.error[chosen]
+        moved = CostFunction(inputs._replace(observations=observations._replace(value=value)))
+        at = moved.at(minimum(moved, function.hessian, w, EXACT._replace(outer=1)))
+        values.append(float(forecast.value(extended(at, forecast.domain.setup), last)))
+    quotient = (values[0] - values[1]) / (2 * observations.error[chosen])
+    np.testing.assert_allclose(quotient, found.sensitivity[chosen], rtol=1e-5)
+    np.testing.assert_allclose(found.impact.sum(), found.linear, rtol=1e-6)
+    np.testing.assert_allclose(found.linear, found.analysis - found.background, rtol=1e-4)
+
+
+@pytest.mark.night
+def test_stopped_assimilation_continues_and_leaves_its_files(tmp_path):
+    """By a signal after its first outer iteration; stations share the impact on a quadratic quantity."""
+    config = weather(**OF | {"assimilation.impact": "energy", "assimilation.outer": 2, "case.forecast": 0.0})
 
     def interrupt(event):
-        events.append(event["words"])
         if event["step"] == 1 and event["words"].startswith("J"):
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Stopped, match="stopped by SIGTERM after 1 outer iterations"):
-        assimilate.compute(config, tmp_path, {}, interrupt, "", lambda function: None)
-    assimilate.compute(config, tmp_path, {"resume": True}, lambda event: None, "", lambda function: None)
+    with pytest.raises(Stopped, match="SIGTERM after 1 outer"):
+        assimilate.compute(config, tmp_path, {}, interrupt, "", ignore)
+    assimilate.compute(config, tmp_path, {"resume": True}, ignore, "", ignore)
     results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
-    assert results["twin"]["controls"]["eta"]["analysis"]["unobserved"] is None  # there is no such place
-    assert results["misfit"]["analysis"] < 1e-4
-    assert [row["iteration"] for row in results["iterations"]][:2] == [0, 1]
-    for control, of in results["twin"]["controls"].items():
-        assert of["analysis"]["everywhere"] < 1e-4 * of["background"]["everywhere"], control
+    stations, impact = results["stations"], results["impact"]
+    assert [row["iteration"] for row in results["iterations"]] == [0, 1, 2]
+    assert results["misfit"]["analysis"] < results["misfit"]["background"]
+    np.testing.assert_allclose(impact["linear"], impact["analysis"] - impact["background"], rtol=1e-4)
+    np.testing.assert_allclose(sum(row["impact"] for row in stations), impact["sum"], rtol=1e-12)
     with netCDF4.Dataset(tmp_path / "analysis.nc") as file:
-        np.testing.assert_allclose(file["eta_analysis"][:], experiment.truth["eta"], atol=1e-4)
+        assert sum(row["observations"] for row in stations) == file["observation_impact"].size
+        np.testing.assert_allclose(file["observation_impact"][:].sum(), impact["sum"], rtol=1e-12)
+        assert file["wind_x_correction_analysis"].dimensions == ("time", "y_c", "x_c")
+        np.testing.assert_allclose(file["time"][:], [0, 50e3, 100e3, 150e3])
         increment = file["eta_analysis"][:] - file["eta_background"][:]
         np.testing.assert_array_equal(file["eta_increment"][:], increment)
-    assert (tmp_path / "assimilation.png").stat().st_size > 10000
-    table = assimilate.summary(tmp_path)
-    assert "outer iterations: cost" in table
-    assert all(re.search(r"-> +\S+ m( s-1)? +\S+ of it", line) for line in table.splitlines() if "of it" in line)
-    assert re.search(r"u everywhere .* m s-1 ", table)
+    for words in ("outer iterations", "impact of"):
+        assert words in assimilate.summary(tmp_path)
     assert plot(tmp_path) == tmp_path / "assimilation.png"
     assert plot(tmp_path, "eta_increment") == tmp_path / "analysis-eta_increment.png"
-    with netCDF4.Dataset(tmp_path / "analysis.nc") as file:
-        labels = [axes.get_ylabel() for figure in [picture(file)] for axes in figure.axes]
-        assert file["eta_truth"].long_name == "downward displacement of the interface, truth"
-    what = "downward displacement of the interface"
-    labels = {label.replace("\n", " ") for label in labels}
-    assert {f"{what.capitalize()} (m)", f"Rms error of {what} (m)", "Rms error of current (m s⁻¹)"} <= labels
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"assimilation.sigma_eta": 0.0}, "assimilation.sigma_eta"),
-        ({"assimilation.sigma_velocity": 0.0}, "errors of u and v"),
-        ({"assimilation.length": 0.0}, "assimilation.length"),
-        ({"assimilation.controls": ("eta", "eta")}, "assimilation.controls"),
-        ({"assimilation.controls": ("eta",)}, "assimilation.balanced: needs eta, u and v"),
-        ({"assimilation.controls": ()}, "assimilation.controls"),
-        ({"assimilation.observations": "/none.nc"}, "/none.nc"),
-        ({"assimilation.every_steps": 7}, "assimilation.every_steps: 7 does not divide the 30 steps"),
-        ({"case.moorings": 0, "case.repeat": 1e6}, "case: no observation in the window"),
-        ({"run.executor": "reference"}, "executor reference"),
-        ({"run.devices": 2}, "run.devices"),
-    ],
-)
-def test_what_is_missing_or_wrong_is_said(changes, message):
-    with pytest.raises((ConfigError, UsageError), match=f"(?s){message}"):
-        settings.check_assimilation(small(**changes))
-
-
-def test_without_observations_there_is_nothing_to_assimilate():
-    with pytest.raises(ConfigError, match="assimilation.observations: give an observation file"):
-        settings.check_assimilation(resolve(swmodel.load("jet", {"assimilation.controls": ["eta"]}, environ={})))
-
-
-@pytest.mark.parametrize("case", ["jet", "double_gyre", "seamount"])
-def test_the_settings_to_start_from_suit_the_case(case):
-    config = resolve(swmodel.load(case, environ={}))
-    values = settings.template_of(config) | {"controls": ("eta",), "observations": "there.nc"}
-    options = config.assimilation.model_copy(update=values)
-    assert list(settings.problems(config.model_copy(update={"assimilation": options}))) == []
-
-
-@pytest.mark.night
-def test_another_twin_experiment_is_not_gone_on_with(experiment, tmp_path):
-    folder = tmp_path / "twin"
-    prepare(small(), folder.mkdir() or folder, None)
-    with pytest.raises(UsageError, match=r"(?s)twin.h5 .*another assimilation.*case.lead: 30.0 before, 1.0 now"):
-        prepare(small(**{"case.lead": 1.0}), folder, None)
-
-
-@pytest.mark.night
-def test_a_run_that_blows_up_says_so_and_leaves_its_numbers(experiment, tmp_path):
-    observations.write(tmp_path / "seen.nc", everywhere(small(), experiment.truth), small())
-    wild = {"time.dt": 3e4, "assimilation.observations": str(tmp_path / "seen.nc"), "case.forecast": 0.0}
-    with pytest.raises(NumericalError, match="ended early .not finite.*the cost did not decrease"):
-        assimilate.compute(unchecked(small(**wild)), tmp_path, {}, lambda event: None, "", lambda function: None)
-    results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
-    assert results["outcome"] == "not finite"
-    assert results["iterations"] == []

@@ -1,45 +1,74 @@
-"""Errors of a first guess: balanced currents are geostrophic, L and its transpose fit, JAX may transform L."""
+"""Errors of a first guess: noise, balanced currents, correlations by diffusion and spectrum, the transpose."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.background_case import CONTROLS, DX, background_case
+from scipy.special import gamma, kv
+from support.background_case import CONTROLS, DX, DY, background_case
+from support.marks import at_night
 from support.small_domain import RINGS
 
 from swmodel.assimilation.background import build_balance, geostrophic, inverse
-from swmodel.assimilation.gauss_newton import Cost, Limits, Progress, make_dot, minimise
+from swmodel.assimilation.settings import problems
+from swmodel.errors import UsageError
 from swmodel.ocean.grid import as_patches
+from swmodel.ocean.noise import white_noise, white_number
 from swmodel.ocean.patch import Patch
+from swmodel.parallel.decomposition import block, blocks
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
 NY, NX = 9, 11
-CURRENTS = {name: CONTROLS[name] for name in ("eta", "u", "v")}
+#: The four kinds of boundaries as options, and correlations by spectrum.
+RING = [{f"grid__{name}": value for name, value in ring.items()} for ring in RINGS]
+SPECTRUM = {"land": False, "assimilation__correlation": "spectrum"}
+#: Fields at each location with errors of 1, each correlated over three cells.
+ONE = {"eta": (1.0, 3 * DX), "u": (1.0, 3 * DX), "v": (1.0, 3 * DX)}
+PLAIN = {"controls": ONE, "balanced": False}
 
 
-def case(**options):
-    return background_case((1, 1), NY, NX, **options)[0]
+def case(ny=NY, nx=NX, **options):
+    return background_case((1, 1), ny, nx, **options)[0]
 
 
 def dot(a, b):
     return sum(float(np.vdot(a[name], b[name])) for name in a)
 
 
-def norm(a):
-    return np.sqrt(dot(a, a))
+def test_noise_is_standard_normal_and_independent():
+    """Of names, members and seeds, within four standard deviations; blocks have the bits of the whole."""
+    many = block(0, (1, 1), 300, 400)
+    noise = white_noise(1, "eta", 0, many)
+    for part in blocks((3, 4), 300, 400):
+        cut = noise[part.y.start : part.y.stop, part.x.start : part.x.stop]
+        np.testing.assert_array_equal(white_noise(1, "eta", 0, part), cut)
+    n = noise.size
+    assert abs(noise.mean()) < 4 / np.sqrt(n)
+    assert abs((noise**2).mean() - 1) < 4 * np.sqrt(2 / n)
+    assert abs((noise**4).mean() - 3) < 4 * np.sqrt(96 / n)
+    for other in ((2, "eta", 0), (1, "u", 0), (1, "eta", 1), (1, "eta", 10)):
+        assert abs((noise * white_noise(*other, many)).mean()) < 4 / np.sqrt(n), other
+    # Seed 1 with member 12 is not seed 11 with member 2, and a name does not stand for a member.
+    numbers = [white_number(*key) for key in ((1, "a", 12), (11, "a", 2), (1, "2 a", 1), (112, "a", 0), (1, "a", 1))]
+    assert len(set(numbers)) == len(numbers)
+    assert white_number(1, "a", 12) == numbers[0]
+
+
+def balance_of(ny, nx, **options):
+    """(function of eta that gives the balanced currents, configuration) without land."""
+    options |= {"land": False, "controls": {}, "balanced": False}
+    _, config, transport, grid = background_case((1, 1), ny, nx, **options)
+    balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
+    return jax.jit(lambda eta: geostrophic(eta, balance, transport)), config
 
 
 def balance_error(cells, beta):
     """Largest error, over the largest speed, of the currents around a Gaussian hill three cells from walls and more."""
     size, radius, g, f0 = 600e3, 60e3, 9.81, 1e-4
-    spacing = {"grid__dx": size / cells, "grid__dy": size / cells, "physics__f0": f0, "physics__beta": beta}
-    _, config, transport, grid = background_case(
-        (1, 1), cells, cells, land=False, controls={}, balanced=False, **spacing
-    )
-    balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
     d = size / cells
+    currents, _ = balance_of(cells, cells, grid__dx=d, grid__dy=d, physics__f0=f0, physics__beta=beta)
     centres, faces = (np.arange(cells) + 0.5) * d, (np.arange(cells) + 1.0) * d
 
     def hill(y, x):
@@ -47,7 +76,7 @@ def balance_error(cells, beta):
         eta = np.exp(-(x**2 + y**2) / (2 * radius**2))
         return eta, -x / radius**2 * eta, -y / radius**2 * eta
 
-    u, v = jax.jit(lambda eta: geostrophic(eta, balance, transport))(jnp.asarray(hill(centres, centres)[0]))
+    u, v = currents(jnp.asarray(hill(centres, centres)[0]))
     exact_u = -g / (f0 + beta * centres[:, None]) * hill(centres, faces)[2]
     exact_v = g / (f0 + beta * faces[:, None]) * hill(faces, centres)[1]
     return max(np.abs(u - exact_u).max(), np.abs(v - exact_v)[:-1].max()) / np.abs(exact_u).max()
@@ -59,129 +88,216 @@ def test_balanced_currents_are_geostrophic_to_second_order():
     assert 1.9 < np.log2(coarse / fine) < 2.1
 
 
-def test_balanced_currents_of_a_slope_are_exact_up_to_the_coast_and_zero_on_closed_faces():
-    """A mean over the open faces only keeps the current along a wall, where half of the faces are closed."""
-    config, transport, grid = background_case(
-        (1, 1), NY, NX, land=False, controls={}, balanced=False, grid__periodic_x=False, physics__beta=0.0
-    )[1:]
-    balance = build_balance(config, transport, as_patches(grid, setup_of(config).margin))
+def test_balanced_currents_of_a_slope_are_exact_to_the_coast():
+    """They are zero on closed faces; along a wall, where half of the faces are closed, only open ones count."""
+    currents, config = balance_of(NY, NX, grid__periodic_x=False, physics__beta=0.0)
     y, x = np.mgrid[:NY, :NX]
-    u, v = geostrophic(jnp.asarray(1e-6 * (2 * y * config.grid.dy + 3 * x * config.grid.dx)), balance, transport)
+    u, v = currents(jnp.asarray(1e-6 * (2 * y * config.grid.dy + 3 * x * config.grid.dx)))
     np.testing.assert_allclose(u[:, :-1], -9.81e4 * 2e-6, rtol=1e-12)
     np.testing.assert_allclose(v[:-1], 9.81e4 * 3e-6, rtol=1e-12)
     assert not np.any(u[:, -1])
     assert not np.any(v[-1])
 
 
-def test_balance_fades_at_the_equator_and_is_whole_elsewhere():
-    f = np.linspace(-1e-4, 1e-4, 401)[:, None]
-    part = (inverse(Patch(f, (0, 0)), 1e-4).values * f).ravel()
-    f = f.ravel()
-    assert inverse(Patch(np.zeros((1, 1)), (0, 0)), 1e-4).values == 0
-    assert inverse(Patch(np.zeros((1, 1)), (0, 0)), 0.0).values == 0
+def test_balance_fades_at_the_equator_only():
+    f = np.linspace(-1e-4, 1e-4, 401)
+    part = inverse(Patch(f[:, None], (0, 0)), 1e-4).values[:, 0] * f
+    for largest in (1e-4, 0.0):
+        assert inverse(Patch(np.zeros((1, 1)), (0, 0)), largest).values == 0
     assert np.all(np.abs(part[np.abs(f) > 3.1e-5] - 1) < 1e-4)
     assert np.all(part[np.abs(f) < 1e-6] < 0.02)
     assert np.all(np.diff(part[f >= 0]) >= -1e-15)
 
 
-@pytest.mark.parametrize("ring", RINGS, ids=str)
-def test_the_transpose_is_that_of_jax_and_fits(ring):
-    background = case(**{f"grid__{name}": value for name, value in ring.items()})
+@pytest.mark.parametrize("options", [RING[3], RING[1] | SPECTRUM, *at_night(*RING[:3])], ids=str)
+def test_transpose_of_errors_is_exact_and_that_of_jax(options):
+    background = case(**options)
     w, x = background.noise(1, 0), background.noise(1, 1)
     image, back = jax.jit(background.apply)(w), jax.jit(background.transpose)(x)
-    assert abs(dot(x, image) - dot(back, w)) < 1e-12 * norm(x) * norm(image)
+    assert abs(dot(x, image) - dot(back, w)) < 1e-12 * np.sqrt(dot(x, x) * dot(image, image))
     of_jax = (jax.linear_transpose(background.apply, w), lambda x: jax.vjp(background.apply, w)[1](x))
     for (theirs,) in (jax.jit(transposed)(x) for transposed in of_jax):
         for name in back:
-            np.testing.assert_allclose(theirs[name], back[name], rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(theirs[name], back[name], rtol=1e-12, atol=1e-12)
 
 
-def test_the_minimum_is_the_best_linear_estimate():
-    """With sea level and currents observed in cells, 4D-Var without steps is B Hᵀ (H B Hᵀ + R)^-1 d."""
-    background, error = case(controls=CURRENTS), 0.05
-    dot, zero = make_dot(background.transport), jax.tree.map(jnp.zeros_like, background.noise(0, 0))
-    cells = [("eta", 2, 3), ("eta", 7, 9), ("u", 6, 2), ("v", 1, 8)]
-    data = jnp.asarray([0.4, -0.2, 0.3, 0.1])
-
-    @jax.jit
-    def observe(w):
-        x = background.apply(w)
-        return jnp.stack([x[name][j, i] for name, j, i in cells])
-
-    @jax.jit
-    def back(y):
-        x = dict(zero)
-        for (name, j, i), value in zip(cells, y, strict=True):
-            x[name] = x[name].at[j, i].set(value)
-        return background.transpose(x)
-
-    def cost_and_gradient(w):
-        departure = (data - observe(w)) / error
-        gradient = jax.tree.map(jnp.subtract, w, back(departure / error))
-        return Cost(0.5 * dot(w, w), 0.5 * float(departure @ departure), 4), gradient
-
-    def hessian(w, dw):
-        return jax.tree.map(jnp.add, dw, back(observe(dw) / error**2))
-
-    limits = Limits(gradient=1e-10, residual=1e-12, inner=30)
-    result = minimise(cost_and_gradient, hessian, dot, Progress(zero), limits)
-    covariance = np.stack([observe(back(unit)) for unit in jnp.eye(4)])
-    truth = back(jnp.asarray(np.linalg.solve(covariance + error**2 * np.eye(4), data)))
-    assert (result.outcome, result.progress.iteration) == ("converged", 1)
-    for name, field in truth.items():
-        np.testing.assert_allclose(result.progress.w[name], field, atol=1e-8 * np.abs(field).max())
-
-
-def test_land_and_closed_faces_stay_as_they_are():
+def test_errors_are_zero_on_land_and_closed_faces_alone():
     background, _, _, grid = background_case((1, 1), NY, NX)
-    dx = background.draw(3, 0)
+    margin, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
     for name, mask in (("eta", grid.wet), ("u", grid.open_u), ("v", grid.open_v), ("wind_x", grid.wet)):
-        margin = (mask.shape[0] - NY) // 2
-        open_ = mask[margin : margin + NY, margin : margin + NX] != 0
-        assert np.all((np.asarray(dx[name]) != 0) == open_), name
+        assert np.array_equal(np.asarray(dx[name]) != 0, mask[margin : margin + NY, margin : margin + NX] != 0), name
 
 
-def test_members_of_an_ensemble_have_the_covariance_asked_for():
-    """Means over 400 members and all cells, within 5 standard deviations, of sigma² for the mean square."""
-    background = case(controls=CURRENTS, balanced=False, land=False)
-    draws = [background.draw(11, member) for member in range(400)]
-    for name, (sigma, length) in CURRENTS.items():
-        square = np.mean([np.sum(np.square(d[name])) / np.count_nonzero(d[name]) for d in draws])
-        independent = 400 * NY * NX / (np.pi * (length / DX) ** 2)
-        assert abs(square / sigma**2 - 1) < 5 * np.sqrt(2 / independent)
-
-
-def test_records_have_the_correlation_in_time_and_that_in_space():
-    """Covariances of two records at a point, and the transpose."""
+def test_records_have_their_correlation_in_time():
+    """Covariances of records at a point, and the transpose."""
     name, root = "wind_x_correction", np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]])
-    root = symmetric_root(root @ root.T)
+    covariance = root @ root.T
+    values, vectors = np.linalg.eigh(covariance)
+    options = {"land": False, "balanced": False, "roots": {name: (vectors * np.sqrt(values)) @ vectors.T}}
     controls = {"eta": CONTROLS["eta"], name: (0.05, 5.1 * DX)}
-    background, _, _, _ = background_case(
-        (1, 1), 17, 19, land=False, controls=controls, balanced=False, roots={name: root}
-    )
+    background = case(17, 19, controls=controls, **options)
     w = background.noise(1, 0)
     x = background.apply(w)
     assert x[name].shape == (3, 17, 19)
-    dot = make_dot(background.transport)
     np.testing.assert_allclose(dot(x, x), dot(background.transpose(x), w), rtol=1e-6)
     point = {"eta": jnp.zeros((17, 19)), name: jnp.zeros((3, 17, 19)).at[1, 8, 9].set(1.0)}
-    covariance = background.apply(background.transpose(point))[name][:, 8, 9]
-    np.testing.assert_allclose(covariance, 0.05**2 * (root @ root)[1], rtol=1e-4)
+    found = background.apply(background.transpose(point))[name][:, 8, 9]
+    np.testing.assert_allclose(found, 0.05**2 * covariance[1], rtol=1e-4)
     assert np.std(w[name][0] - w[name][1]) > 1  # each record has noise of its own
 
 
-def symmetric_root(covariance):
-    values, vectors = np.linalg.eigh(covariance)
-    return (vectors * np.sqrt(values)) @ vectors.T
-
-
-def test_errors_of_the_water_outside_reach_the_open_sides():
+def test_errors_of_the_water_outside_reach_open_sides():
     name = "outside_level"
     sides = {"open_sides__sides": ("west", "east"), "grid__periodic_x": False}
-    background, _, _, _ = background_case(
-        (1, 1), NY, NX, land=False, controls={name: (0.3, 3.2 * DX), "eta": (0.3, 3.2 * DX)}, balanced=False, **sides
-    )
+    controls = {name: (0.3, 3.2 * DX), "eta": (0.3, 3.2 * DX)}
+    background = case(land=False, controls=controls, balanced=False, **sides)
     drawn = [background.draw(1, member) for member in range(300)]
     outside, within = (np.std([each[key] for each in drawn], axis=0) for key in (name, "eta"))
     np.testing.assert_allclose(outside, 0.3, rtol=0.25)
     assert not within[:, [0, -1]].any()
+
+
+def test_diffusion_does_not_pass_through_land():
+    """A wall of land between two basins."""
+    mask = np.ones((9, 12))
+    mask[:, 6] = 0
+    background = case(9, 12, **PLAIN, land=mask, samples=2, grid__periodic_x=False)
+    west = {name: w.at[:, 6:].set(0) for name, w in background.noise(4, 0).items()}
+    found = jax.device_get(jax.jit(background.apply)(west))
+    for name, field in found.items():
+        assert np.any(field[:, :5]), name
+        assert not np.any(field[:, 6:]), name
+    assert not np.any(found["u"][:, 5])
+
+
+def test_correlations_on_a_sphere_are_of_distances_in_metres():
+    """Variances are 1 at all locations; a length away in x and in y correlations are alike."""
+    ny, nx, radius = 24, 28, 60e3
+    grid = {"grid__south": 20.0, "grid__dlat": 1.5, "grid__dlon": 2.0, "grid__radius": radius}
+    length = 6 * radius * np.radians(1.5)
+    options = {"controls": dict.fromkeys(ONE, (1.0, length)), "balanced": False, "land": False, "sphere": True}
+    background = case(ny, nx, **options, **grid, grid__periodic_x=False)
+    covariance = jax.jit(lambda w: background.apply(background.transpose(w)))
+
+    def with_point(row, column):
+        delta = {each: jnp.zeros((ny, nx)).at[row, column].set(1) for each in ONE}
+        return {name: np.asarray(field) for name, field in covariance(delta).items()}
+
+    for row, column in ((0, 3), (5, nx - 1), (ny - 1, 14), (20, 20)):
+        closed = {"v": row == ny - 1, "u": column == nx - 1}
+        for name, field in with_point(row, column).items():
+            assert field[row, column] == pytest.approx(0.0 if closed.get(name) else 1.0, abs=2e-4)
+    found, cells = with_point(12, 12)["eta"], length / (radius * np.cos(np.radians(38.75)) * np.radians(2.0))
+    assert found[18, 12] == pytest.approx(np.exp(-0.5), abs=0.05)
+    assert np.interp(12 + cells, np.arange(nx), found[12]) == pytest.approx(found[18, 12], abs=0.03)
+
+
+@pytest.mark.parametrize(("order", "cells"), [(10, 5), *at_night((4, 8))])
+def test_correlations_are_the_matern_function_far_from_coasts(order, cells):
+    """To 0.2 (dx/l)², twice as fine a grid four times as well; and the length is l to the same precision."""
+    n, middle = 91, 45
+    options = {"controls": {"eta": (1.0, cells * DX)}, "balanced": False, "land": False, "grid__dy": DX}
+    background = case(n, n, order=order, tolerance=1e-8, **options)
+    delta = jnp.zeros((n, n)).at[middle, middle].set(1)
+    correlation = np.asarray(jax.jit(lambda x: background.apply(background.transpose(x)))({"eta": delta})["eta"])
+    y, x = np.mgrid[:n, :n] - middle
+    scaled = np.hypot(x, y) / cells * np.sqrt(2 * order - 4)
+    scaled[middle, middle] = 1
+    matern = scaled ** (order - 1) * kv(order - 1, scaled) / 2 ** (order - 2) / gamma(order - 1)
+    matern[middle, middle] = 1
+    near = np.hypot(x, y) < 20
+    assert np.abs(correlation - matern)[near].max() < 0.2 / cells**2
+    length = (2 - correlation[middle, middle + 1] - correlation[middle, middle - 1]) ** -0.5
+    assert abs(length / cells - 1) < 0.45 / cells**2
+
+
+def standard_deviations(background, size):
+    """Square roots of diag(L Lᵀ) by field, on open faces and water, from L of every unit vector."""
+    unit = jnp.eye(np.prod(size)).reshape(-1, *size)
+    images = jax.jit(jax.vmap(lambda w: background.apply(dict.fromkeys(background.fields, w))))(unit)
+    deviations = {name: np.sqrt(np.sum(np.square(image), axis=0)) for name, image in images.items()}
+    return {name: field[field > 0] for name, field in deviations.items()}
+
+
+#: Each size and each kind of ring once.
+SIZES = list(zip([(11, 13), (1, 12), (9, 1), (2, 5)], RING, strict=True))
+
+
+@pytest.mark.parametrize(("size", "ring"), [SIZES[3], *at_night(*SIZES[:3])], ids=str)
+def test_variance_is_exactly_one_without_land(size, ring):
+    background = case(*size, land=False, **PLAIN, **ring)
+    for name, deviation in standard_deviations(background, size).items():
+        closed = (name == "u" and not background.links.x[1].any()) or (name == "v" and not background.links.y[2].any())
+        assert len(deviation) or closed or 1 in size
+        np.testing.assert_allclose(deviation, 1, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.night
+def test_variance_with_land_is_one_to_the_error_of_samples():
+    background = case(21, 23, samples=256, **PLAIN)
+    for name, deviation in standard_deviations(background, (21, 23)).items():
+        assert np.sqrt(np.mean((deviation - 1) ** 2)) < 0.03, name
+        assert np.abs(deviation - 1).max() < 0.15, name
+
+
+def test_fields_are_smoothed_together_as_alone():
+    sigma = np.random.default_rng(2).random((9, 11))
+    controls = {"eta": (sigma, 2 * DX), "depth": (3.0, 6 * DX), "u": (0.5, 3 * DX)}
+    together = case(controls=controls, balanced=False)
+    w = together.noise(0, 0)
+    found = jax.jit(together.apply)(w)
+    for name, control in controls.items():
+        expected = jax.jit(case(controls={name: control}, balanced=False).apply)({name: w[name]})[name]
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12, atol=1e-14)
+
+
+def line(n, size, length, ring, on_faces):
+    """The Gaussian with its images, between the points of a line, before normalisation."""
+    at = (np.arange(n) + (1.0 if on_faces else 0.5)) * size
+    shifts, apart = np.arange(-6, 7) * n * size, at[:, None, None] - at[None, :, None]
+    if ring:
+        r, sign = apart - shifts, np.ones(13)
+    else:  # the images beyond walls are even at points beside the wall, and odd at points on it
+        mirrored = at[:, None, None] + at[None, :, None]
+        r = np.concatenate([apart - 2 * shifts, mirrored - 2 * shifts], -1)
+        sign = np.repeat([1.0, -1.0 if on_faces else 1.0], 13)
+    return (np.exp(-(r**2) / (2 * length**2)) * sign).sum(-1)
+
+
+CASES = list(zip(["eta", "u", "v", "u", "v"], [*RING, RING[3]], strict=True))
+
+
+@pytest.mark.parametrize(("name", "ring"), [CASES[1], CASES[4], *at_night(CASES[0], *CASES[2:4])])
+def test_spectrum_gives_the_gaussian_with_its_images(name, ring):
+    """L Lᵀ by unit vectors. The grid cuts the spectrum off where it is exp(-(pi L/dy)²/2), 3e-4."""
+    sigma, ny, nx, length, (in_y, in_x) = 0.3, 7, 8, 1.6 * DX, ring.values()
+    background = case(ny, nx, controls={name: (sigma, length)}, balanced=False, **SPECTRUM, **ring)
+    units = jnp.eye(ny * nx).reshape(-1, ny, nx)
+    rows = jax.jit(jax.vmap(lambda x: background.apply(background.transpose({name: x}))[name]))(units)
+    B = np.asarray(rows).reshape(ny * nx, ny * nx)
+    C = np.kron(line(ny, DY, length, in_y, name == "v"), line(nx, DX, length, in_x, name == "u"))
+    open_ = np.ones((ny, nx), bool)
+    open_[-1] = in_y or name != "v"
+    open_[:, -1] &= in_x or name != "u"
+    inside = open_.ravel()
+    size = np.sqrt(np.diag(C)[inside])
+
+    np.testing.assert_allclose(B, B.T, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(np.diag(B)[inside], sigma**2, rtol=1e-12)
+    assert not B[~inside].any()
+    expected = sigma**2 * C[np.ix_(inside, inside)] / np.outer(size, size)
+    np.testing.assert_allclose(B[np.ix_(inside, inside)], expected, rtol=0, atol=1e-3 * sigma**2)
+
+
+@pytest.mark.fault("correlations by spectrum where there is land")
+def test_spectrum_refuses_land_and_too_many_blocks():
+    with pytest.raises(UsageError, match="spectrum .* without land"):
+        background_case((1, 1), NY, NX, **SPECTRUM | {"land": True})
+    for options, words in (
+        ({"land": True}, "without land"),
+        ({"land": False, "run__nproc": 9, "run__layout": "9x1"}, "lines, too few for 9 blocks"),
+    ):
+        config = background_case((1, 1), NY, NX, controls={}, balanced=False, **options)[1]
+        chosen = config.assimilation.model_copy(update={"correlation": "spectrum"})
+        found = [*problems(config.model_copy(update={"assimilation": chosen}))]
+        assert any(line.startswith("assimilation.correlation: ") and words in line for line in found), found

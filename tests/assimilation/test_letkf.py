@@ -1,14 +1,27 @@
-"""LETKF: the Kalman filter where everything is seen, the function of Gaspari and Cohn, locality to the bit."""
+"""LETKF: the Kalman filter where everything is seen, local to the bit; members of small twins near the truth."""
 
+import json
+import os
+import signal
+
+import netCDF4
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from support.marks import at_night
+from support.small_twin import LETKF, SMALL, twin
+from support.small_weather import weather
 
 import swmodel
-from swmodel.assimilation import letkf
+from swmodel.assimilation import assimilate, filter, letkf, settings
+from swmodel.assimilation.experiment import prepare
+from swmodel.assimilation.filter import Filter
 from swmodel.assimilation.letkf import seen_by
 from swmodel.assimilation.localisation import Near, near, taper
+from swmodel.errors import Stopped, UsageError
+from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
+from swmodel.plotting import plot
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +54,7 @@ def everywhere(points, observations, weight=1.0):
 def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, weight):
     """P = inflated sample covariance, K = P Hᵀ (H P Hᵀ + R/weight)^-1: x + K (y - H x), (1 - K H) P."""
     x, H, y, error = random_case(*sizes)
-    found = analyse(x, seen_by(x @ H.T, y, error), everywhere(sizes[0], sizes[1], weight), inflation)
+    found = analyse(x, seen_by(x @ H.T, y, error), everywhere(*sizes, weight), inflation)
     P, mean = inflation * np.cov(x.T), x.mean(axis=0)
     K = P @ H.T @ np.linalg.inv(H @ P @ H.T + np.diag(error**2 / weight))
     np.testing.assert_allclose(found.mean(axis=0), mean + K @ (y - H @ mean), rtol=0, atol=1e-10)
@@ -49,34 +62,23 @@ def test_mean_and_covariance_are_those_of_the_kalman_filter(sizes, inflation, we
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_the_root_is_the_symmetric_one(sizes):
-    """Perturbations are multiplied by the symmetric root of (1 + Aᵀ A / (N - 1))^-1."""
+def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
+    """(1 + Aᵀ A / (N - 1))^-1/2; a part of the spread comes back; infinite errors change no bit."""
     x, H, y, error = random_case(*sizes)
-    A = ((x - x.mean(axis=0)) @ H.T / error).T
+    seen, around, departures = seen_by(x @ H.T, y, error), everywhere(*sizes), x - x.mean(axis=0)
+    A = (departures @ H.T / error).T
     s, V = np.linalg.eigh(np.eye(len(x)) + A.T @ A / (len(x) - 1))
-    expected = ((V / np.sqrt(s)) @ V.T) @ (x - x.mean(axis=0))
-    found = analyse(x, seen_by(x @ H.T, y, error), everywhere(*sizes))
-    np.testing.assert_allclose(found - found.mean(axis=0), expected, rtol=0, atol=1e-10)
+    plain = analyse(x, seen, around)
+    np.testing.assert_allclose(plain - plain.mean(axis=0), ((V / np.sqrt(s)) @ V.T) @ departures, rtol=0, atol=1e-10)
+    for part in (0.0, 0.4, 1.0):
+        found = analyse(x, seen, around, relaxation=part)
+        np.testing.assert_allclose(found.std(axis=0), (1 - part) * plain.std(axis=0) + part * x.std(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found.mean(axis=0), plain.mean(axis=0), rtol=0, atol=1e-12)
+    unseen = analyse(x, seen_by(x @ H.T, y, np.inf * error), around, relaxation=0.7)
+    np.testing.assert_array_equal(unseen, x)
 
 
-@pytest.mark.parametrize("relaxation", [0.0, 0.4, 1.0])
-def test_relaxation_gives_a_part_of_the_spread_back_and_leaves_the_mean(relaxation):
-    x, H, y, error = random_case(6, 9)
-    seen, around = seen_by(x @ H.T, y, error), everywhere(6, 9)
-    plain, found = analyse(x, seen, around), analyse(x, seen, around, relaxation=relaxation)
-    before, after = x.std(axis=0), plain.std(axis=0)
-    np.testing.assert_allclose(found.std(axis=0), (1 - relaxation) * after + relaxation * before, rtol=1e-12)
-    np.testing.assert_allclose(found.mean(axis=0), plain.mean(axis=0), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("sizes", SIZES)
-def test_observations_with_infinite_errors_change_no_bit(sizes):
-    x, H, y, error = random_case(*sizes)
-    found = analyse(x, seen_by(x @ H.T, y, np.inf * error), everywhere(*sizes), relaxation=0.7)
-    np.testing.assert_array_equal(found, x)
-
-
-def test_gaspari_and_cohn():
+def test_taper_is_that_of_gaspari_and_cohn():
     """Values of eq. (4.10) at 0, c/2, c, 3c/2 and 2c; two derivatives are continuous; the transform is not negative."""
     c = 3.0
     values = taper(c * np.array([0, 0.5, 1, 1.5, 2, 2.1, 50]), 2 * c)
@@ -92,20 +94,20 @@ def test_gaspari_and_cohn():
         assert quad(lambda r, k=k: taper(r, 2 * c) * r * np.sin(k * r), 0, 2 * c, limit=200)[0] / k > -1e-9
 
 
+PLANE = {"grid.dx": 90e3, "grid.dy": 110e3, "grid.periodic_y": False}
 GRIDS = {
-    "basin": {"grid.periodic_x": False, "grid.periodic_y": False},
-    "channel": {"grid.periodic_x": True, "grid.periodic_y": False},
+    "basin": PLANE | {"grid.periodic_x": False},
+    "channel": PLANE | {"grid.periodic_x": True},
     "sphere": {"grid.kind": "latlon", "grid.west": -20.0, "grid.south": 40.0, "grid.dlon": 2.0, "grid.dlat": 1.0},
 }
 
 
 def grid_of(kind):
-    plane = {} if kind == "sphere" else {"grid.dx": 90e3, "grid.dy": 110e3}
-    return swmodel.load("rest", {"grid.nx": 11, "grid.ny": 9} | plane | GRIDS[kind], environ={}).grid
+    return swmodel.load("rest", {"grid.nx": 11, "grid.ny": 9} | GRIDS[kind], environ={}).grid
 
 
 def distance(grid, kind, one, other):
-    """The distance of two positions by formulas of their own: with images of the ring, and the haversine formula."""
+    """The distance of two positions by other formulas: with images of the ring, and the haversine formula."""
     if kind == "sphere":
         (a, b), (c, d) = np.radians(one), np.radians(other)
         half = np.sin((d - b) / 2) ** 2 + np.cos(b) * np.cos(d) * np.sin((c - a) / 2) ** 2
@@ -115,7 +117,7 @@ def distance(grid, kind, one, other):
 
 
 @pytest.mark.parametrize("kind", GRIDS)
-def test_the_observations_near_a_point_are_those_within_the_radius(kind):
+def test_observations_near_a_point_are_within_the_radius(kind):
     grid, rng, radius = grid_of(kind), np.random.default_rng(3), 310e3
     west, east, south, north = edges(grid)
     points, places = ((rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (37, 61))
@@ -128,11 +130,10 @@ def test_the_observations_near_a_point_are_those_within_the_radius(kind):
 
 
 @pytest.mark.promise("LETKF is the Kalman filter where that is known")
-def test_an_observation_beyond_the_radius_changes_no_bit():
+def test_observation_beyond_the_radius_changes_no_bit():
     """Observations far from some points are added, among the others: these points keep their bits."""
     grid, rng, members = grid_of("basin"), np.random.default_rng(5), 8
-    points = rng.uniform(0, 900e3, (2, 50))
-    places = rng.uniform(0, 900e3, (2, 60))
+    points, places = rng.uniform(0, 900e3, (2, 50)), rng.uniform(0, 900e3, (2, 60))
     radius, x, Y, y, error = 300e3, *(rng.standard_normal(s) for s in ((members, 50), (members, 60), 60)), np.ones(60)
     kept = np.flatnonzero(places[0] < 550e3)
     whole = analyse(x, seen_by(Y, y, error), near(grid, points, places, radius), 1.1, 0.3)
@@ -142,3 +143,148 @@ def test_an_observation_beyond_the_radius_changes_no_bit():
     assert 3 < far.sum() < 40
     np.testing.assert_array_equal(whole[:, far], less[:, far])
     assert (whole[:, ~far] != less[:, ~far]).any(axis=0).all()
+
+
+def small(**more):
+    return twin(**LETKF | more)
+
+
+def made(config, folder):
+    """The experiment of a configuration, and its filter."""
+    experiment = prepare(config, folder, None, derivatives=False)
+    return experiment, Filter(config, experiment)
+
+
+def change(filter_, sample, number=None):
+    """Change the members by the observations of a sample, or by the first ones; returns these."""
+    chosen = np.flatnonzero(filter_.operator.sample == sample)[:number]
+    filter_.analyse(chosen)
+    return chosen
+
+
+def apart_from(observations, chosen, cell, shape, north=0.0, east=0.0):
+    """From the chosen observations to the points of a grid of square cells, [..., ny, nx]."""
+    x, y = (axis[chosen, None, None] for axis in (observations.x, observations.y))
+    rows, columns = (cell * (np.arange(n) + 0.5 + shift) for n, shift in zip(shape, (north, east), strict=True))
+    return np.hypot(columns - x, rows[:, None] - y)
+
+
+def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch):
+    """Their mean is the first guess, their spread sigma; the numbers depend on the seed, and on nothing else."""
+    options = {"ensemble.members": 60, "assimilation.length": 3e5}
+    experiment, filter_ = made(small(**options), tmp_path)
+    fields = filter_.fields()
+    size = np.abs(np.asarray(experiment.base["eta"])).max()
+    rounding = 4 * np.finfo("float64").eps * float(filter_.depth.max() + size)
+    for name in settings.STATE:
+        np.testing.assert_allclose(fields[name].mean(axis=0), experiment.base[name], rtol=0, atol=rounding)
+    spread = filter_.moments(fields["eta"]).spread
+    assert 0.8 < np.sqrt(np.mean(spread**2)) / 10.0 < 1.2
+    assert (fields["u"][..., -1] == 0).all()  # closed faces in the east
+    monkeypatch.setattr(filter, "GATHERED", 60 * 7)  # in strips of seven points
+    np.testing.assert_equal(Filter(small(**options), experiment).fields(), fields)
+    other = Filter(small(**options, **{"ensemble.seed": 1}), experiment)
+    assert (other.fields()["eta"] != fields["eta"]).all()
+
+
+def test_analysis_changes_no_bit_far_from_observations(tmp_path):
+    _, filter_ = made(small(**{"assimilation.localisation": 2.5e5}), tmp_path)
+    before = filter_.fields()
+    for sample in range(3):
+        filter_.observe(sample)
+    chosen, after = change(filter_, 0, number=1), filter_.fields()
+    for name, (north, east) in (("eta", (0, 0)), ("u", (0, 0.5)), ("v", (0.5, 0))):
+        (apart,) = apart_from(filter_.observations, chosen, 100e3, (12, 10), north, east)
+        changed = (after[name] != before[name]).any(axis=0)
+        assert not changed[apart >= 2.5e5].any()
+        assert changed[apart < 1e5].any()
+
+
+@pytest.mark.night
+def test_analysis_corrects_the_water_outside_near_observations(tmp_path):
+    """Also in the outermost cells of open sides, which are not of the sea."""
+    sides = {"open_sides.sides": ("west", "south"), "assimilation.controls": ("eta", "outside_level_correction")}
+    options = {"assimilation.sigma_outside_level_correction": 1e-3, "assimilation.localisation": 4.5e5}
+    config = weather(**LETKF | sides | options | {"assimilation.cycle_steps": 0, "ensemble.members": 4})
+    _, filter_ = made(config, tmp_path)
+    before = filter_.fields()["outside_level_correction"].copy()
+    filter_.members.take_steps(5)
+    filter_.observe(1)
+    apart = apart_from(filter_.observations, change(filter_, 1), 120e3, (9, 7))
+    changed = (filter_.corrections["outside_level_correction"] != before).any(axis=(0, 1))
+    np.testing.assert_array_equal(changed, (apart < 4.5e5).any(axis=0))
+    assert changed[:, 0].any()
+    assert changed[0].any()
+
+
+@pytest.mark.night
+def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
+    """Records half a day apart, linear in time between them; steps of a record's interval and a part of it."""
+    winds = {"assimilation.controls": ("eta", "u", "v", "wind_x_correction", "wind_y_correction")}
+    winds |= {"assimilation.correction_every": 43200.0, "assimilation.correction_length": 3e5}
+    winds |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.correlation_time": 86400.0, "grid.nx": 11}
+    config = resolve(swmodel.load("double_gyre_winds", SMALL | LETKF | winds | {"ensemble.members": 3}, environ={}))
+    experiment, filter_ = made(config, tmp_path)
+    filter_.members.take_steps(0)
+    x = {name: values[1] for name, values in filter_.fields().items()}
+    assert x["wind_x_correction"].std() > 0.05
+    *_, expected = experiment.problem.states(x, 30)
+    for step in (6, 12, 17, 30):
+        filter_.members.take_steps(step - filter_.members.step)
+    for field, known in zip(filter_.members.state, expected, strict=True):
+        np.testing.assert_allclose(field[1], known, rtol=0, atol=1e-11 * np.abs(known).max())
+    filter_ = Filter(config, experiment)
+    before = {name: values.copy() for name, values in filter_.corrections.items()}
+    filter_.members.take_steps(15)
+    filter_.observe(5)
+    change(filter_, 5)
+    for name, values in filter_.corrections.items():
+        changed = (values != before[name]).any(axis=(0, 2, 3))
+        assert changed.tolist() == [False, True, True, True], name  # records at 0, 0.5, 1 and 1.5 days; now 0.625 days
+
+
+def compute(config, folder, report=lambda event: None, **options):
+    folder.mkdir(exist_ok=True)
+    assimilate.compute(config, folder, options, report, "", lambda function: None)
+
+
+def test_members_come_nearer_to_the_truth(tmp_path):
+    compute(small(), tmp_path)
+    results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
+    assert [round(row["day"], 3) for row in results["cycles"]] == [0.25, 0.5, 0.75, 1, 1.25]
+    assert sum(row["observations"] for row in results["cycles"]) == results["observations"]
+    eta = results["twin"]["forecast"]["eta"]
+    for day in (1, -1):
+        assert eta["analysis"]["everywhere"][day] < 0.5 * eta["background"]["everywhere"][day]
+    assert eta["spread"]["everywhere"][1] < 0.5 * eta["spread"]["everywhere"][0]
+    with netCDF4.Dataset(tmp_path / "analysis.nc") as file:
+        assert (file["eta_spread"][:] > 0).all()
+        increment = file["eta_analysis"][:] - file["eta_background"][:]
+        np.testing.assert_array_equal(file["eta_increment"][:], increment)
+        misfits = file["departure_analysis"][:] / file["observation_error"][:]
+        np.testing.assert_allclose(np.sqrt(np.mean(misfits**2)), results["misfit"]["analysis"])
+        assert file["cycle_day"][:].size == 5
+    assert plot(tmp_path) == tmp_path / "assimilation.png"
+    assert "5 analyses with 24 members" in assimilate.summary(tmp_path)
+
+
+@pytest.mark.parametrize(("dtype", "stepper"), [("float64", "ab3"), *at_night(("float32", "gfb"))])
+def test_stopped_filter_continues_with_the_same_bits(dtype, stepper, tmp_path):
+    """But not with another number of members."""
+    more = {"run.dtype": dtype, "time.stepper": stepper, "time.dt": 1800.0, "run.steps": 18, "ensemble.members": 5}
+    one, two, steps = tmp_path / "one", tmp_path / "two", []
+
+    def stop_after_two(event):
+        if event["step"] == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    compute(small(**more), one)
+    with pytest.raises(Stopped, match="2 cycles"):
+        compute(small(**more), two, stop_after_two)
+    with pytest.raises(UsageError, match=r"ensemble\.members"):
+        compute(small(**more | {"ensemble.members": 4}), two, resume=True)
+    compute(small(**more), two, lambda event: steps.append(event["step"]), resume=True)
+    assert steps == [3]
+    with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
+        for name in ours.variables:
+            np.testing.assert_array_equal(theirs[name][:], ours[name][:], err_msg=name)

@@ -7,11 +7,9 @@ from support.bench_record import MACHINE
 
 from swmodel.bench import results, session, worker
 from swmodel.bench.plan import make_rows
-from swmodel.bench.sweeps import Row, definition
+from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report
 from swmodel.errors import FilesError, UsageError
-
-pytestmark = pytest.mark.slow
 
 ALL = [("reference", 1), ("xla", 1), ("xla", 2)]
 
@@ -53,13 +51,21 @@ def measure(tmp_path, monkeypatch):
     return measure
 
 
-def test_rows_take_turns(measure, tmp_path):
+def states(record):
+    return [(entry["state"], len(entry["samples"])) for entry in record["rows"]]
+
+
+def test_rows_take_turns_and_resume_adds_rounds(measure, tmp_path):
     record = begin()
     assert measure(record) == ALL * 2
-    assert [(entry["state"], len(entry["samples"])) for entry in record["rows"]] == [("ok", 2)] * 3
+    assert states(record) == [("ok", 2)] * 3
     assert len(record["bandwidth"]) == 2
     assert results.read(tmp_path) == record
     assert [path.name for path in tmp_path.iterdir()] == [results.NAME]
+    again = results.resumed(tmp_path, begin(rounds=3))
+    assert measure(again) == ALL
+    assert states(again) == [("ok", 3)] * 3
+    assert results.resumed(tmp_path, begin(rounds=2))["definition"]["rounds"] == 3
 
 
 @pytest.mark.parametrize(
@@ -69,57 +75,36 @@ def test_rows_take_turns(measure, tmp_path):
         (worker.WorkerError("no device"), "no device"),
     ],
 )
-def test_a_row_that_fails_has_a_reason_and_no_time_and_the_others_go_on(measure, tmp_path, outcome, reason):
+def test_failed_row_has_a_reason_and_no_time(measure, tmp_path, outcome, reason):
     record = begin()
     assert measure(record, xla1=outcome) == [*ALL, ALL[0], ALL[2]]
-    failed = record["rows"][1]
-    assert (failed["state"], failed["samples"]) == ("failed", [])
-    assert reason in failed["reason"]
+    assert states(record)[1] == ("failed", 0)
+    assert reason in record["rows"][1]["reason"]
     assert reason in report([record])
     assert measure(results.resumed(tmp_path, begin())) == [ALL[1]] * 2  # it is tried again
 
 
-def test_an_interrupted_sweep_keeps_its_samples_and_resume_measures_the_rest(measure, tmp_path):
+def test_resume_measures_what_an_interrupted_sweep_lacks(measure, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         measure(begin(), xla2=KeyboardInterrupt())
-    assert [len(entry["samples"]) for entry in results.read(tmp_path)["rows"]] == [1, 1, 0]
+    assert [count for _, count in states(results.read(tmp_path))] == [1, 1, 0]
     again = results.resumed(tmp_path, begin())
     assert measure(again) == [ALL[2], *ALL]
-    assert [len(entry["samples"]) for entry in again["rows"]] == [2, 2, 2]
+    assert states(again) == [("ok", 2)] * 3
     assert measure(results.resumed(tmp_path, begin())) == []
 
 
-def test_resume_goes_on_to_more_rounds_and_keeps_what_there_is(measure, tmp_path):
-    measure(begin())
-    again = results.resumed(tmp_path, begin(rounds=3))
-    assert measure(again) == ALL
-    assert [(entry["state"], len(entry["samples"])) for entry in again["rows"]] == [("ok", 3)] * 3
-    assert results.resumed(tmp_path, begin(rounds=2))["definition"]["rounds"] == 3
-
-
-@pytest.mark.parametrize("change", [{"steps": 7}, {"cpu": "Other"}, {"revision": "def"}])
-def test_resume_refuses_other_rows_another_machine_or_revision(tmp_path, change):
+def test_resume_refuses_other_rows_machine_revision_or_file(tmp_path):
     results.write(begin(), tmp_path)
-    with pytest.raises(UsageError, match="cannot continue, another"):
-        results.resumed(tmp_path, begin(**change))
+    for change in ({"steps": 7}, {"cpu": "Other"}, {"revision": "def"}):
+        with pytest.raises(UsageError, match="continue"):
+            results.resumed(tmp_path, begin(**change))
+    for text in ("{", "[]", '{"format": 0}', '{"format": 1, "rows": [{"row": {"levels": 2}}]}'):
+        (tmp_path / results.NAME).write_text(text)
+        with pytest.raises(FilesError, match=results.NAME):
+            results.read(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 0}', '{"format": 1, "rows": [{"row": {"levels": 2}}]}'])
-def test_a_file_that_is_no_result_is_named(tmp_path, text):
-    (tmp_path / results.NAME).write_text(text)
-    with pytest.raises(FilesError, match=results.NAME):
-        results.read(tmp_path)
-
-
-def test_the_cause_of_a_failure_is_the_line_that_tells():
+def test_failure_of_a_worker_is_its_telling_line():
     lines = ["INFO: starting", "RuntimeError: the device is gone", "", "= BAD TERMINATION", "[mpiexec@host] done"]
     assert worker.cause(lines, 1) == "RuntimeError: the device is gone"
-    assert worker.cause([], 9) == "ended with exit code 9"
-
-
-def test_commands_on_record_hold_no_path_of_this_machine():
-    one, two = Row("model", "xla", 1, 8, 8), Row("model", "xla", 2, 8, 8)
-    assert worker.command(two, "srun --mpi=pmix")[:4] == ["srun", "--mpi=pmix", "-n", "2"]
-    shown = [worker.shown(one), worker.shown(two), worker.shown(Row("model", "xla", 2, 8, 8, transport="sharded"))]
-    assert not any("/" in text for text in shown)
-    assert shown[1].startswith("mpiexec -n 2 python")

@@ -1,25 +1,31 @@
-"""What numbers, tables, comparisons and figures say of samples; measured samples are made up here."""
+"""What numbers, tables, comparisons, predictions and figures say of samples, which are made up here."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.bench_record import make_record
+from support.bench_record import MACHINE, make_record
 
-from swmodel.bench import results
-from swmodel.bench.compare import report, verdict
+from swmodel.bench import expected, paper, results, scaling
+from swmodel.bench.compare import report as compared
+from swmodel.bench.compare import verdict
 from swmodel.bench.device import STEPS, parse
 from swmodel.bench.figures import draw
 from swmodel.bench.machine import busy_ticks, share_of_others
 from swmodel.bench.numbers import numbers
+from swmodel.bench.plan import make_rows
+from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report as tables
 from swmodel.cli import main
-
-pytestmark = pytest.mark.slow
+from swmodel.config import load
+from swmodel.errors import SetupError, UsageError
+from swmodel.model.resolve import resolved
+from swmodel.setup.setup import setup_of
 
 CELLS = 3600 * 1800
 NOISE = (0.98, 1.0, 1.03)
@@ -38,35 +44,22 @@ def test_efficiency_is_the_time_on_one_core_over_cores_and_time():
     assert [one.efficiency for one in numbers(weak)] == pytest.approx([1.0, 1 / 1.1, 1 / 1.25])
 
 
-def test_rates_and_bandwidth_follow_from_the_time_of_a_step():
-    one = numbers(make_record(cores=1, times={"reference": 1.0, 1: 0.1}, bandwidth=10.0))[-1]
-    assert one.rate == pytest.approx(CELLS / 0.1)
-    assert one.gigabytes_per_second == pytest.approx(48 * CELLS / 0.1 / 1e9)
-    assert one.share == pytest.approx(one.gigabytes_per_second / 10)
-
-
 @pytest.mark.parametrize(
     ("change", "same"), [({}, True), ({"dtype": "float64"}, False), ({"fields": True}, False), ({"nx": 360}, False)]
 )
-def test_only_the_same_problem_is_compared_with_numpy_and_with_the_published_table(change, same):
-    record = make_record(cores=1, times={"reference": 1.0, 1: 0.1})
+def test_rates_follow_from_times_and_same_problems_compare(change, same):
+    record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, bandwidth=10.0)
     record["rows"][1]["row"] |= change
     one = numbers(record)[1]
     assert math.isnan(one.speedup) != same
     assert (one.published["seconds"] == 112) == same
+    if same:
+        assert one.rate == pytest.approx(CELLS / 0.1)
+        assert one.gigabytes_per_second == pytest.approx(48 * CELLS / 0.1 / 1e9)
+        assert one.share == pytest.approx(one.gigabytes_per_second / 10)
 
 
-def test_a_table_has_published_numbers_beside_rows_of_as_many_processes():
-    times = {"reference": 0.276, "xla-t1": 0.1, 1: 0.057, 2: 0.06}
-    text = tables([make_record(cores=2, times=times, steps={"reference": 60})])
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.split("\n\n")[1].splitlines()]
-    seconds, ours = lines[0].index("published s"), lines[0].index("s for 500 steps")
-    assert [line[seconds] for line in lines[2:]] == ["770", "", "112", "90"]
-    assert [line[ours] for line in lines[2:]] == ["138*", "50", "28.5", "30"]
-    assert "1800 (60)" in text
-
-
-def test_a_wrong_answer_is_a_failed_row_without_a_number(tmp_path):
+def test_wrong_answer_is_a_failed_row_without_a_number(tmp_path):
     record = make_record(cores=1, times={"reference": 1.0, 1: 0.1}, wrong=("reference", 1))
     assert tables([record]).count("FAILED, wrong answer") == 2
     assert numbers(record) == draw([record], tmp_path) == []
@@ -80,8 +73,9 @@ def test_messages_are_counted_in_the_log_of_mpi4jax():
     assert parse(sendrecv * 2 * STEPS, itemsize=4) == {"messages": 2, "bytes": 2 * 108 * 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("samples", "most"), [(3, 0.05), (5, 0.004)])
-def test_chance_alone_seldom_counts(samples, most):
+def test_chance_alone_seldom_counts_as_a_difference(samples, most):
     """The rates of false alarms that the documentation gives, for normal samples."""
     rng, trials = np.random.default_rng(0), 4000
     found = [verdict(*(tuple(row) for row in rng.normal(size=(2, samples)))) for _ in range(trials)]
@@ -98,25 +92,24 @@ def test_chance_alone_seldom_counts(samples, most):
         ((1.0, 1.0), (9.0, 9.0), "too few samples"),
     ],
 )
-def test_verdicts(old, new, found):
+def test_verdict_compares_times_with_noise(old, new, found):
     assert verdict(old, new) == found
 
 
-def test_rows_are_matched_and_those_of_one_result_alone_are_named():
+def test_rows_are_matched_and_those_of_one_result_are_named():
     old = make_record(cores=2, times={"reference": 1.0, 1: 0.1, 2: 0.1}, noise=NOISE)
     new = make_record("strong", cores=2, times={1: 0.2}, noise=NOISE)
-    text = report(old, new)
+    text = compared(old, new)
     assert "100 |     200 |     2.000" in text
     assert text.count("slower") == 1
     assert sum("xla, 2 processes, 3600 x 1800" in line and "|" not in line for line in text.splitlines()) == 1
-    assert "table and strong" in text
 
 
 @pytest.mark.fault("results of an earlier version cannot be read")
-def test_results_that_are_kept_with_the_program_can_be_compared_and_reported():
+def test_results_kept_with_the_program_are_compared():
     for path in Path(__file__).parents[2].glob("benchmarks/results/*/*/results.json"):
         record = results.read(path)
-        assert report(record, record).count("within noise") == len(record["rows"])
+        assert compared(record, record).count("within noise") == len(record["rows"])
         assert len(numbers(record)) == len(record["rows"])
 
 
@@ -126,35 +119,105 @@ def test_report_and_compare_from_the_command_line(tmp_path):
         (tmp_path / name).mkdir()
         record = make_record(cores=2, times={"reference": 1.0, "xla-t1": 0.15, 1: seconds, 2: seconds}, noise=NOISE)
         results.write(record | {"label": f"Machine {name}"}, tmp_path / name)
-    run, old, new = CliRunner().invoke, str(tmp_path / "old"), str(tmp_path / "new" / "results.json")
-    compared = run(main, ["bench", "compare", old, new])
-    assert (compared.exit_code, compared.stdout.count("faster")) == (0, 2)
-    out = tmp_path / "report"
+    run, old, new, out = CliRunner().invoke, str(tmp_path / "old"), str(tmp_path / "new/results.json"), tmp_path / "out"
+    done = run(main, ["bench", "compare", old, new])
+    assert (done.exit_code, done.stdout.count("faster")) == (0, 2)
     reported = run(main, ["bench", "report", old, new, "--output", str(out)])
     assert reported.exit_code == 0, reported.stderr
-    figures = {f"{name}.{kind}" for name in ("speedup", "roofline") for kind in ("png", "pdf")}
-    assert {path.name for path in out.iterdir()} == {"report.md"} | figures
-    text = (out / "report.md").read_text()
-    assert text.count("| Machine old") == text.count("| Machine new") == 2 * 4
-    twice = run(main, ["bench", "report", old, f"{old}/results.json"])
-    assert "Machine old" not in twice.stdout
+    assert {path.stem for path in out.iterdir()} == {"report", "speedup", "roofline"}
+    assert all((out / "report.md").read_text().count(f"| Machine {name}") == 2 * 4 for name in ("old", "new"))
     missing = run(main, ["bench", "report", str(tmp_path / "nowhere.json")])
     assert (missing.exit_code, "nowhere.json" in missing.stderr) == (5, True)
 
 
-def test_what_others_take_is_the_time_of_our_cores_that_is_not_our_own():
+def test_others_take_the_time_of_our_cores_that_is_not_our_own():
     text = "cpu  700 0 500 9000 10 20 30 40\ncpu0 100 10 200 4000 5 6 7 8\ncpu1 600 20 300 5000 5 14 23 32\ncpu10 9 9"
     assert busy_ticks(text, {0, 1}) == 318 + 600 + 20 + 300 + 32
     assert share_of_others((100.0, 7.0, 5.0), (110.0, 27.0, 17.0), cores=2) == pytest.approx(0.4)
     assert share_of_others((100.0, 7.0, 5.0), (110.0, 10.0, 8.1), cores=2) == 0
 
 
-@pytest.mark.parametrize(
-    ("taken", "words"), [((0.0, 0.3, 0.01), ""), ((0.0, 0.3, 0.4), "do not quote"), ((0.0, None, 0.0), "not recorded")]
-)
-def test_a_row_of_which_most_samples_were_disturbed_is_not_to_be_quoted(taken, words):
-    record = make_record(times={1: 0.1}, noise=(1.0, 1.0, 1.0))
-    for sample, part in zip(record["rows"][0]["samples"], taken, strict=True):
-        sample["others"] = part
-    text = tables([record])
-    assert [key for key in ("do not quote", "not recorded") if key in text] == [words][: bool(words)]
+@pytest.mark.slow
+def test_native_step_takes_the_longer_of_two_times(monkeypatch):
+    """The time to move and the time to compute, which is measured on a part of the grid, or on all of a small one."""
+    for computing, words in ((2.0, (" 100 %", "memory")), (4.0, (" 75 %", "operations"))):
+        assert all(word in expected.expected(3.0, computing, 16.0) for word in words)
+    for nx in (360, 19):
+        setup = setup_of(load("jet", {"run.executor": "native", "grid.nx": nx}, {}))
+        assert 0 < expected.computed(resolved(setup)) < math.inf
+    monkeypatch.setattr(expected, "bandwidth", lambda *a, **k: {"gigabytes_per_second": 1e-3})
+    told = CliRunner().invoke(main, ["info", "jet", "--kernel"]).stdout
+    assert "expected     100 %" in told
+    monkeypatch.setattr(expected, "expect", Mock(side_effect=SetupError("there is no compiler")))
+    told = CliRunner().invoke(main, ["info", "jet", "--kernel"])
+    assert (told.exit_code, "there is no compiler" in told.stdout) == (0, True)
+
+
+LATENCY, SECONDS_PER_BYTE, CORES = 2e-5, 1e-9, 2
+
+
+def kernel(cells, together):
+    """Slower where processes share the memory."""
+    return 1e-9 * cells**0.9 * (1.3 if together > 1 else 1.0)
+
+
+def record_of(missing=""):
+    """A record whose samples obey the model exactly; rows that measure what is `missing` have failed."""
+    sweep = definition("scaling", executors=("native",))
+    rows, skipped = make_rows(sweep, CORES, oversubscribe=True)
+    more = {"quick": False, "label": "Test", "gpu_bandwidth": None}
+    record = results.new(sweep, rows, skipped, MACHINE | {"cores": CORES}, "swmodel bench", **more)
+    record["bandwidth"], record["peak"] = [], None
+    for entry, row in zip(record["rows"], rows, strict=True):
+        sent = 8.0 * (row.nx + row.ny)
+        exchange = row.nproc * LATENCY + sent * SECONDS_PER_BYTE
+        seconds = {
+            "ensemble": kernel(row.nx * row.ny, row.nproc),
+            "halo": exchange,
+            "model": kernel(row.nx * row.ny / row.nproc, min(row.nproc, CORES)) * max(1, row.nproc / CORES)
+            + exchange * (row.nproc > 1),
+        }[row.measure]
+        entry["samples"] = [{"steps": 10, "seconds": 10 * seconds, "memory_bytes": 5e8, "others": 0.0}]
+        entry |= {"state": results.OK, "traffic": {"messages": 4.0, "bytes": sent}}
+        if row.measure == missing:
+            entry |= {"state": results.FAILED, "reason": "did not run", "samples": []}
+    return record
+
+
+def runs_of(record):
+    """The rows that are predicted."""
+    return [one for one in numbers(record) if one.row.measure == "model" and one.row.nproc > 1]
+
+
+def test_scaling_is_of_the_cores_and_of_one_executor():
+    assert {row.nproc for row in make_rows(definition("scaling", executors=("native",)), CORES)[0]} == {1, 2}
+    with pytest.raises(UsageError, match="--executor once"):
+        make_rows(definition("scaling", executors=("native", "xla")), CORES)
+    for size, nproc in (((1, 1), 2), ((2, 2), 8), ((7, 5), 4)):  # blocks of tiny grids
+        rows, _ = make_rows(definition("scaling", executors=("native",), sizes=(size,), nproc=(nproc,)), nproc)
+        assert min(min(row.nx, row.ny) for row in rows) >= min(2, *size)
+
+
+@pytest.mark.slow
+def test_runs_that_obey_the_model_are_predicted_exactly(tmp_path):
+    record = record_of()
+    found = runs_of(record)
+    assert {one.row.nproc for one in found} == {2, 4, 8}
+    for one in found:
+        assert scaling.predict(one).step == pytest.approx(one.step, rel=1e-9)
+        assert scaling.predict(one).exchange == pytest.approx(one.row.nproc * LATENCY, rel=0.5)
+    lines = tables([record]).splitlines()
+    assert len([line for line in lines if line.startswith("| ") and line.count(" 0 % |") == 1]) == len(found)
+    assert [path.name for path in draw([record], tmp_path)] == ["scaling.png", "scaling.pdf"]
+
+
+@pytest.mark.parametrize("missing", ["halo", "ensemble", "model"])
+def test_runs_without_constants_are_not_predicted(missing, tmp_path):
+    record = record_of(missing)
+    if missing == "model":
+        assert draw([record], tmp_path) == []
+        return
+    found = runs_of(record)
+    assert len(found) > 3
+    assert all(math.isnan(scaling.predict(one).step) for one in found)
+    assert bool(paper.predict(record, numbers(record))) == (missing == "ensemble")  # of one process

@@ -1,20 +1,28 @@
-"""Samples of the model and of ensembles, on few cells: measured, and right by the reference, else not at all."""
+"""Samples of the model, ensembles and transforms, on few cells: measured, and right, else not at all."""
 
 from __future__ import annotations
 
 import dataclasses
+import time
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.marks import at_night
 
 from swmodel.bench import answers, stepping
+from swmodel.bench.parts import count_all_to_alls, measure_transforms, pencils
 from swmodel.bench.sweeps import Row
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.fourier import Fourier, series
+from swmodel.parallel.transport.mpi import Mpi
 
 pytestmark = pytest.mark.slow
 
 JET = Row("model", "xla", 1, 48, 24, steps=4)
 EVERYTHING = dataclasses.replace(JET, fields=True, settings=("physics.linear_drag=1e-6",))
 ENSEMBLE = Row("ensemble", "xla", 1, 24, 16, members=2, advance="map", seconds=0.01)
+TRANSFORM = Row("fft", "xla", 1, 24, 16, seconds=0.01)
 
 
 def task(row: Row, folder, factor=1.0) -> dict:
@@ -24,8 +32,8 @@ def task(row: Row, folder, factor=1.0) -> dict:
     return {"launched": 0.0, "answer": path, "steps": None, "check": True}
 
 
-@pytest.mark.parametrize("row", [JET, EVERYTHING], ids=["jet", "everything"])
-def test_a_right_answer_is_timed(row, tmp_path):
+@pytest.mark.parametrize("row", [EVERYTHING, *at_night(JET)])
+def test_right_answer_is_timed(row, tmp_path):
     found = stepping.measure_stepping(row, task(row, tmp_path))
     assert (found["reason"], found["sample"]["steps"]) == ("", 4)
     assert max(found["differences"].values()) <= answers.TOLERANCE
@@ -33,8 +41,8 @@ def test_a_right_answer_is_timed(row, tmp_path):
     assert found["traffic"] == {"messages": 0, "bytes": 0}
 
 
-@pytest.mark.parametrize("where", ["at this size", "in double precision"])
-def test_a_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, where):
+@pytest.mark.parametrize("where", ["at this size", *at_night("in double precision")])
+def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, where):
     """A reference whose u is off by one part in 10⁴: the kind of error that no eye would see in a picture."""
     wrong = task(JET, tmp_path, 1.0001 if where == "at this size" else 1.0)
     right = answers.answer
@@ -46,29 +54,29 @@ def test_a_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, where):
 
 @pytest.mark.night
 @pytest.mark.parametrize("advance", ["map", "runs"])
-def test_an_ensemble_is_measured_and_right(advance, tmp_path):
+def test_ensemble_is_measured_only_where_it_is_right(advance, tmp_path):
     row = dataclasses.replace(ENSEMBLE, advance=advance)
-    found = stepping.measure_ensemble(row, task(row, tmp_path) | {"steps": 3})
-    assert (found["reason"], found["sample"]["steps"]) == ("", 3)
-    assert found["sample"]["seconds"] > 0
+    right, wrong = (stepping.measure_ensemble(row, task(row, tmp_path, by) | {"steps": 3}) for by in (1.0, 1.001))
+    assert (right["reason"], right["sample"]["steps"]) == ("", 3)
+    assert right["sample"]["seconds"] > 0
+    assert "wrong answer" in wrong["reason"]
+    assert not wrong["sample"]
 
 
-@pytest.mark.night
-def test_a_wrong_answer_of_an_ensemble_is_no_sample(tmp_path):
-    found = stepping.measure_ensemble(ENSEMBLE, task(ENSEMBLE, tmp_path, 1.001))
-    assert "wrong answer" in found["reason"]
-    assert not found["sample"]
+@pytest.mark.fault("a benchmark times a transform with a wrong result")
+def test_transform_is_measured_only_where_it_is_right(monkeypatch):
+    for row in (TRANSFORM, dataclasses.replace(TRANSFORM, executor="reference")):
+        found = measure_transforms(row, {"launched": time.time(), "steps": 3})
+        assert "reason" not in found
+        assert found["sample"]["steps"] == 3
+        assert found["sample"]["seconds"] > 0
+        assert max(found.get("differences", {"none": 0}).values()) < 8
+    monkeypatch.setattr(series, "full", lambda lines: jnp.conj(jnp.swapaxes(lines, -1, -2)))
+    assert "wrong answer" in measure_transforms(TRANSFORM, {"launched": time.time(), "steps": 3})["reason"]
 
 
-def test_the_parts_of_the_start_are_the_whole_for_the_slowest_process():
-    """Each part ends when the last process has ended it; none is negative, whoever is last."""
-
-    class Two:
-        def __init__(self, other):
-            self.other = iter(other)
-
-        def reduce(self, value, operation):
-            return max(float(value), next(self.other))
-
-    found = stepping.start_seconds(10.0, (11.0, 15.0, 16.0, 16.5), Two((2.0, 3.0, 5.5, 7.0)))
-    assert found == {"start_seconds": 2, "build_seconds": 3, "compile_seconds": 1, "first_step_seconds": 7}
+@pytest.mark.parametrize("layout", [(2, 2), (4, 1), (2, 1), (1, 2)])
+def test_counted_messages_and_bytes_are_those_of_the_model(layout):
+    """Half spectra of 8 columns, two for each block, so that everything divides."""
+    fourier = Fourier(Mpi(block(0, layout, 8, 14), rank=0, size=layout[0] * layout[1]))
+    assert count_all_to_alls(fourier, "float32") == pencils(layout, 8, 14, 4)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.night
 OCEAN, VICTORIA, VANCOUVER = (40, 3), (16, 78), (58, 81)
 
 
-def test_the_semidiurnal_tide_is_that_of_the_straits():
+def test_semidiurnal_tide_has_the_observed_amplitude_and_lag():
     simulation = swmodel.Simulation(swmodel.load("salish_sea", {"open_sides.amplitude": [0.8, 0.0]}, environ={}))
     simulation.advance(round(0.75 * 86400 / simulation.dt))
     levels, times = [], []

@@ -1,11 +1,7 @@
 """The memory that members take is that of the check before the start, measured on processes; steps take none."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-from conftest import ROOT
+from support.processes import python
 
 from swmodel.model.ensemble.settings import STATES
 
@@ -36,13 +32,10 @@ print(environment.peak_memory())
 """
 
 
-def test_a_member_takes_the_memory_that_is_checked_and_steps_and_records_take_no_more_of_it():
-    """Once, not twice; with one arena of malloc, as those of the threads would keep megabytes of what is free, and with
-    steps that are waited for, as how much of their memory is free at a moment would depend on the machine's load."""
-    malloc = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"} | malloc
-    lines = [[sys.executable, "-c", PROGRAM, str(CELLS), str(size)] for size in (FEW, MANY)]
-    both = [subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True) for line in lines]
-    few, many = (int(process.communicate(timeout=200)[0]) for process in both)
+def test_members_take_the_memory_of_the_check():
+    """Malloc has one arena, because those of threads would keep megabytes of free memory, and the program waits for
+    each step, because how much of a step's memory is free at a moment would depend on the machine's load."""
+    environment = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    few, many = (int(*python(PROGRAM, CELLS, size, **environment)) for size in (FEW, MANY))
     fields = (many - few) / ((MANY - FEW) * CELLS**2 * 4)
     assert 3 * STATES["ab3"] - 1.5 < fields < 3 * STATES["ab3"] + 4

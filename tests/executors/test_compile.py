@@ -65,7 +65,7 @@ def compiler(tmp_path, monkeypatch):
     return make
 
 
-def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, monkeypatch, request_of_jet):
+def test_step_is_compiled_once_and_then_loaded(cache, compiler, monkeypatch, request_of_jet):
     """Into a folder for its user alone, also where files are for the group by default, as on many clusters."""
     compiler()
     monkeypatch.setenv("SWMODEL_CACHE", str(cache / "in"))
@@ -82,7 +82,7 @@ def test_a_step_is_compiled_once_and_loaded_after_that(cache, compiler, monkeypa
 
 
 @pytest.mark.night
-def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
+def test_run_reports_a_compilation_once(cache, tmp_path):
     words = ["run", "jet", "-s", "grid.nx=8", "-s", "grid.ny=6", "--steps", "1", "--force", "-o", f"{tmp_path}/run"]
     said = []
     for options in ([], [], ["--quiet", "--dtype", "float64"]):  # not compiled yet, there, another one
@@ -94,7 +94,7 @@ def test_a_run_says_in_a_line_that_a_step_is_compiled(cache, tmp_path):
 
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
-def test_another_processor_scheme_precision_or_text_is_another_library(cache, monkeypatch, request_of_jet):
+def test_library_depends_on_processor_scheme_precision_and_source(cache, monkeypatch, request_of_jet):
     """But not other weights of the stepper: they are no part of what is compiled."""
     changes = {"run.dtype": "float64", "time.stepper": "rk3", "physics.manning": 0.02, "time.ab2_epsilon": 0.2}
     *others, weights = (request_of(setup_of(load("jet", SMALL | {k: v}, environ={}))) for k, v in changes.items())
@@ -109,7 +109,7 @@ def test_another_processor_scheme_precision_or_text_is_another_library(cache, mo
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @pytest.mark.night
-def test_another_compiler_takes_what_was_compiled_before(cache, compiler, request_of_jet):
+def test_library_is_kept_for_another_compiler(cache, compiler, request_of_jet):
     """Rounding is written out, so that the bits are those of any compiler."""
     made = steps.library_of(request_of_jet)
     compiler("exit 1")
@@ -118,7 +118,7 @@ def test_another_compiler_takes_what_was_compiled_before(cache, compiler, reques
 
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
-def test_instructions_that_the_processor_does_not_have_are_one_line(cache, monkeypatch, request_of_jet):
+def test_missing_instructions_are_reported(cache, monkeypatch, request_of_jet):
     monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64-v3")
     monkeypatch.setitem(steps.NEEDS, "x86-64-v3", ("no-such-instruction",))
     assert "does not have all instructions of x86-64-v3" in steps.obstacle(request_of_jet)
@@ -126,7 +126,7 @@ def test_instructions_that_the_processor_does_not_have_are_one_line(cache, monke
 
 @pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
 @pytest.mark.night
-def test_how_much_the_compiler_optimises_and_the_width_of_vectors_change_no_bit(cache, monkeypatch):
+def test_optimisation_and_vector_width_change_no_bit(cache, monkeypatch):
     """So tests may compile steps quickly."""
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
     config = configuration(9, 21, sphere=True, in_time=True, run__dtype="float32", **weights, **TIDE)
@@ -149,7 +149,7 @@ def without_compiler(monkeypatch, tmp_path):
 
 
 @pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
-def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_path, caplog):
+def test_without_compiler_xla_is_chosen(cache, monkeypatch, tmp_path, caplog):
     without_compiler(monkeypatch, tmp_path)
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     resolving.say_slower.cache_clear()
@@ -162,9 +162,7 @@ def test_without_a_compiler_there_is_one_line_and_xla(cache, monkeypatch, tmp_pa
 
 
 @pytest.mark.night
-def test_without_a_compiler_a_step_of_the_package_for_all_processors_is_used(
-    cache, monkeypatch, tmp_path, request_of_jet
-):
+def test_without_compiler_the_portable_step_is_used(cache, monkeypatch, tmp_path, request_of_jet):
     steps.BUILT.mkdir()
     made = steps.BUILT / request_of_jet.name("default")
     steps.compile_into(made, request_of_jet, "default")
@@ -182,7 +180,7 @@ def test_without_a_compiler_a_step_of_the_package_for_all_processors_is_used(
     ],
     ids=["error", "killed", "rubbish"],
 )
-def test_a_compiler_that_fails_is_one_line_and_leaves_nothing_behind(cache, compiler, request_of_jet, lines, reason):
+def test_failing_compiler_leaves_no_library(cache, compiler, request_of_jet, lines, reason):
     compiler(*lines)
     assert reason in steps.obstacle(request_of_jet)
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
@@ -191,7 +189,7 @@ def test_a_compiler_that_fails_is_one_line_and_leaves_nothing_behind(cache, comp
 @pytest.mark.fault("compiled steps in a folder where others can write")
 @pytest.mark.night
 @pytest.mark.parametrize("whose", ["folder", "library", "folder around", "owner"])
-def test_a_cache_that_others_can_write_is_not_used(cache, tmp_path, request_of_jet, whose):
+def test_cache_writable_by_others_is_refused(cache, tmp_path, request_of_jet, whose):
     library = steps.library_of(request_of_jet)
     spoiled = {"folder": cache, "library": library, "folder around": tmp_path, "owner": cache}[whose]
     if whose == "owner" and os.getuid():
@@ -203,7 +201,7 @@ def test_a_cache_that_others_can_write_is_not_used(cache, tmp_path, request_of_j
 
 @pytest.mark.fault("compiled steps: a full disk, an unusable folder")
 @pytest.mark.parametrize("place", ["a/file", "/proc/no/folder"])
-def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, request_of_jet, place):
+def test_impossible_cache_folder_is_reported(cache, monkeypatch, tmp_path, request_of_jet, place):
     (tmp_path / "a").write_text("")
     monkeypatch.setenv("SWMODEL_CACHE", place if place.startswith("/") else str(tmp_path / place))
     assert steps.obstacle(request_of_jet).startswith("there is no folder for compiled steps")
@@ -211,7 +209,7 @@ def test_a_cache_that_cannot_be_is_one_line(cache, monkeypatch, tmp_path, reques
 
 @pytest.mark.fault("compiled steps: a full disk, an unusable folder")
 @pytest.mark.night
-def test_a_full_disk_is_one_line(cache, monkeypatch, tmp_path, request_of_jet):
+def test_full_disk_is_reported(cache, monkeypatch, tmp_path, request_of_jet):
     with small_disk(tmp_path / "disk", "256k") as disk:
         if not os.path.ismount(disk):
             pytest.skip("mounting is not allowed here")
@@ -243,7 +241,7 @@ assert not any(os.wait()[1] for _ in range(64))
 
 @pytest.mark.fault("64 processes need a step at once, or the process that compiles it is killed")
 @pytest.mark.night
-def test_many_processes_compile_a_step_once(cache, compiler):
+def test_many_processes_compile_once(cache, compiler):
     compiler()
     done = subprocess.run([sys.executable, "-c", CROWD], capture_output=True, text=True, timeout=120)
     (library,) = cache.glob("*.so")
@@ -253,7 +251,7 @@ def test_many_processes_compile_a_step_once(cache, compiler):
 
 @pytest.mark.fault("64 processes need a step at once, or the process that compiles it is killed")
 @pytest.mark.night
-def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, request_of_jet):
+def test_compilation_continues_after_a_killed_process(cache, request_of_jet):
     lock = steps.cache_folder() / request_of_jet.name(steps.instructions()).replace(".so", ".lock")
     program = (
         f"import fcntl, time; file = open({str(lock)!r}, 'a'); fcntl.flock(file, 2); print(flush=True); time.sleep(600)"
@@ -266,7 +264,7 @@ def test_who_waits_for_a_process_that_is_killed_compiles_itself(cache, request_o
 
 
 @pytest.mark.night
-def test_a_library_that_cannot_be_loaded_is_made_anew(cache, request_of_jet):
+def test_broken_library_is_compiled_again(cache, request_of_jet):
     target = steps.cache_folder() / request_of_jet.name(steps.instructions())
     target.write_text("rubbish")
     target.chmod(0o500)

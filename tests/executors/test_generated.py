@@ -31,7 +31,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("flux", ["energy", "enstrophy", "arakawa_lamb"])
 @pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
-def test_the_graph_reaches_as_far_as_the_scheme_says(flux, options):
+def test_graph_reads_the_width_of_the_scheme(flux, options):
     setup = setup_of(configuration(NY, NX, scheme__vorticity_flux=flux, **options))
     assert request_of(setup).made.width == setup.scheme.width
 
@@ -67,7 +67,7 @@ def strange(flow, params, now):
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float32", 1e-5), ("float64", 1e-12)])
-def test_a_term_of_ones_own_is_computed_as_xla_does(dtype, bound):
+def test_own_term_agrees_with_xla(dtype, bound):
     config = configuration(NY, NX, random_fields(NY, NX, land=0.1), grid__periodic_y=True, run__dtype=dtype)
     with_term = load(config, terms=[Term("strange", strange)])
     ours, expected = (step_by_step(executor, with_term, 5)[:3] for executor in ("native", "xla"))
@@ -103,7 +103,7 @@ def calls(flow, params, now):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_term_that_cannot_be_traced_is_told_its_line_and_what_can_be(monkeypatch, tendency, what):
+def test_untraceable_term_is_refused_with_its_line(monkeypatch, tendency, what):
     config, scheme = with_term(monkeypatch, tendency)
     vars(scheme)["width"] = 1  # found with arrays, on which some of these fail already
     with pytest.raises(UsageError) as found:
@@ -115,7 +115,7 @@ def test_a_term_that_cannot_be_traced_is_told_its_line_and_what_can_be(monkeypat
     assert "\n" not in text
 
 
-def test_a_term_of_a_thousand_operations_one_after_the_other_is_one_line(monkeypatch):
+def test_too_long_term_is_refused(monkeypatch):
     def long(flow, params, now):
         x = flow.u
         for _ in range(500):
@@ -126,7 +126,7 @@ def test_a_term_of_a_thousand_operations_one_after_the_other_is_one_line(monkeyp
         _ = request_of(Setup(*with_term(monkeypatch, long))).made
 
 
-def test_the_table_of_a_step_counts_what_it_moves():
+def test_description_counts_bytes_per_cell():
     text = describe(setup_of(load("jet", {"run.dtype": "float32"}, environ={})))
     assert "step         48 bytes a cell" in text
     assert "(1 div)" in text

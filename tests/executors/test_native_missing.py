@@ -28,7 +28,7 @@ def not_built(monkeypatch):
     say_slower.cache_clear()
 
 
-def test_auto_takes_jax_and_says_once_what_is_missing(not_built, caplog):
+def test_auto_chooses_xla_and_names_the_remedy_once(not_built, caplog):
     with caplog.at_level(logging.INFO, "swmodel"):
         assert [resolve(Config(**SMALL)).run.executor for _ in range(3)] == ["xla"] * 3
     (record,) = caplog.records
@@ -37,7 +37,7 @@ def test_auto_takes_jax_and_says_once_what_is_missing(not_built, caplog):
 
 
 @pytest.mark.parametrize("who", ["rank 1", "gpu"])
-def test_other_ranks_and_gpus_are_told_nothing(not_built, monkeypatch, caplog, who):
+def test_other_ranks_and_gpus_print_nothing(not_built, monkeypatch, caplog, who):
     if who == "gpu":
         monkeypatch.setattr(environment, "has_gpu", lambda: True)
     else:
@@ -48,12 +48,12 @@ def test_other_ranks_and_gpus_are_told_nothing(not_built, monkeypatch, caplog, w
     assert not caplog.records
 
 
-def test_asking_for_what_is_not_built_names_the_remedy(not_built):
+def test_native_without_library_is_refused(not_built):
     with pytest.raises(ConfigError, match="use xla, or build it: tools/build-native"):
         check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
-def test_calls_that_cannot_be_loaded_name_the_remedy(monkeypatch, tmp_path):
+def test_unloadable_library_names_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "_step.so")
     kernels.LIBRARY.write_text("for another machine")
     with pytest.raises(ImportError, match=r"the native step cannot be used: .*_step.so.*; tools/build-native"):
@@ -67,7 +67,7 @@ def built_otherwise(monkeypatch, **changes):
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @built
-def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
+def test_library_of_another_version_is_refused(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert kernels.native_missing() == ""
     built_otherwise(monkeypatch, convention=kernels.CONVENTION - 1)
@@ -77,7 +77,7 @@ def test_a_step_compiled_from_another_version_is_not_called(monkeypatch):
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
 @built
-def test_a_step_built_for_another_jax_is_shown_and_for_a_newer_one_not_called(monkeypatch):
+def test_library_for_a_newer_jax_is_refused(monkeypatch):
     """As JAX takes foreign calls that were built for an older one, but not for a newer one."""
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert findings.native_step().advice == ""

@@ -50,7 +50,7 @@ def assert_same(ours, theirs, rtol):
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.parametrize("way", EXECUTORS)
-def test_a_drag_of_ones_own_has_the_bits_of_that_of_the_model(way):
+def test_own_drag_has_the_bits_of_the_models_drag(way):
     """So it stands at the same place of the step, and its coefficient is at hand as theirs are."""
     executor = EXECUTORS[way]
     none = {"physics__linear_drag": 0.0, "physics__viscosity": 0.0}
@@ -65,7 +65,7 @@ def test_a_drag_of_ones_own_has_the_bits_of_that_of_the_model(way):
 
 
 @pytest.mark.parametrize(("way", "stepper"), [("jax", "rk3"), ("native", "rk3"), ("jax", "ab2")])
-def test_the_time_of_a_term_is_that_of_its_stage(way, stepper):
+def test_time_of_a_term_is_that_of_its_stage(way, stepper):
     """Beside the reference's force, as it is written in the documentation."""
     ours = simulation(EXECUTORS[way], terms=[shaken], time__stepper=stepper)
     force = {"x": 1e-5, "x_amplitude": 2e-5, "x_phase": 0.3, "period": PERIOD}
@@ -76,7 +76,7 @@ def test_the_time_of_a_term_is_that_of_its_stage(way, stepper):
 
 
 @pytest.mark.night
-def test_conditions_of_fields_are_those_of_each_cell():
+def test_conditions_hold_for_each_cell():
     """Drag where the water runs east and is shallow, or stands still; the same on each executor."""
 
     def drag(state, grid, t):
@@ -93,7 +93,7 @@ def test_conditions_of_fields_are_those_of_each_cell():
 
 
 @pytest.mark.fault("a user's term is redefined under its name in one process")
-def test_a_term_that_is_written_anew_under_its_name_is_the_new_one():
+def test_redefined_term_replaces_the_old_one():
     """As in a cell of a notebook that is executed again: the same name, file and line, in one process."""
     answers = []
     for drag in (1e-4, 3e-4, 1e-4):
@@ -187,7 +187,7 @@ def answers():
     ("way", "reading"),
     [("jax", reading) for reading in READING] + [("native", "global"), ("functional", "global"), ("problem", "case")],
 )
-def test_a_sweep_over_what_a_term_reads_gives_the_answer_of_each_value(answers, way, reading):
+def test_changed_value_that_a_term_reads_is_used(answers, way, reading):
     """To rounding that of functions which were made for each; a kept program would give the first one's."""
     terms, case = READING[reading]
     way = EXECUTORS.get(way, way)
@@ -205,7 +205,7 @@ def in_deep_water(state, grid, t):
 @pytest.mark.fault("a term changes between two programs of one run")
 @pytest.mark.night
 @pytest.mark.parametrize(("term", "before", "after"), [(of_global, 1e-3, 2e-3), (in_deep_water, 100.0, 5000.0)])
-def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(tmp_path, term, before, after):
+def test_term_that_changes_during_a_run_is_refused(tmp_path, term, before, after):
     """As for the program that looks at each step; one value before it and another in it would be no run at all."""
     set_rate(before)
     model = simulation("xla", terms=[term], run__steps=4, output__maxima=["speed"])
@@ -216,7 +216,7 @@ def test_a_term_that_changes_during_a_run_is_refused_where_it_is_recorded_again(
 
 
 @pytest.mark.night
-def test_derivatives_go_through_it():
+def test_derivatives_pass_through_own_term():
     """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
     found = []
     for executor, fields, terms in (("native", {"damping": rate}, [slow]), ("xla", {"linear_drag": rate}, ())):
@@ -235,7 +235,7 @@ def tanh(state, grid, t):
 
 
 @pytest.mark.night
-def test_what_the_native_step_cannot_do_jax_does_and_a_line_says_so(caplog):
+def test_term_without_native_step_runs_on_jax(caplog):
     resolve.say_slower.cache_clear()
     with caplog.at_level(logging.WARNING, "swmodel"):
         assert simulation("auto", terms=[tanh]).config.run.executor == "xla"
@@ -264,7 +264,7 @@ def double(state, grid, t):
         (double, r"test_own_terms.py:\d+: double returns float32 of shape"),
     ],
 )
-def test_what_cannot_be_traced_is_said_with_its_line_before_the_first_step(monkeypatch, term, message):
+def test_invalid_term_is_refused_before_the_first_step(monkeypatch, term, message):
     for first in ("python_inputs.identity", "own_terms.check_cells"):  # which would say so
         monkeypatch.setattr(f"swmodel.config.loading.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):

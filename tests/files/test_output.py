@@ -1,121 +1,54 @@
-"""output.nc and diagnostics.nc: what users' tools read in them, and that the number of ranks does not show."""
-
-import os
-import subprocess
-import sys
+"""output.nc and diagnostics.nc hold what users' tools expect, on a plane and on a sphere: CF, SGRID, xgcm."""
 
 import cf_xarray  # noqa: F401  gives Datasets the attribute cf
+import matplotlib as mpl
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 from support.cf_checker import checked
-from support.random_case import configuration, random_fields
-from support.ranks import run_ranks
+from support.made_cases import case_of
+from support.marks import at_night
+from support.random_case import random_fields
+from support.snapshots import CASE, NX, NY, config_of, whole, write
 from xgcm import Grid
 
-from swmodel import load
+from swmodel import Simulation, load
 from swmodel.config import config_hash, to_toml
-from swmodel.files.output import Diagnostics, Output
-from swmodel.model.resolve import fastest_executor, resolve
+from swmodel.gradients.quantities import parse
+from swmodel.model.resolve import fastest_executor
+from swmodel.ocean.coordinates import metrics
+from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import VARIABLES
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
+from swmodel.plotting import style
+from swmodel.plotting.dataset import open_data
+from swmodel.plotting.maps import picture
+from swmodel.plotting.overlays import Over
+from swmodel.plotting.record import read_map
+from swmodel.setup.fields.netcdf_input import read_field
+from swmodel.setup.positions.crossings import straight
+from swmodel.setup.positions.gauges import station
 from swmodel.setup.setup import setup_of
 
-NY, NX = 11, 13
 SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
-FIELDS = tuple(name for name in VARIABLES if name in ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed"))
-SEA_LEVEL = "sea level"
-INTERFACE = "downward displacement of the interface", "resting thickness of the layer"
-TIMES = {0: 0.0, 7: 140.0, 10: 200.0}
-CASE = random_fields(NY, NX, land=0.4)
+FIELDS = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed")
+STEPS = (0, 7, 10)
+MORE = {"output__fields": FIELDS, "output__means": ("eta", "u"), "output__institution": "Institute of Waves"}
+CONFIG = config_of(physics__beta=2e-11, **MORE)
 
 
-def config_of(dtype="float32", case=CASE, **more):
-    options = {"output__fields": FIELDS, "output__means": ("eta", "u"), "run__dtype": dtype}
-    return resolve(configuration(NY, NX, case, **(options | {"grid__periodic_y": False} | more)))
-
-
-def values(name, step):
-    """A random field of the whole domain for each name and step."""
-    return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX))
-
-
-def write(path, config, layout=(1, 1)):
-    """An output.nc of three records, by one thread for each rank."""
-
-    def rank(transport):
-        y, x = transport.block.y, transport.block.x
-        dtype = np.dtype(config.run.dtype)
-
-        def local(names, step):
-            here = slice(y.start, y.stop), slice(x.start, x.stop)
-            return {name: values(name, step)[here].astype(dtype) for name in names}
-
-        with Output(path, config, transport, command_line="swmodel run random") as output:
-            for step, seconds in TIMES.items():
-                means = local(("eta", "u"), step + 1000) if step and config.output.means else {}
-                means = {f"{name}_mean": field for name, field in means.items()}
-                output.write(step, seconds, local(config.output.fields, step) | means)
-
-    run_ranks(rank, layout, NY, NX)
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A file of three records, by two ranks."""
+    path = tmp_path_factory.mktemp("output") / "output.nc"
+    write(path, CONFIG, STEPS, layout=(2, 1))
     return path
 
 
-@pytest.mark.parametrize("reduced", [False, True])
-def test_output_satisfies_the_cf_checker(tmp_path, reduced):
-    """But for the role "grid_topology", which SGRID asks for and the checker does not know."""
-    errors, text = checked(write(tmp_path / "output.nc", config_of(physics__reduced_gravity=reduced)))
-    assert "cf:1.11" in text
-    assert [error for error in errors if "grid_topology is not a valid cf_role" not in error] == []
-
-
-@pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
-@pytest.mark.parametrize(("reduced", "eta", "depth"), [(False, SEA_LEVEL, "resting depth"), (True, *INTERFACE)])
-def test_with_reduced_gravity_eta_is_the_interface_and_not_sea_level(tmp_path, reduced, eta, depth):
-    means = ("eta", "sea_level")
-    config = config_of(physics__reduced_gravity=reduced, output__means=means, output__fields=("h", *means))
-    with Output(tmp_path / "output.nc", config, Serial(block(0, (1, 1), NY, NX))):
-        pass
-    with netCDF4.Dataset(tmp_path / "output.nc") as data:
-        for end in ("", "_mean"):
-            assert data["sea_level" + end].long_name == SEA_LEVEL
-            assert data["sea_level" + end].standard_name == "sea_surface_height_above_geoid"
-            assert data["eta" + end].long_name == eta
-            assert ("standard_name" in data["eta" + end].ncattrs()) != reduced
-        assert (data["depth"].long_name, "standard_name" in data["depth"].ncattrs()) == (depth, not reduced)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_fields_means_and_times_come_back(tmp_path, dtype):
-    path = write(tmp_path / "output.nc", config_of(dtype))
+@pytest.fixture
+def data(path):
     with xr.open_dataset(path) as data:
-        start = np.datetime64("2000-01-01")
-        assert list(data.time.values - start) == [np.timedelta64(int(seconds), "s") for seconds in TIMES.values()]
-        assert list(data.step.values) == list(TIMES)
-        dry = land_masks()
-        for name in FIELDS:
-            assert data[name].dims == ("time", *SHAPE[VARIABLES[name].location])
-            assert data[name].dtype == dtype
-            assert data[name].attrs["cell_methods"] == "time: point"
-            for record, step in enumerate(TIMES):
-                expected = np.where(dry[VARIABLES[name].location], np.nan, values(name, step).astype(dtype))
-                np.testing.assert_array_equal(data[name][record], expected)
-        for name in ("eta", "u"):
-            mean = data[name + "_mean"]
-            assert mean.attrs["cell_methods"] == "time: mean"
-            assert mean[0].isnull().all()
-            expected = np.where(dry[VARIABLES[name].location], np.nan, values(name, 1010).astype(dtype))
-            np.testing.assert_array_equal(mean[2], expected)
-        bounds = (data.time_bounds.values - start) / np.timedelta64(1, "s")
-        assert bounds.tolist() == [[0, 0], [0, 140], [140, 200]]
-
-
-def test_cf_xarray_finds_the_axes_of_the_grid(tmp_path):
-    with xr.open_dataset(write(tmp_path / "output.nc", config_of())) as data:
-        axes = {name: set(found) for name, found in data.cf.axes.items()}
-    assert axes == {"X": {"x_c", "x_f"}, "Y": {"y_c", "y_f"}, "T": {"time"}}
+        yield data
 
 
 def land_masks():
@@ -127,115 +60,177 @@ def land_masks():
     return {location: number == 0 for location, number in near.items()}
 
 
-def test_fields_that_do_not_change(tmp_path):
-    config = config_of(physics__beta=2e-11)
-    with xr.open_dataset(write(tmp_path / "output.nc", config)) as data:
-        land = land_masks()["centre"]
-        np.testing.assert_array_equal(data.mask, ~land)
-        for name in ("depth", "wind_x", "wind_y"):
-            np.testing.assert_array_equal(data[name], np.where(land, np.nan, CASE[name]))
-        np.testing.assert_array_equal(
-            data.f, config.physics.f0 + 2e-11 * data.y_f.values[:, None] + 0 * data.x_f.values
-        )
-        assert (data.cell_area == 4e3 * 5e3).all()
-        np.testing.assert_allclose(data.x_f - data.x_c.values, 2e3)
-        np.testing.assert_allclose(data.y_f - data.y_c.values, 2.5e3)
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["plane", *at_night("reduced gravity", "sphere")])
+def test_output_satisfies_cf_checker(path, tmp_path, request, which):
+    """But for what it does not know: the role of SGRID, and that centres and faces both have longitudes."""
+    if which == "reduced gravity":
+        path = tmp_path / "output.nc"
+        write(path, config_of(physics__reduced_gravity=True, **MORE), STEPS)
+    errors, text = checked(request.getfixturevalue("sphere") if which == "sphere" else path)
+    unknown = ["grid_topology is not a valid cf_role", "requires exactly one variable with standard_name"]
+    unknown = unknown[: 2 if which == "sphere" else 1]
+    assert "cf:1.11" in text
+    assert [error for error in errors if not any(words in error for words in unknown)] == []
 
 
-@pytest.mark.night
-@pytest.mark.parametrize("layout", [(1, 2), (2, 1), (3, 2), (11, 1)])
-def test_data_are_the_same_from_any_number_of_ranks(tmp_path, layout, monkeypatch):
-    monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", 3 * NX * 4)
-    monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", 6 * NX * 4)
-    config = config_of()
-    one, many = (write(tmp_path / f"{name}.nc", config, shape) for name, shape in (("one", (1, 1)), ("many", layout)))
-    with netCDF4.Dataset(one) as a, netCDF4.Dataset(many) as b:
-        assert list(a.variables) == list(b.variables)
-        for name, variable in a.variables.items():
-            variable.set_auto_maskandscale(False)
-            b[name].set_auto_maskandscale(False)
-            assert variable[...].tobytes() == b[name][...].tobytes()
-            assert variable.chunking() == b[name].chunking()
-            assert str(variable) == str(b[name])
+def test_fields_means_and_times_come_back(data):
+    start, dry = np.datetime64("2000-01-01"), land_masks()
+    assert list((data.time.values - start) / np.timedelta64(1, "s")) == [20.0 * step for step in STEPS]
+    assert list(data.step.values) == list(STEPS)
+    assert ((data.time_bounds.values - start) / np.timedelta64(1, "s")).tolist() == [[0, 0], [0, 140], [140, 200]]
+    for name in (*FIELDS, "eta_mean", "u_mean"):
+        location, mean = VARIABLES[name.removesuffix("_mean")].location, name.endswith("_mean")
+        assert (data[name].dims, data[name].dtype) == (("time", *SHAPE[location]), "float32")
+        assert data[name].attrs["cell_methods"] == ("time: mean" if mean else "time: point")
+        for record, step in enumerate(STEPS):
+            missing = dry[location] | (mean and step == 0)
+            np.testing.assert_array_equal(data[name][record], np.where(missing, np.nan, whole(CONFIG, name, step)))
+    axes = {name: set(found) for name, found in data.cf.axes.items()}
+    assert axes == {"X": {"x_c", "x_f"}, "Y": {"y_c", "y_f"}, "T": {"time"}}
 
 
-def test_xgcm_finds_the_grid_and_its_divergence_is_ours(tmp_path):
-    config = config_of(output__means=())
-    with xr.open_dataset(write(tmp_path / "output.nc", config)) as data:
-        grid = Grid(data, padding={"X": "periodic", "Y": "fill"})
-        axes = {name: dict(axis.coords) for name, axis in grid.axes.items()}
-        assert axes == {"X": {"center": "x_c", "right": "x_f"}, "Y": {"center": "y_c", "right": "y_f"}}
-        u, v = (data[name].fillna(0.0).astype(float) for name in "uv")
-        divergence = grid.diff(u, "X") / data.dx_c + grid.diff(v, "Y") / data.dy_c
-        across = np.concatenate([np.zeros((3, 1, NX)), v.values], axis=1)
-        expected = (u.values - np.roll(u.values, 1, axis=2)) / 4e3 + np.diff(across, axis=1) / 5e3
-        assert divergence.dims == ("time", "y_c", "x_c")
-        np.testing.assert_allclose(divergence, expected, rtol=1e-12, atol=1e-18)
+def test_constant_fields_come_back(data):
+    land = land_masks()["centre"]
+    np.testing.assert_array_equal(data.mask, ~land)
+    for name in ("depth", "wind_x", "wind_y"):
+        np.testing.assert_array_equal(data[name], np.where(land, np.nan, CASE[name]))
+    f = CONFIG.physics.f0 + 2e-11 * data.y_f.values[:, None] + np.zeros(NX)
+    np.testing.assert_array_equal(data.f, f)
+    assert (data.cell_area == 4e3 * 5e3).all()
+    np.testing.assert_allclose(data.x_f - data.x_c.values, 2e3)
+    np.testing.assert_allclose(data.y_f - data.y_c.values, 2.5e3)
 
 
-def test_a_file_says_how_it_came_about(tmp_path):
-    config = config_of(output__institution="Institute of Waves")
-    with netCDF4.Dataset(write(tmp_path / "output.nc", config, (2, 1))) as data:
+def test_divergence_by_xgcm_is_that_of_the_grid(data):
+    grid = Grid(data, padding={"X": "periodic", "Y": "fill"})
+    u, v = (data[name].fillna(0.0).astype(float) for name in "uv")
+    divergence = grid.diff(u, "X") / data.dx_c + grid.diff(v, "Y") / data.dy_c
+    across = np.concatenate([np.zeros((3, 1, NX)), v.values], axis=1)
+    expected = (u.values - np.roll(u.values, 1, axis=2)) / 4e3 + np.diff(across, axis=1) / 5e3
+    assert divergence.dims == ("time", "y_c", "x_c")
+    np.testing.assert_allclose(divergence, expected, rtol=1e-12, atol=1e-18)
+
+
+def test_file_has_its_provenance(path):
+    with netCDF4.Dataset(path) as data:
         assert data.Conventions == "CF-1.12 SGRID-0.3"
-        assert data.history.endswith("Z: swmodel run random")
-        assert data.configuration == to_toml(config)
-        assert data.configuration_sha256 == config_hash(config)
+        assert data.history.endswith("Z: swmodel (0, 7, 10)")
+        assert (data.configuration, data.configuration_sha256) == (to_toml(CONFIG), config_hash(CONFIG))
         assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor(setup_of(load("rest", {}, {}))))
         assert data.institution == "Institute of Waves"
         assert "numpy" in data.versions
 
 
+@pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
+@pytest.mark.parametrize("reduced", [False, True])
+def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduced):
+    options = {"physics__reduced_gravity": reduced, "output__means": ("eta", "sea_level")}
+    write(tmp_path / "output.nc", config_of(**options), ())
+    with netCDF4.Dataset(tmp_path / "output.nc") as data:
+        assert data["sea_level_mean"].standard_name == "sea_surface_height_above_geoid"
+        assert ("interface" in data["eta_mean"].long_name) == reduced
+        assert ("thickness" in data["depth"].long_name) == reduced
+        for name in ("eta_mean", "depth"):
+            assert ("standard_name" in data[name].ncattrs()) != reduced
+
+
+def test_units_with_a_broken_power_stand_in_the_long_name(tmp_path):
+    """Because udunits lacks them."""
+    path, fields = tmp_path / "output.nc", random_fields(NY, NX, coefficients=("manning",))
+    config = config_of(fields)
+    write(path, config, (0,))
+    with netCDF4.Dataset(path) as data:
+        assert "units" not in data["manning"].ncattrs()
+        assert "(s m-1/3)" in data["manning"].long_name
+        assert read_map(data, "manning").units == "s m-1/3"
+    again = read_field(f"{path}:manning", VARIABLES["manning"], config.grid, np.arange(NY), np.arange(NX))
+    np.testing.assert_array_equal(again, np.where(fields["mask"] > 0, fields["manning"], np.nan))
+
+
 def test_diagnostics_come_back(tmp_path):
     path = tmp_path / "diagnostics.nc"
-    numbers = {"mass": 1e18, "energy": 2.0, "potential_enstrophy": 3.0, "max_speed": 4.0, "min_h": 5.0, "cfl": 0.1}
-
-    def rank(transport):
-        with Diagnostics(path, config_of(), transport, command_line="swmodel run random") as series:
-            for step, seconds in TIMES.items():
-                series.write(step, seconds, {name: number + step for name, number in numbers.items()})
-
-    run_ranks(rank, (2, 2), NY, NX)
+    write(path, CONFIG, STEPS, layout=(2, 2))
     assert checked(path)[0] == []
     with xr.open_dataset(path) as data:
-        assert data.step.values.tolist() == list(TIMES)
-        assert {name: data[name].attrs["units"] for name in numbers} == {
-            "mass": "kg", "energy": "J", "potential_enstrophy": "m s-2", "max_speed": "m s-1", "min_h": "m", "cfl": "1",
-        }  # fmt: skip
-        for name, number in numbers.items():
-            assert data[name].values.tolist() == [number + step for step in TIMES]
+        assert data.step.values.tolist() == list(STEPS)
+        units = {"mass": "kg", "energy": "J", "potential_enstrophy": "m s-2", "max_speed": "m s-1", "cfl": "1"}
+        assert {name: data[name].attrs["units"] for name in units} == units
+        for name in QUANTITIES:
+            assert data[name].values.tolist() == [step / 3 + len(name) for step in STEPS]
 
 
-READER = """
-import sys, netCDF4
-with netCDF4.Dataset(sys.argv[1]) as data:
-    print(data["time"][:].tolist(), data["h"][:].max(axis=(1, 2)).tolist())
-"""
-
-KILLED = """
-import os, sys, numpy as np, subprocess
-from swmodel import load, resolve
-from swmodel.parallel.decomposition import block
-from swmodel.files.output import Output
-from swmodel.parallel.transport.serial import Serial
-config = resolve(load("rest", {"grid.nx": 8, "grid.ny": 6, "output.fields": ["h"]}))
-output = Output(sys.argv[1], config, Serial(block(0, (1, 1), 6, 8)))
-for step in range(3):
-    output.write(step, float(step), {"h": np.full((6, 8), step, np.float32)})
-output.put(lambda file: subprocess.run([sys.executable, "-c", sys.argv[2], sys.argv[1]]))
-output.put(lambda records: records.file["h"].resize(4, axis=0))
-output.put(lambda records: records.file["h"].__setitem__(3, 3.0))
-output.put(lambda file: os.kill(os.getpid(), 9))
-output._queue.finish()
-"""
+BAND = {"grid.kind": "latlon", "grid.nx": 24, "grid.ny": 10, "grid.west": 20.0, "grid.south": 10.0}
+BAND |= {"grid.north": 60.0, "run.steps": 4, "output.every_steps": 2, "run.dtype": "float64", "time.dt": 60.0}
+BAND |= {"run.executor": "reference", "output.fields": ("h", "u", "v", "zeta", "eta"), "output.means": ("u",)}
 
 
-@pytest.mark.night
-def test_readers_find_whole_records_during_the_run_and_after_it_is_killed(tmp_path):
-    path = tmp_path / "output.nc"
-    environment = {name: text for name, text in os.environ.items() if name != "HDF5_USE_FILE_LOCKING"}
-    line = [sys.executable, "-c", KILLED, str(path), READER]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=environment)
-    assert done.stdout == "[0.0, 1.0, 2.0] [0.0, 1.0, 2.0]\n", done.stderr
-    with netCDF4.Dataset(path) as data:
-        assert data["time"][:].tolist() == [0.0, 1.0, 2.0]
-        assert data["h"][:].max(axis=(1, 2)).tolist() == [0.0, 1.0, 2.0]
+def on_a_sphere():
+    fields = dict(zip(("wind_x", "eta", "u"), np.random.default_rng(4).random((3, 10, 24)), strict=True))
+    fields["mask"] = np.ones((10, 24))
+    fields["mask"][3:6, 5:9] = 0
+    return load(type(case_of(fields)), BAND, environ={})
+
+
+@pytest.fixture(scope="module")
+def sphere(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sphere") / "run"
+    Simulation(on_a_sphere()).run(path)
+    return path / "output.nc"
+
+
+def test_coordinates_are_longitudes_and_latitudes(sphere):
+    with xr.open_dataset(sphere, decode_coords=False) as data:
+        for axis, name, units, first, step in (
+            ("x", "longitude", "degrees_east", 20.0, 15.0), ("y", "latitude", "degrees_north", 10.0, 5.0),
+        ):  # fmt: skip
+            centres, faces = data[f"{axis}_c"], data[f"{axis}_f"]
+            assert (centres.standard_name, faces.standard_name, centres.units) == (name, name, units)
+            np.testing.assert_allclose(centres, first + step * (np.arange(centres.size) + 0.5))
+            np.testing.assert_allclose(faces, first + step * (np.arange(faces.size) + 1))
+            np.testing.assert_allclose(data[centres.bounds][:, 1], faces)
+            np.testing.assert_allclose(data[faces.bounds][:, 0], centres)
+        mapping = data[data.eta.grid_mapping]
+        assert (mapping.grid_mapping_name, mapping.earth_radius) == ("latitude_longitude", 6371e3)
+        names = {"u": "eastward_sea_water_velocity", "v": "northward_sea_water_velocity"}
+        names |= {"u_mean": names["u"], "wind_x": "surface_downward_eastward_stress"}
+        assert {name: data[name].standard_name for name in names} == names
+
+
+def test_divergence_by_xgcm_conserves_mass(sphere):
+    data, lengths = xr.open_dataset(sphere), metrics(on_a_sphere().grid, range(10))
+    np.testing.assert_allclose(data.cell_area, np.broadcast_to(lengths["area"].centre, (10, 24)))
+    np.testing.assert_allclose(data.dx_c, lengths["dx"].centre[:, 0])
+    np.testing.assert_allclose(data.dx_f, lengths["dx"].v[:, 0])
+    sizes = {("X",): ["dx_c", "dx_f"], ("Y",): ["dy_c", "dy_f"], ("X", "Y"): ["cell_area"]}
+    grid = Grid(data, padding={"X": "periodic", "Y": "fill"}, metrics=sizes, autoparse_metadata=True)
+    u, v, h = data.u.fillna(0), data.v.fillna(0), data.h.fillna(0)
+    across = grid.diff(u * grid.interp(h, "X") * data.dy_c, "X")
+    up = grid.diff(v * grid.interp(h, "Y", padding="fill") * data.dx_f, "Y")
+    content = (-(across + up) / data.cell_area).isel(time=1).where(data.mask == 1)
+    assert abs(float((content * data.cell_area).sum())) < 1e-9 * float((abs(content) * data.cell_area).sum())
+
+
+@pytest.mark.slow
+def test_picture_is_in_degrees_with_coasts(sphere):
+    with open_data(sphere) as data, mpl.rc_context(style.RC):
+        figure = picture(data, ["eta", "speed"], over=Over(arrows=True))
+    axes = [each for each in figure.axes if each.images]
+    assert (axes[-1].get_xlabel(), axes[0].get_ylabel()) == ("longitude", "latitude")
+    assert axes[0].get_xlim() == (20.0, 380.0)
+    (coast,) = (each for each in axes[0].collections if isinstance(each, mpl.collections.LineCollection))
+    ends = np.concatenate(coast.get_segments())
+    assert (ends.min(axis=0).tolist(), ends.max(axis=0).tolist()) == ([95.0, 25.0], [155.0, 40.0])
+    assert len(coast.get_segments()) == 2 * (3 + 4)
+    (arrows,) = (each for each in axes[0].collections if isinstance(each, mpl.quiver.Quiver))
+    assert arrows.angles == "uv"  # as the current goes, though a degree of longitude is shorter than one of latitude
+
+
+def test_stations_and_sections_are_in_degrees_and_metres():
+    config = on_a_sphere()
+    west = station(config, (-10.0, 40.0))
+    assert (west.x, west.rows.tolist(), west.columns.tolist()) == (350.0, [5, 5, 6, 6], [21, 22, 21, 22])
+    parallel, meridian = straight(config, "y", 30.0, 20.0, 65.0), straight(config, "x", 200.0)
+    assert parallel.faces.lengths.sum() == pytest.approx(6371e3 * np.cos(np.radians(30)) * np.radians(45))
+    assert meridian.faces.lengths.sum() == pytest.approx(6371e3 * np.radians(50))
+    assert parse("eta:-10,40", config).line == ((350.0, 40.0),)

@@ -1,6 +1,5 @@
 """A restart is invisible: in the state, in the files of the run, on the command line."""
 
-import re
 import signal
 import time
 
@@ -8,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.restarts import assert_same_run, config, data, flip, resumed, simulation
+from support.restarts import assert_same_data, assert_same_run, config, data, resumed, simulation
 from support.unchecked import unchecked
 
 import swmodel
@@ -22,6 +21,19 @@ from swmodel.parallel import environment
 pytestmark = pytest.mark.slow
 
 
+def cli(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def names_in(directory):
+    return sorted(path.name for path in (directory / "restart").iterdir())
+
+
+def steps_in(directory):
+    """The steps of the restart files of a run, the newest first."""
+    return [folder.step_of(path) for path in folder.candidates(directory)]
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """A run of 11 steps."""
@@ -30,17 +42,17 @@ def undisturbed(tmp_path_factory):
     return directory
 
 
-#: Every stepper with every executor, and each of these with both precisions.
-PAIRS = [
-    (stepper, ("float32", "float64")[(first + second) % 2], executor)
-    for first, stepper in enumerate(["ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"])
-    for second, executor in enumerate(["native", "xla", "reference"])
-]
-
-
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
-@pytest.mark.parametrize(("stepper", "dtype", "executor"), PAIRS)
-def test_a_restart_is_invisible(tmp_path, stepper, dtype, executor):
+@pytest.mark.parametrize(
+    ("executor", "stepper", "dtype", "memory"),
+    [
+        ("native", "ab3", "float32", 2),
+        ("xla", "leapfrog", "float64", 1),
+        *(("reference", stepper, "float64", n) for stepper, n in (("ab2", 1), ("rk3", 0), ("rk4", 0), ("gfb", 2))),
+    ],
+)
+def test_restart_has_same_bits(tmp_path, executor, stepper, dtype, memory):
+    """Of the state and what the stepper remembers; tests/executors tries other options, with each executor."""
     options = {"time__stepper": stepper, "run__dtype": dtype, "run__executor": executor, "time__dt": 10.0}
     whole = simulation(**options)
     whole.advance(5)
@@ -49,71 +61,66 @@ def test_a_restart_is_invisible(tmp_path, stepper, dtype, executor):
     rest = simulation(tmp_path / "five.nc", **options)
     assert (rest.step, rest.time) == (5, 50.0)
     rest.advance(4)
-    ours, theirs = jax.tree.leaves(rest.carry), jax.tree.leaves(whole.carry)
-    kept = {"ab2": 1, "ab3": 2, "leapfrog": 1, "gfb": 2}.get(stepper, 0)
-    assert len(ours) == len(theirs) == 3 + 3 * kept + 1
-    for mine, truth in zip(ours, theirs, strict=True):
-        assert np.asarray(mine).dtype == np.asarray(truth).dtype
-        assert np.asarray(mine).tobytes() == np.asarray(truth).tobytes()
+    ours, theirs = ([np.asarray(each) for each in jax.tree.leaves(run.carry)] for run in (rest, whole))
+    assert len(ours) == len(theirs) == 3 + 3 * memory + 1
+    assert [(each.dtype, each.tobytes()) for each in ours] == [(each.dtype, each.tobytes()) for each in theirs]
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
-@pytest.mark.parametrize("stops", [(4,), (6,), (7, 8, 10), (0, 11)])
-def test_a_run_in_pieces_leaves_the_files_of_an_undisturbed_one(undisturbed, tmp_path, stops):
-    simulation(run__steps=stops[0]).run(tmp_path / "run")
+@pytest.mark.parametrize(("stops", "format"), [((7, 8, 10), "netcdf"), ((0,), "netcdf"), ((4, 6), "zarr")])
+def test_run_in_pieces_has_the_files_of_an_undisturbed_one(undisturbed, tmp_path, stops, format):
+    """Pieces end at a record or between two; the format of restart files may change, and their values stay."""
+    pieces, whole, options = tmp_path / "pieces", undisturbed, {"output__format": format}
+    simulation(run__steps=stops[0], **options).run(pieces)
     for steps in (*stops[1:], 11):
-        resumed(tmp_path / "run", steps)
-    assert_same_run(tmp_path / "run", undisturbed)
+        resumed(pieces, steps, restart__format=format, **options)
+    if format == "zarr":
+        simulation(restart__format=format, **options).run(whole := tmp_path / "whole")
+        assert_same_data(folder.path_of(whole, 11, format), folder.path_of(undisturbed, 11))
+    assert_same_run(pieces, whole)
 
 
 @pytest.mark.fault("a wall-clock limit shorter than a step, in a chain of jobs")
-def test_a_chain_of_jobs_whose_limit_is_too_short_ends_all_the_same(undisturbed, tmp_path, monkeypatch):
-    """Each makes two chunks of steps, and says how short it is; the files are those of one run."""
+def test_chain_of_jobs_with_too_short_a_limit_completes(undisturbed, tmp_path, monkeypatch):
+    """Each job makes two chunks of steps, and warns; the files are those of one run."""
     monkeypatch.setenv(environment.STARTED, str(time.time() - 60))
     path, limit = tmp_path / "run", {"run__check_every_steps": 2, "run__walltime": 1.0}
     (tmp_path / "config.toml").write_text(to_toml(config(**limit)))
     done, steps = cli("run", tmp_path / "config.toml", "--output", path), []
     while done.exit_code == 75:
         steps.append(read_status(path)["steps"])
-        assert re.search(r"WARNING: the wall-clock limit of 1 s is too short: give \d+ s at least\n", done.stderr)
-        assert "stopped by the wall-clock limit of 1 s at step " in done.stderr
+        assert "WARNING: the wall-clock limit of 1 s is too short" in done.stderr
         done = cli("resume", path)
     assert done.exit_code == 0, done.output
     assert steps == [3, 6, 8]  # pieces end at records, too
     assert_same_run(path, undisturbed)
 
 
-def test_a_run_asked_to_stop_leaves_a_restart_and_the_rest_follows(undisturbed, tmp_path, monkeypatch):
-    directory = tmp_path / "run"
-    stopping = simulation()
+def test_stopped_run_leaves_a_restart_and_goes_on(undisturbed, tmp_path, monkeypatch):
+    directory, stopping = tmp_path / "run", simulation()
     monkeypatch.setattr("swmodel.model.run.CHUNK_SECONDS", 1e-9)
 
     def progress(event):
         if event["step"] == 6:
             signal.raise_signal(signal.SIGTERM)
 
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(Stopped, match=f"SIGTERM at step 6 .*`swmodel resume {directory}`$") as stopped:
         stopping.run(directory, progress)
-    words = f"stopped by SIGTERM at step 6 (day 0.001); continue with `swmodel resume {directory}`"
-    assert str(stopped.value) == words
     status = read_status(directory)
-    assert (status["state"], status["exit_code"], status["message"], status["steps"]) == ("stopped", 75, words, 6)
-    assert [path.name for path in folder.candidates(directory)] == ["step-0000000006.nc"]
+    assert (status["state"], status["exit_code"], status["steps"]) == ("stopped", 75, 6)
+    assert status["message"] == str(stopped.value)
+    assert names_in(directory) == ["step-0000000006.nc"]
     assert data(directory / "output.nc")["step"].tolist() == [0, 4]
     assert_same_run(resumed(directory), undisturbed)
     assert read_status(directory)["state"] == "completed"
 
 
-def test_resuming_with_other_intervals_keeps_old_records_and_means(undisturbed, run_folder):
+def test_resume_with_other_intervals_keeps_records_and_means(undisturbed, run_folder):
     resumed(run_folder, 11, output__every_steps=2, output__diagnostics_every_steps=None)
-    assert data(run_folder / "output.nc")["step"].tolist() == [0, 4, 8, 10, 11]
-    assert (
-        data(run_folder / "output.nc")["time_bounds"][2].tolist()
-        == data(undisturbed / "output.nc")["time_bounds"][2].tolist()
-    )
-    np.testing.assert_array_equal(
-        data(run_folder / "output.nc")["eta_mean"][2], data(undisturbed / "output.nc")["eta_mean"][2]
-    )
+    ours, theirs = (data(path / "output.nc") for path in (run_folder, undisturbed))
+    assert ours["step"].tolist() == [0, 4, 8, 10, 11]
+    for name in ("time_bounds", "eta_mean"):
+        np.testing.assert_array_equal(ours[name][2], theirs[name][2])
 
 
 @pytest.mark.parametrize(
@@ -126,7 +133,7 @@ def test_resuming_with_other_intervals_keeps_old_records_and_means(undisturbed, 
         ({"restart__every_wall": None, "restart__every_steps": 11}, [11]),
     ],
 )
-def test_when_restart_files_are_written(tmp_path, monkeypatch, options, steps):
+def test_restart_files_are_written_at_their_intervals(tmp_path, monkeypatch, options, steps):
     written = []
 
     def note(path, *rest):
@@ -136,15 +143,12 @@ def test_when_restart_files_are_written(tmp_path, monkeypatch, options, steps):
     monkeypatch.setattr(restarts, "write", note)
     simulation(**options).run(tmp_path / "run")
     assert written == steps
-    kept = [folder.step_of(path) for path in folder.candidates(tmp_path / "run")]
-    assert kept == steps[:-3:-1]
-    assert sorted(path.name for path in (tmp_path / "run" / "restart").iterdir()) == sorted(
-        f"step-{step:010d}.nc" for step in kept
-    )
+    assert steps_in(tmp_path / "run") == steps[:-3:-1]
+    assert len(names_in(tmp_path / "run")) == len(steps[:-3:-1])
 
 
 @pytest.mark.promise("damage to restart files, records and static fields is found")
-def test_a_blown_up_state_is_never_written(tmp_path):
+def test_state_that_has_blown_up_is_not_written(tmp_path):
     unstable = swmodel.Simulation(unchecked(config(time__dt=400.0, run__steps=400, restart__every_steps=1)))
     with pytest.raises(NumericalError):
         unstable.run(tmp_path)
@@ -154,66 +158,40 @@ def test_a_blown_up_state_is_never_written(tmp_path):
     assert all(np.isfinite(data(newest)[name]).all() for name in "huv")
 
 
-def test_going_on_from_an_older_file_sets_newer_ones_aside(run_folder):
-    older = simulation(folder.path_of(run_folder, 5), run__steps=9, restart__every_wall=None)
-    seen = []
-    older.run(run_folder, lambda event: seen.append(sorted(p.name for p in (run_folder / "restart").iterdir())))
+def test_going_on_from_an_older_file_sets_newer_ones_aside(run_folder, tmp_path):
+    newest = swmodel.Simulation.from_restart(run_folder)
+    assert newest.config == from_toml((run_folder / "config.toml").read_text())
+    older, seen = simulation(folder.path_of(run_folder, 5), run__steps=9, restart__every_wall=None), []
+    older.run(run_folder, lambda event: seen.append(names_in(run_folder)))
     assert seen[0] == ["step-0000000005.nc", "step-0000000007.nc.unused"]
-    assert [folder.step_of(path) for path in folder.candidates(run_folder)] == [9, 5]
-    assert len(list((run_folder / "restart").iterdir())) == 2
-
-
-def test_python_users_go_on_from_a_folder_or_a_file(halfway, tmp_path):
-    newest = swmodel.Simulation.from_restart(halfway)
-    older = swmodel.Simulation.from_restart(folder.path_of(halfway, 5))
-    assert (newest.step, older.step) == (7, 5)
-    assert newest.config == from_toml((halfway / "config.toml").read_text())
-    older.advance(2)
+    assert steps_in(run_folder) == [9, 5]
+    assert len(names_in(run_folder)) == 2
+    newest.advance(2)
     assert older.state.h.tobytes() == newest.state.h.tobytes()
-    newest.advance(1)
-    with pytest.raises(UsageError, match="step 8 is beyond the 7 steps of the run"):
+    with pytest.raises(UsageError, match="step 9 is beyond the 7 steps"):
         newest.run(tmp_path / "new")
 
 
-def cli(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 @pytest.mark.fault("`resume` of a run that is complete")
-def test_a_run_that_has_arrived_is_left_alone(run_folder):
-    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run_folder.rglob("*.*") if path.is_file()}
+def test_complete_run_is_left_alone(run_folder):
+    def contents():
+        return {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in run_folder.rglob("*.*") if p.is_file()}
+
+    before = contents()
     for options in ([], ["--steps", 7], ["--steps", 3]):
         done = cli("resume", run_folder, *options)
-        assert done.exit_code == 0
-        assert done.output == (
-            f"{run_folder}: step 7 (day 0.001458) is reached already; --days or --steps prolongs the run\n"
-        )
-    after = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run_folder.rglob("*.*") if path.is_file()}
-    assert before == after
+        assert (done.exit_code, len(done.output.splitlines())) == (0, 1), done.output
+        assert "step 7 " in done.output
+    assert contents() == before
 
 
 @pytest.mark.promise("nothing is overwritten by accident, also from Python")
-def test_what_cannot_be_resumed_is_refused(run_folder, tmp_path):
-    other = cli("resume", run_folder, "--steps", 9, "-s", "grid.dx=4000")
-    assert other.exit_code == 2
-    assert other.output.splitlines()[1] == "Error: grid.dx: 5000.0 before, 4000.0 now"
-    nothing = cli("resume", tmp_path / "nothing")
-    assert nothing.exit_code == 5
-    assert nothing.output == f"Error: {tmp_path}/nothing is not the folder of a run: it holds no config.toml\n"
-    missing = cli("resume", run_folder, "--steps", 9, "--from", "step-3.nc")
-    assert missing.exit_code == 5
-    assert "restart files in" in missing.output
-    limit = cli("resume", run_folder, "--walltime", "soon")
-    assert limit.exit_code == 2
-    assert limit.output.startswith('Error: --walltime soon: "soon" is not a length of time')
-
-
-@pytest.mark.promise("damage to restart files, records and static fields is found")
-def test_info_shows_restart_files_and_verifies_them(run_folder):
-    flip(folder.path_of(run_folder, 7), "h")
-    lines = cli("info", run_folder).output.splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("restarts"))
-    words = " ".join(" ".join(lines[start : start + 4]).split())
-    assert "step-0000000007.nc: step 7, day 0.001458, written 2" in words
-    assert "MB, damaged: variable h step-0000000005.nc: step 5, day 0.001042" in words
-    assert "MB, intact" in words
+def test_resume_names_what_it_refuses(run_folder, tmp_path):
+    for line, code, words in (
+        ([run_folder, "--steps", 9, "-s", "grid.dx=4000"], 2, "Error: grid.dx: 5000.0 before, 4000.0 now\n"),
+        ([tmp_path / "nothing"], 5, f"{tmp_path}/nothing is not the folder of a run"),
+        ([run_folder, "--steps", 9, "--from", "step-3.nc"], 5, "step-3.nc"),
+        ([run_folder, "--walltime", "soon"], 2, "Error: --walltime soon: "),
+    ):
+        done = cli("resume", *line)
+        assert (done.exit_code, words in done.output) == (code, True), done.output

@@ -1,106 +1,141 @@
-"""A restart file is whole or not there; one that is damaged or of another run is found out."""
+"""A restart file or store is whole or absent; one that is damaged or of another run is found out."""
 
 import os
+import re
 import resource
 import shutil
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from support import restarts
+from support.marks import at_night
 from support.ranks import run_ranks
-from support.restarts import assert_same_data, config, data, flip, resumed, simulation
+from support.restarts import assert_same_data, config, data, resumed, simulation
 
+from swmodel.cli import main
 from swmodel.config import ConfigError, from_toml, load, to_toml
 from swmodel.config.loading import decisive
 from swmodel.errors import FilesError
-from swmodel.files import background
 from swmodel.files.restart import folder, write
 from swmodel.files.restart.read import read
+from swmodel.files.store import block_store
+from swmodel.files.store.draft_store import DraftStore
+from swmodel.files.verify import verdicts
 from swmodel.setup.setup import setup_of
 
+FORMATS = pytest.mark.parametrize("format", ["netcdf", "zarr"])
 
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """As `halfway`, a run of 7 steps with restart files at 5 and 7, but these are stores."""
+    path = tmp_path_factory.mktemp("runs") / "stores"
+    simulation(run__steps=7, restart__every_steps=5, restart__format="zarr").run(path)
+    return path
+
+
+@pytest.fixture
+def run(halfway, stores, tmp_path, format):
+    """A copy of one of them."""
+    return shutil.copytree({"netcdf": halfway, "zarr": stores}[format], tmp_path / "run")
+
+
+def flip(path, name):
+    """Change a bit of a variable."""
+    if path.is_file():
+        return restarts.flip(path, name)
+    chunk = path / name / "c" / "0" / "0"
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+
+
+def contents(path):
+    return {each: each.read_bytes() for each in (path / "restart").rglob("*") if each.is_file()}
+
+
+@pytest.mark.promise("damage to restart files, records and static fields is found")
 @pytest.mark.fault("a restart file is corrupt or truncated")
+@FORMATS
 @pytest.mark.parametrize("name", ["h", "u_memory1", "eta_mean"])
-def test_one_wrong_bit_is_found_and_named(run_folder, name):
-    newest = folder.path_of(run_folder, 7)
+def test_wrong_bit_is_named_and_the_older_file_taken(run, format, name):
+    newest = folder.path_of(run, 7, format)
     flip(newest, name)
     assert folder.facts(newest)["problem"] == f"damaged: variable {name}"
-    restart, remarks = folder.choose(run_folder)
+    assert verdicts(run)[f"restart/{newest.name}"] == f"damaged: variable {name}"
+    restart, (remark,) = folder.choose(run)
     assert restart.step == 5
-    assert remarks == [f"{newest}: damaged: variable {name}; continues from step-0000000005.nc"]
+    assert remark.startswith(f"{newest}: damaged: variable {name}; ")
     with pytest.raises(FilesError, match=f"{newest}: damaged: variable {name}"):
         simulation(newest)
+    told = " ".join(CliRunner().invoke(main, ["info", str(run)]).output.split())
+    assert f"{newest.name}: step 7, day 0.001458" in told
+    assert f"MB, damaged: variable {name} step-0000000005{newest.suffix}: step 5" in told
 
 
-@pytest.mark.parametrize("change", [{"step": 6}, {"mean_steps": 1}, {"configuration": "[case]"}, {"seconds": 1.0}])
-def test_a_wrong_header_is_found(run_folder, change):
-    newest = folder.path_of(run_folder, 7)
-    with h5py.File(newest, "r+") as file:
-        file.attrs.update(change)
-    assert folder.facts(newest)["problem"] == "damaged: header"
-    assert folder.choose(run_folder)[0].step == 5
+def write_attributes(path, **values):
+    with h5py.File(path, "r+") as file:
+        file.attrs.update(values)
 
 
 @pytest.mark.fault("a restart file is corrupt or truncated")
-@pytest.mark.parametrize("length", [0, 20000, -1])
-def test_a_truncated_file_is_passed_over(run_folder, length):
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [(partial(write_attributes, **each), "damaged: header") for each in (
+        {"step": 6}, {"mean_steps": 1}, {"configuration": "[case]"}, {"seconds": 1.0})]
+    + [(lambda path, n=n: os.truncate(path, path.stat().st_size * n // 9), "cannot be read: ") for n in (0, 3, 8)],
+)  # fmt: skip
+def test_changed_or_truncated_file_is_passed_over(run_folder, harm, problem):
     newest = folder.path_of(run_folder, 7)
-    os.truncate(newest, length if length >= 0 else newest.stat().st_size + length)
-    assert folder.facts(newest)["problem"].startswith("cannot be read: ")
+    harm(newest)
+    assert folder.facts(newest)["problem"].startswith(problem)
     assert folder.choose(run_folder)[0].step == 5
 
 
 @pytest.mark.fault("there is no restart file")
-def test_a_missing_file_is_an_error_with_those_that_there_are(run_folder):
-    with pytest.raises(FilesError) as error:
+def test_missing_file_is_an_error_that_names_those_there(run_folder):
+    with pytest.raises(FilesError, match="6.nc: .*: step-0000000007.nc, step-0000000005.nc$"):
         folder.choose(run_folder, "step-0000000006.nc")
-    assert str(error.value) == (
-        "step-0000000006.nc: there is no such file; "
-        f"restart files in {run_folder} are: step-0000000007.nc, step-0000000005.nc"
-    )
     shutil.rmtree(run_folder / "restart")
-    with pytest.raises(FilesError) as error:
+    with pytest.raises(FilesError, match=f"swmodel run {run_folder}/config.toml --output {run_folder} --force"):
         folder.choose(run_folder)
-    anew = f"swmodel run {run_folder}/config.toml --output {run_folder} --force"
-    assert str(error.value) == f"{run_folder} has no restart file to continue from; `{anew}` starts the run again"
 
 
 @pytest.mark.fault("a restart file belongs to another grid, physics or precision")
-def test_what_determines_the_answer_must_be_the_same(run_folder):
+def test_restart_refuses_another_grid_physics_and_precision(run_folder):
     restart, _ = folder.choose(run_folder)
     folder.compare(config(run__steps=99, output__every_steps=1, run__reproducible=True), restart)
     with pytest.raises(ConfigError) as error:
         folder.compare(config(grid__nx=15, physics__viscosity=7.0, run__dtype="float64", time__dt=12.0), restart)
-    assert [line.split(":")[0] for line in error.value.problems[1:]] == [
-        *("grid.nx", "physics.viscosity", "time.dt", "run.dtype")
-    ]
-    assert error.value.problems[1] == "grid.nx: 14 before, 15 now"
+    keys = [line.partition(":")[0] for line in error.value.problems[1:]]
+    assert keys == ["grid.nx", "physics.viscosity", "time.dt", "run.dtype"]
 
 
 @pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
-def test_an_option_that_was_unknown_before_had_its_default():
+def test_run_of_an_earlier_version_keeps_what_was_the_default(tmp_path):
+    """A double gyre begun before gravity could be called reduced has sea level in its files."""
+
+    def without(text):
+        return "".join(line for line in text.splitlines(True) if not re.match("(reduced|full)_gravity", line))
+
     now = to_toml(config())
-    before = "".join(line for line in now.splitlines(True) if not line.startswith(("reduced_gravity", "full_gravity")))
+    before = without(now)
     assert before != now
     assert decisive.differences(before, now) == []
-    other = to_toml(config(physics__reduced_gravity=True))
-    assert decisive.differences(before, other) == ["physics.reduced_gravity: False before, True now"]
-    assert decisive.differences(before, before.replace("[case]\n", "[case]\nwind = 1.0\n")) == [
-        "case.wind: not set before, 1.0 now"
-    ]
-
-
-@pytest.mark.fault("a run of an earlier version, which lacked an option, continues")
-def test_a_run_goes_on_without_what_its_case_has_been_given_since(tmp_path):
-    """A double gyre begun before gravity could be called reduced has sea level in its files, and keeps it."""
-    now = to_toml(load("double_gyre", {}, {}))
-    before = "".join(line for line in now.splitlines(True) if not line.startswith(("reduced_gravity", "full_gravity")))
-    (tmp_path / "config.toml").write_text(before)
-    for old in (load(tmp_path / "config.toml", (), {}, complete=True), from_toml(before)):
+    for other, key in ((to_toml(config(physics__reduced_gravity=True)), "physics.reduced_gravity: False before"),
+                       (before.replace("[case]\n", "[case]\nwind = 1.0\n"), "case.wind: not set before")):  # fmt: skip
+        (difference,) = decisive.differences(before, other)
+        assert difference.startswith(key)
+    gyre = without(to_toml(load("double_gyre", {}, {})))
+    (tmp_path / "config.toml").write_text(gyre)
+    for old in (load(tmp_path / "config.toml", (), {}, complete=True), from_toml(gyre)):
         assert not old.physics.reduced_gravity
-        assert decisive.differences(before, to_toml(old)) == []
+        assert decisive.differences(gyre, to_toml(old)) == []
     assert load(tmp_path / "config.toml", (), {}).physics.reduced_gravity  # a new run from the file of an old one
 
 
@@ -115,22 +150,15 @@ def refusing(nbytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def fail(*arguments):
-    raise OSError(28, "No space left on device")
-
-
+@pytest.mark.fault("a restart cannot be written")
 @pytest.mark.parametrize("nbytes", [1000, 50_000, 90_000])
-def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
-    path = tmp_path / "restart.nc"
-    model = simulation(grid__nx=60, grid__ny=40)
+def test_file_system_that_refuses_leaves_the_earlier_file(tmp_path, nbytes):
+    path, model = tmp_path / "restart.nc", simulation(grid__nx=60, grid__ny=40)
     model.write_restart(path)
     before = path.read_bytes()
     assert len(before) > 90_000
     model.advance(1)
-    with (
-        refusing(nbytes),
-        pytest.raises(FilesError, match=f"{path} cannot be written: .*; \\d+ bytes free"),
-    ):
+    with refusing(nbytes), pytest.raises(FilesError, match=f"{path} cannot be written: .*bytes free"):
         model.write_restart(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
@@ -138,72 +166,84 @@ def test_a_file_system_that_refuses_leaves_what_was_there(tmp_path, nbytes):
     assert folder.facts(path)["step"] == 1
 
 
-@pytest.mark.fault("a restart cannot be written")
-@pytest.mark.parametrize(
-    ("owner", "name", "words"),
-    [
-        (Path, "replace", "No space left on device"),
-        (background.JournaledFile, "commit", "No space left on device"),
-        (write, "define_contents", "No space left on device"),
-    ],
-)
-def test_a_failure_at_any_moment_leaves_what_was_there(run_folder, monkeypatch, owner, name, words):
-    path = folder.path_of(run_folder, 7)
-    before = {each: each.read_bytes() for each in (run_folder / "restart").iterdir()}
-    model = simulation(path)
-    with monkeypatch.context() as broken:
-        broken.setattr(owner, name, fail)
-        with pytest.raises(FilesError, match=f"{path} cannot be written: {words}"):
-            model.write_restart(path)
-    assert {each: each.read_bytes() for each in (run_folder / "restart").iterdir()} == before
+def fail(*arguments):
+    raise OSError(28, "No space left on device")
 
 
-def test_a_file_that_reads_back_otherwise_is_not_put_in_place(run_folder, monkeypatch):
-    path = folder.path_of(run_folder, 7)
-    before = path.read_bytes()
-    model = simulation(path)
-    truth = write.examine
-    monkeypatch.setattr(write, "examine", lambda path: flip(path, "h") or truth(path))
-    with pytest.raises(FilesError, match="verification failed"):
-        model.write_restart(path)
-    assert path.read_bytes() == before
-    assert len(list(path.parent.iterdir())) == 2
+@pytest.mark.fault("the disk of one rank is full while all write a store")
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["zarr"])
+@pytest.mark.parametrize(("name", "rank"), [("_write", 1), ("_sync", 1), ("_verify", 0), *at_night(("_write", 0))])
+def test_failure_of_a_rank_is_one_of_all_and_leaves_the_store(run, format, monkeypatch, name, rank):
+    path, settings, before, truth = folder.path_of(run, 7, format), config(), contents(run), getattr(DraftStore, name)
 
-
-def test_what_a_killed_writer_left_is_removed_with_the_next_file(run_folder):
-    for name in ("step-0000000009.nc.writing", "step-0000000009.nc.writing.journal", "step-0000000008.nc.unused"):
-        (run_folder / "restart" / name).write_text("half")
-    (run_folder / "restart" / "mine.nc").write_text("not ours")
-    resumed(run_folder)
-    left = sorted(path.name for path in (run_folder / "restart").iterdir())
-    assert left == ["mine.nc", "step-0000000007.nc", "step-0000000011.nc"]
-
-
-@pytest.mark.parametrize("ending", ["nc", "zarr"])
-@pytest.mark.parametrize("layout", [(2, 1), (1, 3), (2, 2)])
-def test_files_are_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, layout, ending):
-    path, made = folder.path_of(halfway, 7), tmp_path / f"made.{ending}"
-    settings = config()
+    def broken(store, *arguments):
+        (fail if store.transport.rank == rank else truth)(store, *arguments)
 
     def work(transport):
         loaded = read(path, setup_of(settings), transport)
-        contents = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept)
-        write.write(made, contents, settings, transport)
-        return loaded
+        state = write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept)
+        transport.exchange(None)
+        with pytest.raises(FilesError, match=f"{path} cannot be written: No space left on device"):
+            write.write(path, state, settings, transport)
+
+    monkeypatch.setattr(DraftStore, name, broken)
+    monkeypatch.setattr(block_store, "PATIENCE", 1.0)
+    run_ranks(work, (2, 1), 9, 14)
+    assert contents(run) == before
+
+
+@pytest.mark.fault("a restart cannot be written")
+@pytest.mark.parametrize(
+    ("owner", "name", "act", "words"),
+    [
+        (Path, "replace", fail, "No space left on device"),
+        (write, "examine", lambda path, truth=write.examine: flip(path, "h") or truth(path), "verification failed"),
+    ],
+)
+def test_file_that_fails_at_its_end_is_not_put_in_place(run_folder, monkeypatch, owner, name, act, words):
+    path, before = folder.path_of(run_folder, 7), contents(run_folder)
+    model = simulation(path)
+    with monkeypatch.context() as broken:
+        broken.setattr(owner, name, act)
+        with pytest.raises(FilesError, match=f"{path} cannot be written: .*{words}"):
+            model.write_restart(path)
+    assert contents(run_folder) == before
+
+
+@FORMATS
+def test_unfinished_files_are_passed_over_and_removed(run, format):
+    for left in ("9.nc.writing", "9.nc.writing.journal", "8.nc.unused", "8.zarr.writing", "6.zarr.unused", "9.zarr"):
+        path = run / "restart" / f"step-000000000{left}"
+        path.mkdir() if "zarr" in left else path.write_text("half")
+    (run / "restart" / "mine.nc").write_text("not ours")
+    assert folder.choose(run)[0].step == 7
+    resumed(run, restart__format=format)
+    paths = [folder.path_of(run, step, format) for step in (7, 11)]
+    assert sorted((run / "restart").iterdir()) == [run / "restart" / "mine.nc", *paths]
+
+
+@FORMATS
+@pytest.mark.parametrize("layout", [(2, 2), (1, 3)])
+def test_restart_is_the_same_from_any_layout_and_read_by_any(halfway, tmp_path, layout, format):
+    path, made, settings = folder.path_of(halfway, 7), folder.path_of(tmp_path, 7, format), config()
+
+    def work(transport):
+        loaded = read(path, setup_of(settings), transport)
+        write.write(made, write.contents_of(loaded.carry, loaded.step, 139.0, loaded.kept), settings, transport)
 
     run_ranks(work, layout, 9, 14)
     assert "problem" not in folder.facts(made)
     assert_same_data(made, path)
 
 
-@pytest.mark.parametrize("ending", ["nc", "zarr"])
-@pytest.mark.parametrize(("shares", "nbytes"), [(1, 300), (2, 1 << 22), (3, 3000)])
-def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypatch, shares, nbytes, ending):
+@FORMATS
+@pytest.mark.parametrize(("shares", "nbytes"), [(1, 300), (3, 3000), *at_night((2, 1 << 22))])
+def test_members_are_the_same_from_any_shares_and_read_by_any(tmp_path, monkeypatch, shares, nbytes, format):
     monkeypatch.setattr("swmodel.files.gather.CHUNK_BYTES", nbytes // 2)
     monkeypatch.setattr("swmodel.files.gather.GATHER_BYTES", nbytes)
-    settings, path = config(), tmp_path / f"members.{ending}"
-    whole = np.random.default_rng(0).standard_normal((5, 9, 14))
-    fields = {name: whole + number for number, name in enumerate(("h", "u", "v"))}
+    settings, path = config(), folder.path_of(tmp_path, 3, format)
+    fields = dict(zip("huv", np.random.default_rng(0).standard_normal((3, 5, 9, 14)), strict=True))
 
     def work(transport):
         here = slice(transport.block.members.start, transport.block.members.stop)

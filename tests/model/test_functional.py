@@ -1,36 +1,25 @@
 """The step as a pure function: the model's own, to JAX's transformations, on one device and in blocks on four."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.compiling import QUICK
+from support import own_run
+from support.marks import at_night
+from support.own_run import bits
 
 import swmodel
-from swmodel import operators
-from swmodel.gradients import Problem
 
 pytestmark = pytest.mark.slow
 
 SMALL = {"grid.nx": 14, "grid.ny": 11, "grid.dx": 2e4, "grid.dy": 2e4, "run.dtype": "float64"}
 SMALL |= {"run.steps": 4, "run.executor": "reference"}
 STEPS = 4
-TESTS = Path(__file__).parents[1]
 
 
-def drag(state, grid, t, linear_drag):
-    return {"u": -operators.mx_f(linear_drag) * state.u * np.cos(t / 1e4)}
-
-
-def made(terms=(), **options):
+def made(**options):
     overrides = SMALL | {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.functional("double_gyre", overrides, terms=terms)
+    return swmodel.functional("double_gyre", overrides)
 
 
 def ahead(step, wrap=lambda step: step):
@@ -49,8 +38,8 @@ def assert_close(ours, theirs, rtol=1e-12):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * max(np.abs(b).max(), 1e-30))
 
 
-@pytest.mark.parametrize("stepper", ["rk3", "leapfrog", "gfb"])
-def test_it_takes_the_steps_of_the_model(stepper):
+@pytest.mark.parametrize("stepper", ["gfb", *at_night("rk3", "leapfrog")])
+def test_pure_step_is_that_of_model(stepper):
     """To rounding, as by any executor."""
     carry, static, step = made(time__stepper=stepper)
     model = swmodel.Simulation(step.config)
@@ -62,55 +51,64 @@ def test_it_takes_the_steps_of_the_model(stepper):
 
 
 @pytest.mark.night
-def test_its_gradient_is_that_of_the_model_by_fields_and_by_coefficients():
-    carry, static, step = made([drag], run__executor="xla")
-    problem = Problem(step.config, ["eta", "viscosity"], lambda view, k: view.state)
-    _, expected = problem.value_and_gradient(
-        problem.first_guess(), lambda series: energy(type(carry)(type(carry.state)(*(x[-1] for x in series)), ()))
-    )
-    by_state, by_static = jax.jit(jax.grad(lambda *given: energy(ahead(step)(*given)), argnums=(0, 1), allow_int=True))(
-        carry, static
-    )
-    assert_close(by_state.state.h, expected["eta"], 1e-11)  # as h = depth + eta
-    assert_close(by_static.params["viscosity"].sum(), expected["viscosity"], 1e-11)
-
-
-@pytest.mark.night
-def test_vmap_scan_and_checkpoint_change_nothing():
+def test_vmap_and_checkpoint_change_nothing():
     carry, static, step = made(time__stepper="ab2")
     one = jax.jit(ahead(step))
-    plain = jax.grad(lambda carry: energy(one(carry, static)))(carry)
-    kept = jax.grad(lambda carry: energy(ahead(step, jax.checkpoint)(carry, static)))(carry)
+    plain, kept = (jax.grad(lambda c, go=go: energy(go(c, static)))(carry) for go in (one, ahead(step, jax.checkpoint)))
     assert_close(kept, plain)
+
+    def faster(k):
+        return one(carry._replace(state=carry.state._replace(u=k * carry.state.u + k)), static)
+
     factors = jnp.array([1.0, 1.5, 0.5])
-    many = jax.vmap(lambda k: one(carry._replace(state=carry.state._replace(u=k * carry.state.u + k)), static))(factors)
+    many = jax.vmap(faster)(factors)
     for number, k in enumerate(factors):
-        alone = one(carry._replace(state=carry.state._replace(u=k * carry.state.u + k)), static)
-        assert_close(jax.tree.map(lambda x, number=number: x[number], many), alone)
+        assert_close(jax.tree.map(lambda x, number=number: x[number], many), faster(k))
 
 
-@pytest.fixture(scope="module")
-def on_four_devices():
-    """What programs/functional.py finds in a process with four devices."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
-    flags = f"{environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=AVX".strip()
-    line = [sys.executable, str(TESTS / "model" / "programs" / "functional.py")]
-    environ = environ | {"XLA_FLAGS": flags}
-    done = subprocess.run(line, capture_output=True, text=True, timeout=300, env=environ)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+FOUR = {"run.devices": 4, "run.layout": "2x2"}
 
 
-@pytest.mark.night
-def test_a_simulation_on_devices_with_fields_and_terms_of_ones_own_has_the_bits_of_one(on_four_devices):
-    assert on_four_devices["own"][0] == on_four_devices["own"][1]
+def pure(options):
+    """Bits after some steps, and the gradient of the energy then."""
+    carry, static, step = made(**options)
+    many = "run.devices" in options
+
+    def program(function):
+        if not many:
+            return jax.jit(function)
+        inputs = step.specs(carry), step.specs(static)
+        return jax.jit(jax.shard_map(function, mesh=step.mesh, in_specs=inputs, out_specs=inputs[0], check_vma=False))
+
+    go, get = ahead(step), step.transport.get if many else np.asarray
+    found, gradient = (
+        program(function)(carry, static) for function in (go, jax.grad(lambda carry, static: energy(go(carry, static))))
+    )
+    return bits(map(get, found.state)), get(gradient.state.h)
+
+
+def on_devices():
+    """Lists of bits that must be the same: on grids that four devices divide or not; and the error of gradients."""
+    found, errors = [], []
+    for ny, nx in ((12, 16), (11, 13)):
+        options = SMALL | {"grid.ny": ny, "grid.nx": nx, "run.executor": "xla", "time.dt": 300.0}
+        model = swmodel.Simulation("double_gyre", options)
+        model.advance(STEPS)
+        (one, gradient), (four, other) = pure(options), pure(options | FOUR)
+        found.append([bits(model.state), one, four])
+        errors.append(np.abs(other - gradient).max() / np.abs(gradient).max())
+    own = [own_run.simulation(where) for where in ({}, FOUR)]
+    for each in own:
+        each.every("2 steps", own_run.nudge)
+        each.advance(STEPS)
+    return [*found, [bits(each.state) for each in own]], errors
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.night
-def test_in_blocks_on_devices_it_has_the_bits_of_one_and_its_gradient(on_four_devices):
-    """On a grid that four devices divide and on one that they do not; without fused multiply-adds the model's."""
-    assert on_four_devices["one"] == on_four_devices["model"]
-    assert on_four_devices["four"] == on_four_devices["one"]
-    assert max(on_four_devices["gradient"]) < 1e-12
+@pytest.mark.mpi
+def test_pure_step_on_devices_has_bits_of_one_device(ranks):
+    """And of the model, without fused multiply-adds; so has a model with fields and a term of one's own."""
+    ((found, errors),) = ranks.with_environment("avx", XLA_FLAGS="--xla_cpu_max_isa=AVX")(1, on_devices)
+    assert [len(set(each)) for each in found] == [1, 1, 1]
+    assert max(errors) < 1e-12

@@ -1,5 +1,6 @@
 """The health of a run: real blow-ups are found and said, and nothing else is taken for one."""
 
+import contextlib
 import re
 
 import jax
@@ -7,6 +8,7 @@ import netCDF4
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.marks import at_night
 from support.unchecked import unchecked
 
 import swmodel
@@ -23,7 +25,6 @@ from swmodel.setup.checks.stability import Mode, largest_dt, limit
 pytestmark = pytest.mark.slow
 
 SMALL = {"grid.nx": 24, "grid.ny": 14, "run.steps": 400, "output.every_steps": 10**6}
-EXECUTORS = ["xla", "native"]
 
 
 def simulation(case="jet", **options):
@@ -40,22 +41,16 @@ def disturb(model, name, value, row, column):
 
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(tmp_path, caplog, executor):
+@pytest.mark.parametrize("executor", ["native", *at_night("xla")])
+def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog, executor):
     often = {"run__check_every_steps": 1, "restart__every_steps": 5}
     kept = {"output__maxima": ["eta", "speed"], "output__arrival": 0.1, "output__means": ["u"]}
     model = simulation(time__dt=110.0, run__executor=executor, **often, **kept)
     with pytest.raises(NumericalError) as caught:
         model.run(tmp_path)
     message = str(caught.value)
-    match = re.fullmatch(
-        r"the solution blew up by step (\d+) \(day \d\.\d{3}\): "
-        r"([huv]) is (\S+) m(?: s-1)? at row (\d+), column (\d+); CFL \S+ at step (\d+); "
-        r"start again with a smaller time step \(time.dt = (\S+) s\) or more friction; "
-        rf"the state is in {tmp_path}/blowup.nc; last good restart: {tmp_path}/restart/step-\d+.nc",
-        message,
-    )
-    assert match, message
+    words = r"step (\d+) .*: ([huv]) is (\S+) m.* row (\d+), column (\d+); .* at step (\d+); .*\(time.dt = (\S+) s\)"
+    match = re.search(words, message)
     assert exit_code(caught.value) == 4
     assert int(match[1]) - int(match[6]) == 1
     with netCDF4.Dataset(tmp_path / BLOWUP) as dataset:
@@ -63,13 +58,11 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
         assert np.isclose(dataset[match[2]][-1, int(match[4]), int(match[5])], float(match[3]), rtol=1e-5)
         assert {"h", "u", "v"} <= {*dataset.variables}
         assert not [name for name in dataset.variables if name.startswith(("eta_", "speed_", "u_mean"))]
-    for command in ("info --verify", f"plot --output {tmp_path / 'blowup.png'}"):
-        done = CliRunner().invoke(main, [*command.split(), str(tmp_path / BLOWUP)])
-        assert done.exit_code == 0, done.output
-    status = read_status(tmp_path)
+    done = CliRunner().invoke(main, ["info", "--verify", str(tmp_path / BLOWUP)])
+    assert done.exit_code == 0, done.output
+    status, newest = read_status(tmp_path), candidates(tmp_path)[0]
     assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, message)
-    newest = candidates(tmp_path)[0]
-    assert str(newest) in message
+    assert {str(newest), str(tmp_path / BLOWUP)} <= {*re.split(r"[ ;]", message)}
     assert int(newest.stem.removeprefix("step-")) < int(match[1])
     assert len([record for record in caplog.records if "above the largest stable one" in record.message]) == 1
     swmodel.Simulation(swmodel.load("jet", SMALL | {"time.dt": float(match[7])}, environ={})).run(tmp_path / "again")
@@ -77,8 +70,8 @@ def test_a_run_beyond_the_stable_time_step_warns_blows_up_and_leaves_its_state(t
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_value_with_which_no_run_can_go_on_is_named_with_its_place(executor):
+@pytest.mark.parametrize("executor", ["native", *at_night("xla")])
+def test_unusable_value_is_named_with_its_place(executor):
     model = simulation(run__executor=executor)
     cfl, carry, health = model.diagnostics()["cfl"], model.carry, Health(model)
     fast = CELLS * model.config.grid.dx / model.dt
@@ -97,7 +90,7 @@ def test_a_value_with_which_no_run_can_go_on_is_named_with_its_place(executor):
 
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
 @pytest.mark.fault("a stable run is reported as a blow-up")
-def test_no_stepper_is_stable_where_the_water_crosses_so_many_cells():
+def test_no_stepper_is_stable_beyond_three_cells_a_step():
     """On the imaginary axis, and beside it with any friction."""
     time = swmodel.load("jet", {}, environ={}).time
     for stepper in ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb"):
@@ -107,8 +100,8 @@ def test_no_stepper_is_stable_where_the_water_crosses_so_many_cells():
 
 
 @pytest.mark.fault("the time step becomes too long")
-def test_a_time_step_that_becomes_too_long_is_said_once_with_one_that_is_stable(caplog):
-    model = simulation(run__dtype="float64")
+def test_time_step_that_becomes_too_long_is_warned_of_once(caplog):
+    model = simulation(run__dtype="float64", run__executor="reference")
     health = Health(model)
     health.check()
     assert not caplog.records
@@ -116,14 +109,25 @@ def test_a_time_step_that_becomes_too_long_is_said_once_with_one_that_is_stable(
     health.check()
     health.check()
     (record,) = caplog.records
-    match = re.search(
-        r"step 0 \(day 0\.000\): the time step of (\S+) s is above the largest stable one, (\S+) s "
-        r"\(gravity waves and advection\); CFL (\S+); the run may blow up; time.dt = (\S+) s would be stable",
-        record.message,
-    )
+    match = re.search(r"step of (\S+) s .* stable one, (\S+) s .* CFL (\S+); .*time.dt = (\S+) s", record.message)
     dt, largest, cfl, stable = map(float, match.groups())
     assert stable < largest < dt
     assert cfl > 0.5
+
+
+@pytest.mark.promise("varying weather does not depend on calls or restarts")
+@pytest.mark.fault("a storm, tide, inflow or tsunami is mistaken for a blow-up, or hides one")
+def test_storm_is_no_blow_up_and_hides_none():
+    """A squall of 60 m/s with 80 hPa less in it is no blow-up; the same with a time step that is too long is one."""
+    storm = {"grid__ny": 20, "grid__dx": 4e4, "grid__dy": 4e4, "case__wind": 60.0, "case__deficit": 8000.0}
+    storm |= {"run__executor": "reference", "case__landfall": 3600.0}
+    for change, outcome in (({}, contextlib.nullcontext()), ({"time__dt": 400.0}, pytest.raises(NumericalError))):
+        model = simulation("hurricane", **storm | change)
+        health = model.health()
+        with outcome:
+            for _ in range(12):
+                model.take_steps(10)
+                health.check()
 
 
 #: A ring of even depth with slow waves, a current and a patch of tracer; here a leapfrog may take 476 s because of it.
@@ -141,14 +145,13 @@ def carried(dt, steps, executor="reference", **more):
 
 
 @pytest.mark.fault("a tracer leaves its bounds without a message")
-def test_a_tracer_that_leaves_its_bounds_stops_the_run_with_field_place_and_step(tmp_path):
+def test_tracer_that_leaves_its_bounds_stops_run(tmp_path):
     model = carried(700.0, 1500)
     with pytest.raises(NumericalError) as caught:
         model.run(tmp_path)
     match = re.search(r"by step (\d+) .*: tracer is (\S+) at row (\d+), column (\d+); ", str(caught.value))
-    step, row, column = (int(match[n]) for n in (1, 3, 4))
-    value = model.field("tracer")[row, column]
-    assert model.step == step
+    value = model.field("tracer")[int(match[3]), int(match[4])]
+    assert model.step == int(match[1])
     assert value == pytest.approx(float(match[2]), rel=1e-5)
     assert abs(value) > 10
     assert exit_code(caught.value) == 4
@@ -156,8 +159,9 @@ def test_a_tracer_that_leaves_its_bounds_stops_the_run_with_field_place_and_step
 
 
 @pytest.mark.fault("a tracer with a user's source is mistaken for a blow-up")
-@pytest.mark.night
-def test_a_tracer_within_its_bounds_or_with_a_source_of_the_users_own_is_healthy(tmp_path):
+@pytest.mark.fault("a change by a function during a run is mistaken for a blow-up")
+def test_stable_tracer_source_and_change_are_no_blow_up(tmp_path):
+    """A source, or far more of a tracer than at the start."""
     carried(400.0, 300).run(tmp_path / "stable")
 
     def source(state, grid, t):
@@ -166,37 +170,31 @@ def test_a_tracer_within_its_bounds_or_with_a_source_of_the_users_own_is_healthy
     model = carried(400.0, 60, "xla", terms=[source])
     model.run(tmp_path / "source")
     assert model.field("tracer").max() > 100
-
-
-@pytest.mark.fault("a change by a function during a run is mistaken for a blow-up")
-def test_what_a_function_sets_on_the_way_is_no_blow_up(tmp_path):
-    """Far more of a tracer than at the start."""
     model = carried(100.0, 60)
     model.every("30 steps", lambda model: model.set(tracer=50.0))
-    model.run(tmp_path)
+    model.run(tmp_path / "changed")
     assert model.step == 60
 
 
 @pytest.mark.fault("drying water is reported as a time step that is too long")
-@pytest.mark.parametrize("executor", ["reference", "native"])
-def test_water_that_falls_dry_at_a_stable_time_step_is_told_from_a_blow_up(tmp_path, executor):
+def test_drying_is_told_from_blow_up(tmp_path):
     """An ebb of a metre over a floor at 0.6 m; where the tide itself blows up the message is another one."""
     options = {
-        **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": executor},
+        **{"case.ridge": 0.0, "case.island": 0.0, "case.level": 0.0, "physics.f0": 0.0, "run.executor": "reference"},
         **{"grid.nx": 12, "grid.ny": 4, "grid.dx": 4e3, "grid.dy": 4e3, "time.stepper": "rk3", "run.days": 1.0},
         **{"open_sides.sides": ["west"], "open_sides.constituents": ("M2",), "open_sides.amplitude": (1.0,)},
         **{"physics.quadratic_drag": 2.5e-3, "run.check_every_steps": 20, "output.every_steps": 10**6},
     }
     fields = {"depth": lambda at: np.maximum(20 * (1 - at.i / 11), 0.6) + 0 * at.y}
 
-    def ends_with(dt):
+    said = []
+    for dt in (40.0, 400.0):
         config = swmodel.load("rest", options | {"time.dt": dt}, environ={}, fields=fields)
         with pytest.raises(NumericalError) as caught:
             swmodel.Simulation(unchecked(config)).run(tmp_path / str(dt))
         assert exit_code(caught.value) == 4
-        return str(caught.value)
-
-    dry, unstable = ends_with(40.0), ends_with(400.0)
+        said.append(str(caught.value))
+    dry, unstable = said
     match = re.search(r"fell dry by step \d+ .*: h is (-\S+) m at row \d+, column (\d+)", dry)
     assert -0.1 < float(match[1]) <= 0
     assert int(match[2]) > 8
@@ -206,7 +204,7 @@ def test_water_that_falls_dry_at_a_stable_time_step_is_told_from_a_blow_up(tmp_p
     assert "time.dt" in unstable
 
 
-def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start():
+def test_limit_of_state_is_that_checked_before_start():
     """Every process that limits the time step: waves, drag, friction and the transport of a tracer."""
     terms = {"physics__viscosity": 50.0, "physics__quadratic_drag": 1e-2, "physics__tracers": ({"name": "tracer"},)}
     model = simulation(run__executor="reference", time__dt=1.0, **terms)
@@ -219,11 +217,10 @@ def test_the_limit_of_a_state_is_the_one_that_is_checked_before_the_start():
 
 
 @pytest.mark.fault("a current that becomes too fast for the tracer")
-def test_a_current_that_becomes_too_fast_for_the_tracer_is_warned_of(caplog):
+def test_current_too_fast_for_tracer_is_warned_of(caplog):
     """Waves are slow under a small gravity: the limit is that of the transport, which a state at rest has not."""
-    options = {"physics__tracers": ({"name": "tracer"},), "physics__gravity": 1e-4}
-    options |= {"time__stepper": "ab3", "time__dt": 500.0}
-    model = simulation("rest", run__dtype="float64", run__executor="xla", **options)
+    options = {"physics__tracers": ({"name": "tracer"},), "physics__gravity": 1e-4, "run__executor": "reference"}
+    model = simulation("rest", run__dtype="float64", time__stepper="ab3", time__dt=500.0, **options)
     health = Health(model)
     health.check_time_step()
     assert not caplog.records

@@ -1,38 +1,32 @@
-"""Runs on several processes from the command line: what they leave, and how they end when something goes wrong."""
+"""Real starts of several processes: what they leave, and how they end where something is wrong from the start."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.faults import PROGRAM, ROOT, SMALL, messages, packages_without, run, swmodel
+from support.marks import at_night
+from support.on_ranks import on
+from support.restarts import assert_same_data
 
 from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STATUS
 from swmodel.files.status import read_status
 from swmodel.model import launch
+from swmodel.parallel import environment
 
-pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
-
-ROOT = Path(__file__).parents[2]
-PROGRAM = [sys.executable, str(ROOT / "cli.py")]
-SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11"]
-
-
-def swmodel(folder, *arguments, before=(), environ=None):
-    """Run the program in `folder`, after the words `before`; the completed process."""
-    line = [*before, *PROGRAM, *map(str, arguments)]
-    environ = os.environ | {"MPIEXEC_TIMEOUT": "100"} | (environ or {})
-    return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=120)
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
 
 def mpiexec(n):
     return [launch.find_mpiexec(), "-n", str(n)]
 
 
-@pytest.mark.parametrize("own_mpiexec", [False, True])
-def test_two_processes_leave_a_complete_run(tmp_path, own_mpiexec):
-    before, arguments = (mpiexec(2), []) if own_mpiexec else ((), ["--nproc", 2])
-    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", 4, *arguments, before=before)
+def test_two_processes_leave_complete_run(tmp_path):
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "-s", "time.dt=18", "--steps", 4, "--nproc", 2)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "outputs/jet"
     assert {path.name for path in folder.iterdir()} == {CONFIG, OUTPUT, DIAGNOSTICS, STATUS, RESTARTS}
@@ -41,75 +35,113 @@ def test_two_processes_leave_a_complete_run(tmp_path, own_mpiexec):
     assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
     assert "step 4/4" in done.stdout
     assert "@swmodel" not in done.stdout
-    assert done.stderr.count("grid.nx=23 makes the domain 115 km wide instead of") == 1
-    assert done.stdout.count("2 processes (1x2 blocks)") == 2
     assert done.stdout.splitlines()[-1] == "Next: swmodel plot outputs/jet"
-    assert "nproc = 2" in (folder / "config.toml").read_text()
+    assert "nproc = 2" in (folder / CONFIG).read_text()
 
 
 @pytest.mark.fault("a layout for another number of ranks")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["jet", *SMALL, "-s", "grid.dx=-1"], "-s grid.dx=-1: must be above 0"),
-        (["jet", *SMALL, "--nproc", "3"], "--nproc 3, but 2 processes were started"),
-        (["jet", *SMALL, "--layout", "3x1"], "layout 3x1 has 3 blocks, but there are 2 processes"),
-        (["jet", *SMALL, "--output", "taken"], "taken exists and is not empty; give --force"),
-    ],
-)
-def test_wrong_input_under_mpiexec_is_said_once(tmp_path, arguments, message):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "notes.txt").write_text("keep")
-    done = swmodel(tmp_path, "run", *arguments, before=mpiexec(2))
+def test_ranks_of_mpiexec_refuse_wrong_input_once(tmp_path):
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "--layout", "3x1", before=mpiexec(2))
     assert done.returncode == 2
-    assert done.stderr.count(message) == 1
-    assert [path.name for path in tmp_path.rglob("*")] == ["taken", "notes.txt"]
+    assert done.stderr.count("layout 3x1 has 3 blocks") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.promise("devices and hosts do not change the answer")
+def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
+    case = ["run", "jet", *SMALL, "-s", "time.dt=18", "-s", "output.every_steps=4", "--executor", "native", "--quiet"]
+    case += [
+        "-s",
+        'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]',
+        "-s",
+        "output.sections_every_steps=3",
+    ]
+    where = ["--transport", "sharded", "--nproc", 2, "--devices", 2, "--layout", "2x2"]
+    done = swmodel(tmp_path, *case, "--steps", 8, *where, "-o", "run")
+    assert done.returncode == 0, done.stderr
+    on(ranks, 1, *case, "--steps", 8, "-o", tmp_path / "one")
+    for name in ("output.nc", "sections.nc", "restart/step-0000000008.nc"):
+        assert_same_data(tmp_path / "run" / name, tmp_path / "one" / name)
+
+
+@pytest.mark.promise("devices and hosts do not change the answer")
+@pytest.mark.night
+def test_processes_of_mpiexec_join_with_their_devices(ranks, tmp_path):
+    case = ["run", "jet", *SMALL, "-s", "time.dt=18", "--executor", "native", "--quiet", "--steps", 8]
+    done = swmodel(tmp_path, *case, "--transport", "sharded", "--devices", 2, "-o", "joined", before=mpiexec(2))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert read_status(tmp_path / "joined")["nproc"] == 2
+    on(ranks, 1, *case, "-o", tmp_path / "one")
+    assert_same_data(tmp_path / "joined" / "output.nc", tmp_path / "one" / "output.nc")
 
 
 @pytest.mark.fault("the launcher belongs to another MPI")
-def test_an_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
+@pytest.mark.night
+def test_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
     worker = f"{sys.executable} -m swmodel worker {tmp_path} run"
     assert launch.run(["sh", "-c", f"{worker} & {worker}; wait"], 2, tmp_path, lambda event: None) == 3
-    words = "Error: mpiexec does not tell its processes that they belong together: is it that of mpi4py's MPI?\n"
-    assert capfd.readouterr() == ("", words)
+    out, err = capfd.readouterr()
+    assert (out, err.count("Error: mpiexec does not tell its processes")) == ("", 1)
     assert read_status(tmp_path)["exit_code"] == 3
 
 
+@pytest.mark.fault("the launcher belongs to another MPI")
+@pytest.mark.night
+@pytest.mark.parametrize("names", ["OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE", "SLURM_PROCID SLURM_STEP_NUM_TASKS"])
+def test_process_of_other_mpi_is_refused(tmp_path, names):
+    """One of two processes that know nothing of each other: each of them would run the whole model."""
+    environ = dict(zip(names.split(), "12", strict=True))
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", "1", "-o", "run", environ=environ)
+    assert done.returncode == 3
+    assert "2 processes were started, but MPI here knows of 1" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.fault("mpiexec is missing")
-def test_without_mpiexec_two_processes_are_refused_and_one_runs(tmp_path):
-    """A Python in a folder without mpiexec, and an empty PATH."""
+@pytest.mark.night
+def test_several_processes_without_mpiexec_are_refused(tmp_path):
+    """A Python in a folder without mpiexec, and an empty PATH; one process runs."""
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
     python.symlink_to(sys.executable)
-    packages = os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))
-    environ = {"PATH": "", "PYTHONPATH": packages}
-
-    def run(nproc):
-        line = [str(python), str(ROOT / "cli.py"), "run", "jet", *SMALL, "--steps", "1", "--nproc", nproc]
-        return subprocess.run(line, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
-
-    refused = run("2")
+    environ = {"PATH": "", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path.endswith("site-packages"))}
+    line = [str(python), str(ROOT / "cli.py"), "run", "jet", *SMALL, "-s", "time.dt=18", "--steps", "1", "--nproc"]
+    refused = run(tmp_path, [*line, "2"], environ)
     assert refused.returncode == 3
-    assert "several processes need mpiexec, not found" in refused.stderr
+    assert "mpiexec, not found" in refused.stderr
     assert not (tmp_path / "outputs").exists()
-    assert run("1").returncode == 0
+    assert run(tmp_path, [*line, "1"], environ).returncode == 0
+
+
+@pytest.mark.fault("mpi4jax or MPI is missing")
+@pytest.mark.night
+def test_several_processes_without_mpi4py_are_refused(tmp_path):
+    environ = {"PYTHONPATH": str(packages_without(tmp_path / "packages", "mpi4jax", "mpi4py"))}
+    line = [sys.executable, "-S", PROGRAM[1], "run", "jet", *SMALL, "--steps", "1", "-o", "run", "--nproc"]
+    refused = run(tmp_path, [*line, "2"], environ)
+    assert (refused.returncode, "mpi4py, not found" in refused.stderr) == (3, True)
+    assert not (tmp_path / "run").exists()
+    alone = run(tmp_path, [*line, "1"], environ)
+    assert alone.returncode == 0, alone.stderr
+    assert read_status(tmp_path / "run")["state"] == "completed"
 
 
 @pytest.mark.fault("a process ends before MPI starts")
-def test_a_rank_without_mpi4py_does_not_leave_the_other_waiting_for_it_in_mpi(tmp_path):
+@pytest.mark.night
+def test_rank_without_mpi4py_leaves_no_other_waiting(tmp_path):
     program = (
         "import sys; from swmodel.parallel.environment import world\n"
         "if world().rank == 1: sys.modules['mpi4py'] = None\n"
         f"sys.argv[1:] = ['run', 'jet', '--steps', '1', '--output', {str(tmp_path / 'run')!r}]\n"
         "from swmodel.__main__ import main; main()"
     )
-    done = subprocess.run([*mpiexec(2), sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 3
-    assert done.stderr.count("Error: mpi4py cannot be used (") == 1
+    done = run(ROOT, [*mpiexec(2), sys.executable, "-c", program])
+    assert (done.returncode, done.stderr.count("Error: mpi4py cannot be used")) == (3, 1)
 
 
 @pytest.mark.fault("a process ends before MPI starts")
-def test_processes_do_not_wait_for_ever_for_one_that_ended_before_mpi_started():
+@pytest.mark.night
+def test_processes_do_not_wait_for_one_that_ended_before_mpi():
     program = """
 import os
 from swmodel.parallel import watchdog
@@ -120,7 +152,83 @@ if world().rank == 1:
     os._exit(1)
 connect("mpi", (1, 2), 8, 8)
 """
-    line = [*mpiexec(2), sys.executable, "-c", program]
-    done = subprocess.run(line, env=launch.rank_environment(2), capture_output=True, text=True, timeout=60)
+    done = run(ROOT, [*mpiexec(2), sys.executable, "-c", program], launch.rank_environment(2))
     assert done.returncode
     assert "Timeout (0:00:01)!" in done.stderr
+
+
+@pytest.mark.fault("one rank has another version of swmodel")
+@pytest.mark.night
+def test_other_version_on_one_rank_is_refused(tmp_path):
+    """Rank 1 finds another JAX's metadata first, as where a second installation is on its path."""
+    metadata = tmp_path / "packages" / "jax-0.1.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.1\n")
+    program = [*PROGRAM, "run", "jet", *SMALL, "--steps", "1", "-o", "run"]
+    other = ["-n", "1", "env", f"PYTHONPATH={metadata.parents[1]}", *program]
+    done = run(tmp_path, [*mpiexec(1), *program, ":", *other])
+    assert done.returncode == 3
+    (said,) = messages(done)
+    assert re.search(r"jax is \S+ on rank 0 .*, 0\.1 on rank 1", said)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.fault("a GPU is requested and missing")
+@pytest.mark.night
+def test_missing_gpu_is_named_once(tmp_path):
+    absent = "tpu" if environment.has_gpu() else "cuda"
+    done = swmodel(tmp_path, "run", "jet", *SMALL, "-o", "run", "--quiet", environ={"JAX_PLATFORMS": absent})
+    assert (done.returncode, done.stderr.count(f"JAX_PLATFORMS={absent}")) == (3, 1)
+    assert read_status(tmp_path / "run")["exit_code"] == 3
+
+
+def with_mpi4jax(tmp_path, text, exchange="auto"):
+    """Run on two processes that import an mpi4jax with this text; (exit code, lines on stderr)."""
+    (tmp_path / "packages" / "mpi4jax").mkdir(parents=True)
+    (tmp_path / "packages" / "mpi4jax" / "__init__.py").write_text(text)
+    environ = {"PYTHONPATH": str(tmp_path / "packages"), "SWMODEL_RUN_EXCHANGE": exchange}
+    case = ("run", "jet", *SMALL, "-s", "time.dt=18", "--steps", 1, "--nproc", 2, "-o", "run", "--quiet")
+    done = swmodel(tmp_path, *case, environ=environ)
+    assert read_status(tmp_path / "run")["exit_code"] == done.returncode
+    return done.returncode, done.stderr.splitlines()
+
+
+@pytest.mark.fault("two MPI libraries")
+@pytest.mark.release
+def test_two_mpi_libraries_are_refused(tmp_path):
+    """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
+    program = "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.mpi_libraries())"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    library = found.stdout.strip()
+    other = Path(shutil.copy(library, tmp_path))
+    code, (said,) = with_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
+    assert (code, str(other) in said, library in said) == (3, True, True)
+
+
+TOO_NEW = "the handler's API version (0.0) is incompatible with the framework's API version (0.4)"
+#: An mpi4jax that JAX refuses when it is imported, and one of which it refuses the first message.
+REFUSED_AT_ONCE = f"raise RuntimeError({TOO_NEW!r})\n"
+REFUSED_LATER = f"""import importlib, sys
+sys.path = [path for path in sys.path if not path.endswith("/packages")]
+del sys.modules["mpi4jax"]
+sys.modules["mpi4jax"] = importlib.import_module("mpi4jax")
+def sendrecv(*given, **options):
+    raise RuntimeError({TOO_NEW!r})
+sys.modules["mpi4jax"].sendrecv = sendrecv
+"""
+
+
+@pytest.mark.fault("JAX is too new for mpi4jax")
+@pytest.mark.parametrize(
+    ("text", "exchange", "code"),
+    [
+        *at_night((REFUSED_AT_ONCE, "auto", 0)),
+        *at_night((REFUSED_LATER, "mpi4jax", 3), (REFUSED_AT_ONCE, "mpi4jax", 3), mark=pytest.mark.release),
+    ],
+    ids=["other_messages", "refused_later", "refused_at_once"],
+)
+def test_mpi4jax_that_jax_refuses_is_refused_or_replaced(tmp_path, text, exchange, code):
+    """Messages go by the model's own foreign calls, unless mpi4jax was asked for."""
+    ended, said = with_mpi4jax(tmp_path, text, exchange)
+    assert (ended, len(said)) == (code, code and 1), said
+    assert all(TOO_NEW in line for line in said)

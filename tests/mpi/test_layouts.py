@@ -1,203 +1,325 @@
-"""Any number of ranks in any layout gives the answer of one process: what the checks of layouts/ find.
+"""Any number of ranks in any layout gives the answer of one process: states, gradients, messages, transforms."""
 
-All run in one start of four ranks (programs/layouts.py); those of xla's own instructions in another one.
-"""
+import hashlib
+from functools import partial
+from itertools import cycle
 
-import json
-
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.fourier_numbers import energies
+from support.background_case import background_case
+from support.compiling import compile_quickly
+from support.covering import configuration_of, named
+from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, fields, other_bits, placed
+from support.marks import at_night
+from support.network import stress, weights
+from support.random_case import TIDE, configuration, random_fields
+from support.spectral_case import bits_of, spectral_bits
+from support.stepping import after, exchange
 
-from swmodel.gradients.check import failures
+from swmodel import Parametric, load
+from swmodel.bench.parts import equations
+from swmodel.executors.registry import EXECUTORS
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of, failures, fingerprint
+from swmodel.model.forcing import Forcing
 from swmodel.parallel.decomposition import block
+from swmodel.parallel.fourier import Fourier
+from swmodel.parallel.transport import connect, mpi
+from swmodel.parallel.transport.halo import surround
 from swmodel.parallel.transport.serial import Serial
+from swmodel.setup.setup import setup_of
 
-#: Four ranks keep all cores of a small machine busy, and spin while they wait for one another.
-pytestmark = [pytest.mark.mpi, pytest.mark.alone]
+pytestmark = pytest.mark.mpi
 
-#: Checks in the order in which they run: the last one compiles steps as users do.
-CHECKS = (
-    *("exchange", "fourier", "gradient_bits", "gradient_bits_single", "gradients", "parameters"),
-    *("spectral", "bits_native"),
+#: Layouts that configurations have by turns: cuts in x and in y, rings of three blocks of unequal size.
+TURNS = (((1, 2), (3, 1)), ((2, 2), (2, 1)), ((2, 1), (1, 3)), ((2, 2), (1, 2)))
+#: A configuration of the covering array, with its layouts.
+CASES = list(zip(named(), cycle(TURNS), strict=False))
+
+
+def placed_on(config, layout, **run):
+    """The configuration on ranks of a layout."""
+    where = {"layout": "{}x{}".format(*layout), "nproc": layout[0] * layout[1]} | run
+    return config.model_copy(update={"run": config.run.model_copy(update=where)})
+
+
+# Messages
+
+
+def digests_by_both(layout):
+    return {by: digests(connect("mpi", layout, 9, 14, exchange=by)) for by in ("mpi4jax", "ffi")}
+
+
+def digests(transport) -> dict:
+    """Of halos, also wider than a block, their derivatives, and those of members; of sums and Fourier transforms."""
+    found = {"numbers": jax.jit(transport.sum)(jnp.arange(3, dtype=jnp.int32) + transport.rank)}
+    for dtype, width in (("float32", 2), ("float64", 1), ("float64", 5)):
+        rng = np.random.default_rng(transport.rank)
+        given = (jnp.asarray(rng.standard_normal((2, *transport.block.shape)), dtype) for _ in range(2))
+        for name, value in jax.jit(partial(everything, transport, width))(*given).items():
+            found[f"{name} {width} {dtype}"] = value
+    return {
+        name: hashlib.sha256(b"".join(map(np.ndarray.tobytes, map(np.asarray, jax.tree.leaves(value))))).hexdigest()
+        for name, value in found.items()
+    }
+
+
+def everything(transport, width, fields, change) -> dict:
+    def around(values):
+        return surround(list(values), width, transport)
+
+    def total(values):
+        return transport.sum(sum(jnp.sum(jnp.sin(field)) for field in around(values)))
+
+    return {
+        "halo": around(fields),
+        "tangent": jax.jvp(around, (fields,), (change,))[1],
+        "gradient": jax.grad(total)(fields),
+        "curvature": jax.jvp(jax.grad(total), (fields,), (change,))[1],
+        "members": jax.vmap(around)(jnp.stack([fields, change])),
+        "transform": Fourier(transport).forward(fields[0]),
+    }
+
+
+@pytest.mark.promise("what carries messages changes nothing (`run.exchange`)")
+@pytest.mark.parametrize("layout", [(2, 2), *at_night(((1, 3),))])
+def test_both_exchanges_give_same_bits(ranks, layout):
+    for found in ranks(layout, digests_by_both):
+        assert len(found["ffi"]) == 19
+        assert found["ffi"] == found["mpi4jax"]
+
+
+# States
+
+
+def state_after(layout, name, executor="native"):
+    """The bits of the whole fields after two steps and three, on the first rank."""
+    compile_quickly(executor == "native")
+    setup = setup_of(configuration_of(name))
+    transport, (ny, _) = connect("mpi", layout, *setup.shape), setup.shape
+    model = EXECUTORS[executor](setup, transport, *setup.static(transport.block))
+    forcing, carry = Forcing(setup, transport), model.start(setup.state(transport.block))
+    for last in (2, 5):
+        while (step := int(carry.step)) < last:
+            exchange(model, forcing, step)
+            carry = model.advance(carry, forcing.until(last) - step)
+    whole = [transport.gather_rows(np.asarray(field), 0, ny) for field in jax.tree.leaves(carry.state)]
+    return transport.rank or [field.tobytes() for field in whole]
+
+
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+@pytest.mark.fault("blocks of unequal size")
+@pytest.mark.parametrize(("name", "layouts"), CASES)
+def test_layouts_have_same_bits(ranks, name, layouts):
+    """The native step has them without being asked."""
+    one = [field.tobytes() for field in after("native", configuration_of(name), 5)]
+    for layout in layouts:
+        ours = ranks(layout, state_after, name)[0]
+        assert ours == one[: len(ours)], layout
+
+
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+@pytest.mark.promise("chunk length does not change the answer")
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))],
 )
+def test_layouts_have_same_bits_in_xla_with_reproducible_instructions(ranks, name, layout):
+    assert ranks(layout, state_after, name, "xla")[0] == ranks((1, 1), state_after, name, "xla")[0]
 
 
-def run(mpiexec, checks):
-    """{check: {layout: results}} of one start; and what went wrong in the one that is missing first."""
-    done = mpiexec("layouts.py", 4, *checks, timeout=900, must_end_well=False)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {line["check"]: line["found"] for line in lines}, f"exit code {done.returncode}\n{done.stderr}"
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+@pytest.mark.night
+@pytest.mark.parametrize("name", list(named())[1::5])
+def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
+    """On ranks that compile as users do with `--reproducible`, which is a choice of instructions at the start."""
+    flags = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
+    reproducible = ranks.with_environment("reproducible", **flags)
+    one, four, three = (reproducible(layout, state_after, name, "xla")[0] for layout in ((1, 1), (2, 2), (1, 3)))
+    assert one == four == three
 
 
-@pytest.fixture(scope="module")
-def found(mpiexec, quickly_compiled, request):
-    """Of the checks that the selected tests need; what XLA makes around native steps has no part in their bits."""
-    wanted = {name for item in request.session.items for name in item.fixturenames}
-    return run(mpiexec, [check for check in CHECKS if check in wanted])
+# Derivatives
+
+#: All that drives a sea on a sphere between walls and around islands is a control: tides in it and outside, weather.
+OPEN = {"open_sides__sides": ("west", "north"), "open_sides__constituents": ("M2",), "open_sides__amplitude": (0.3,)}
+SEAS = {
+    "open": OPEN,
+    "earth": OPEN | {"sphere": True, "in_time": True, "open_sides__pressure": 50.0} | TIDE,
+    "eddies": {"scheme__vorticity_flux": "weno5", "physics__leith": 1.0, "time__stepper": "gfb"},
+}
 
 
-def of_check(name):
-    """A fixture: the results of a check by layout."""
-
-    @pytest.fixture(scope="module", name=name)
-    def results(found):
-        answers, problem = found
-        return answers[name] if name in answers else pytest.fail(f"{name} did not end well: {problem}")
-
-    return results
+def checks_of(layout, sea, executor="native", dtype="float64"):
+    """The checks of the derivatives of six steps, by all controls."""
+    size = (20, 18) if sea == "eddies" else (12, 10)  # blocks must not be narrower than the stencil of the adjoint
+    random = random_fields(*size, seed=3, land=0.15, amplitude=0.3)
+    options = {"grid__periodic_x": False, "physics__slip": "no", "run__steps": 6, "run__dtype": dtype} | SEAS[sea]
+    config = placed_on(configuration(*size, random, **options), layout, executor=executor)
+    return Checks(Problem(config, controls_of(config), lambda view, k: view.state, every=3))
 
 
-globals().update({name: of_check(name) for name in CHECKS})
+def gradient_bits(layout, *sea):
+    checks = checks_of(layout, *sea)
+    return fingerprint(checks.problem, checks.gradient)
 
 
-def close(ours, theirs, tolerance):
+@pytest.mark.promise("a gradient does not depend on the layout")
+@pytest.mark.parametrize(
+    ("sea", "dtype", "layouts"),
+    [
+        ("earth", "float64", [(1, 1), (3, 1)]),
+        ("eddies", "float32", [(1, 1), (1, 2)]),
+        *at_night(("earth", "float32", [(1, 1), (2, 2)]), ("eddies", "float64", [(1, 1), (2, 2), (1, 3)])),
+    ],
+)
+def test_layouts_have_same_gradient_bits(ranks, sea, dtype, layouts):
+    """With respect to fields and numbers."""
+    found = [ranks(layout, gradient_bits, sea, "native", dtype)[0] for layout in layouts]
+    assert len(set(found)) == 1
+
+
+def numbers(layout, *sea):
+    """What says that derivatives are exact, and the derivatives on the whole grid."""
+    checks = checks_of(layout, *sea)
+    transport = checks.problem.transport
+    product = checks.problem.hessian_vector(checks.x, checks.d, *checks.loss)
+
+    def whole(x):
+        return {
+            name: transport.gather_rows(np.asarray(a), 0, transport.block.y.size) if np.ndim(a) else np.asarray(a)
+            for name, a in x.items()
+        }
+
+    exact = checks.taylor() | {"dot_product_error": checks.dot_product_error()}
+    exact |= {"hessian_symmetry": checks.hessian_symmetry(), "dtype": "float64", "value": checks.value}
+    return exact, whole(checks.gradient), whole(product)
+
+
+def assert_close(ours, theirs, tolerance):
     """Numbers by name are the same, to a part of the largest of each."""
     assert ours.keys() == theirs.keys()
     for name, truth in theirs.items():
         np.testing.assert_allclose(ours[name], truth, rtol=0, atol=tolerance * np.abs(truth).max(), err_msg=name)
 
 
-# Messages
-
-
-@pytest.mark.promise("what carries messages changes nothing (`run.exchange`)")
-def test_both_exchanges_give_the_same_bits_with_derivatives_members_and_transforms(exchange):
-    assert exchange.keys() == {"2x2", "1x3"}
-    for layout, found in exchange.items():
-        assert len(found["ffi"]) == 19
-        assert found["ffi"] == found["mpi4jax"], layout
-
-
-# States
-
-VARIANTS = {
-    "channel on a sphere with a pole of its own, tide, weather, sponge, rk3",
-    "closed basin, beta plane, Arakawa-Lamb, no slip, ab3",
-    "doubly periodic, biharmonic, leapfrog",
-    "x walls, enstrophy, rk4",
-    "open sides, no slip, two tracers, ab2",
-    "channel on a sphere, all of the tide, tracer, gfb",
-    "closed basin, weno5, closures, gfb",
-    "flats that flood and fall dry",
-}
-
-
-def assert_one_answer(answers, layouts):
-    """The layouts are these; all of them and all cuts into calls have the bits of one process and one call."""
-    answers = {layout: variants for layout, variants in answers.items() if variants}
-    assert answers.keys() == layouts
-    one = answers["1x1"]
-    assert one.keys() == VARIANTS
-    for layout, variants in answers.items():
-        assert all(len(digests) == 1 and digests == one[name] for name, digests in variants.items()), layout
-
-
-@pytest.mark.promise("the number of ranks and their layout change nothing")
-@pytest.mark.fault("blocks of unequal size")
-def test_the_native_step_has_the_same_bits_in_every_layout_without_being_asked(bits_native):
-    cut = [name for layout, variants in bits_native.items() for name in variants if layout != "1x1"]
-    assert min(map(cut.count, VARIANTS)) > 1
-    assert_one_answer(bits_native, {"1x1", "1x2", "2x1", "2x2", "3x1", "1x3"})
-
-
-@pytest.mark.promise("the number of ranks and their layout change nothing")
-@pytest.mark.promise("chunk length does not change the answer")
-@pytest.mark.night
-def test_xla_has_the_same_bits_in_every_layout_with_reproducible_instructions(mpiexec, monkeypatch):
-    """Each boundary, flux and stepper split in x and in y; one in rings of three blocks.
-
-    `--reproducible` is this choice of instructions.
-    """
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_max_isa=AVX")
-    answers, problem = run(mpiexec, ["bits_xla"])
-    assert answers, problem
-    assert answers["bits_xla"]["2x2"].keys() == VARIANTS
-    assert_one_answer(answers["bits_xla"], {"1x1", "2x2", "3x1", "1x3"})
-
-
-# Derivatives
-
-
-@pytest.mark.promise("a gradient does not depend on the layout")
-def test_the_bits_of_a_gradient_are_those_of_one_process(gradient_bits):
-    """With respect to fields and numbers, on a sphere under weather with tides."""
-    assert gradient_bits.keys() == {"1x1", "3x1"}
-    assert len(set(gradient_bits.values())) == 1
-
-
-@pytest.mark.promise("a gradient does not depend on the layout")
-@pytest.mark.night
-def test_the_bits_of_a_gradient_in_single_precision_are_those_of_one_process(gradient_bits_single):
-    assert gradient_bits_single.keys() == {"1x1", "1x2", "2x2"}
-    assert len(set(gradient_bits_single.values())) == 1
-
-
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.night
 @pytest.mark.parametrize(
-    ("layout", "sea"),
-    [
-        *(("1x1", "open"), ("3x1", "open"), ("1x1", "earth"), ("2x2", "earth")),
-        *((layout, "eddies") for layout in ("1x1", "1x2", "3x1", "2x2")),
-    ],
+    ("sea", "executor", "layout"), [("open", "xla", (3, 1)), ("earth", "native", (2, 2)), ("eddies", "native", (2, 2))]
 )
-def test_derivatives_are_exact_on_any_number_of_ranks(gradients, layout, sea):
-    """Between walls and around islands: with open sides; on a sphere under weather with tides; of eddies."""
-    ours, one = (gradients[each][sea] for each in (layout, "1x1"))
-    assert failures(ours) == []
-    assert ours["value"] == pytest.approx(one["value"], rel=1e-12)
-    for name in ("gradient", "hessian-vector"):
-        close(ours[name], one[name], 1e-12)
+def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout):
+    (exact, *ours), (one, *theirs) = (ranks(each, numbers, sea, executor)[0] for each in (layout, (1, 1)))
+    assert failures(exact) == []
+    assert exact["value"] == pytest.approx(one["value"], rel=1e-12)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert_close(mine, other, 1e-12)
+
+
+def by_network(layout, *more, factors=(1.0,), second=True, **where):
+    """The energy of a flow of four steps, its gradient by a network, and the Hessian along a direction.
+
+    A list of them: for each number by which the sea level at the start is multiplied, if that is a control.
+    """
+    random = random_fields(11, 13, seed=3, land=0.15, amplitude=0.3)
+    config = configuration(11, 13, random, grid__periodic_x=False, run__steps=4, run__executor="xla")
+    config = load(placed_on(config, layout, **where), terms=[Parametric(stress, weights())])
+    problem = Problem(config, ["stress", *more], lambda view, k: view.state, alone=layout == (1, 1))
+    x = problem.first_guess()
+    d = {name: jnp.zeros_like(x[name]) for name in more} | {"stress": weights(1)}
+
+    def energy(series):
+        return problem.transport.sum(sum(jnp.sum(field[-1] ** 2) for field in series))
+
+    def flat(found):
+        return np.concatenate([np.ravel(found["stress"][name]) for name in ("in", "bias", "out")])
+
+    product, found = flat(problem.hessian_vector(x, d, energy)) if second else 0.0, []
+    for factor in factors:
+        value, gradient = problem.value_and_gradient(x | {name: factor * x[name] for name in more}, energy)
+        found.append({"value": float(value), "gradient": flat(gradient), "hessian-vector": product})
+    return found
+
+
+def of_member():
+    """The derivatives of the member of each rank, which has the whole grid."""
+    return by_network((1, 1), "eta", factors=[MEMBERS[mpi.HOST_COMM.rank]])
+
+
+#: What the sea level at the start is multiplied by in each member.
+MEMBERS = (1.0, 0.9)
+
+
+@pytest.mark.promise("derivatives are exact")
+@pytest.mark.promise("derivatives with respect to a network are exact")
+@pytest.mark.parametrize(
+    ("where", "second", "devices"), [((2, 1), False, False), *at_night(((2, 2), True, False), ((2, 2), True, True))]
+)
+def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, devices):
+    """And the Hessian along a direction, between walls and around islands, on ranks and on devices of one process."""
+    ((one,),) = ranks(1, partial(by_network, (1, 1), second=second))
+    if devices:
+        ((ours,),) = ranks(1, partial(by_network, where, nproc=1, devices=4, transport="sharded"))
+    else:
+        ours = ranks(where[0] * where[1], partial(by_network, where, second=second))[0][0]
+    assert np.abs(one["gradient"]).min() > 0
+    assert_close(ours, one, 1e-13)
 
 
 @pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.night
-@pytest.mark.parametrize("cut", ["3x1", "2x2", "devices"])
-def test_the_gradient_by_a_network_is_that_of_one_process(parameters, cut):
-    """And the Hessian along a direction, between walls and around islands, on ranks and on devices."""
-    one = parameters["1x1"]
-    assert np.abs(one["ranks"]["gradient"]).min() > 0
-    close(one["devices"] if cut == "devices" else parameters[cut], one["ranks"], 1e-13)
-
-
-@pytest.mark.promise("derivatives with respect to a network are exact")
-@pytest.mark.night
-def test_members_on_ranks_have_the_gradient_of_their_sum(parameters):
-    close(parameters["1x2"], parameters["1x1"]["members"], 1e-13)
+def test_members_on_ranks_have_their_gradients(ranks):
+    (together,) = ranks(1, partial(by_network, (1, 1), "eta", factors=MEMBERS))
+    for (ours,), one in zip(ranks(2, of_member), together, strict=True):
+        assert_close(ours, one, 1e-13)
 
 
 # Transforms
 
 
+def spectral(layout):
+    """The bits of spectra, potentials and balanced flows of a channel, and of an error of a first guess there."""
+    where = {"run__nproc": layout[0] * layout[1], "run__layout": "{}x{}".format(*layout), "run__transport": "mpi"}
+    found = spectral_bits("channel", **where)
+    correlation = {"assimilation__correlation": "spectrum", "assimilation__length": 2e4}
+    controls = dict.fromkeys(("eta", "u", "v"), (0.1, 20000.0))
+    options = correlation | {"name": "mpi", "land": False, "controls": controls, "balanced": False}
+    background, _, transport, _ = background_case(layout, 13, 17, **options)
+    draw = background.draw(1, 0)
+    whole = [transport.gather_rows(np.asarray(field), 0, 13) for field in draw.values()]
+    return found and found | {"error of a first guess": bits_of(np.stack(whole))}
+
+
 @pytest.mark.promise("spectra add up")
-@pytest.mark.night
-def test_spectra_potentials_balanced_flows_and_errors_have_the_bits_of_one_process(spectral):
-    assert spectral.keys() == {"1x1", "1x3", "2x2"}
-    assert len(spectral["1x1"]) == 9
-    assert all(bits == spectral["1x1"] for bits in spectral.values())
+@pytest.mark.parametrize("layout", [(2, 1), *at_night(((1, 3),), ((2, 2),))])
+def test_spectra_and_balanced_flows_have_same_bits(ranks, layout):
+    one = ranks((1, 1), spectral)[0]
+    assert len(one) == 9
+    assert ranks(layout, spectral)[0] == one
+
+
+def transforms(layout, pairs):
+    """Pairs of kinds of other bits, a spectrum, an error of derivatives, all-to-alls in a program that transforms."""
+    transport = connect("mpi", layout, 13, 17)
+    program = jax.make_jaxpr(transport.jit(Fourier(transport).forward))(placed(transport, fields(13, 17, "float64")))
+    sent = sum(each.primitive.name == "transpose_on_ring" for each in equations(program.jaxpr))
+    other = other_bits(transport, "float64", pairs)
+    return other, energies(transport), error_of_derivatives(transport, pairs[:2]), sent
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.night
-def test_transforms_have_the_bits_of_one_process(fourier):
-    assert {layout: each["other bits"] for layout, each in fourier.items()} == {"1x2": [], "3x1": [], "2x2": []}
+@pytest.mark.parametrize(
+    ("layout", "pairs", "messages"), [((2, 2), TWO[1:], 3), *at_night(((1, 2), FOUR, 2), ((3, 1), FOUR, 1))]
+)
+def test_transforms_equal_those_of_one_process(ranks, layout, pairs, messages):
+    """Bits, sums over the spectrum, derivatives to round-off; one all-to-all along y and two along x."""
+    other, spectrum, error, sent = ranks(layout, transforms, pairs)[0]
+    assert (other, sent) == ([], messages)
+    assert spectrum == ranks(1, one_spectrum)[0]
+    assert error < 1e-13
 
 
-@pytest.mark.night
-def test_sums_over_the_spectrum_have_the_bits_of_one_process(fourier):
-    one_process = energies(Serial(block(0, (1, 1), 13, 17)))
-    assert len(one_process) > 8
-    assert [each["energies"] for each in fourier.values()] == [one_process] * 3
-
-
-@pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.night
-def test_derivatives_of_transforms_are_those_of_one_process(fourier):
-    """jvp, grad, their product, and grad of several states at once."""
-    assert max(each["derivatives"] for each in fourier.values()) < 1e-13
-
-
-@pytest.mark.night
-def test_one_all_to_all_along_y_and_two_along_x(fourier):
-    assert {layout: each["messages"] for layout, each in fourier.items()} == {"1x2": 2, "3x1": 1, "2x2": 3}
+def one_spectrum():
+    return energies(Serial(block(0, (1, 1), 13, 17)))

@@ -1,124 +1,178 @@
 """The same script on one process and on several: the same files; what one of them does otherwise, all are told."""
 
-import json
 import re
 
+import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.own_run import gradient_of_energy, nudge, simulation
+from support.own_run import WIND, drag, gradient_of_energy, nudge, simulation
 from support.restarts import assert_same_data, assert_same_run
 from support.stormy_sea import sea
+from support.unchecked import unchecked
 
 import swmodel
+from swmodel.errors import exit_code
 
-pytestmark = [pytest.mark.mpi, pytest.mark.night]
+pytestmark = pytest.mark.mpi
+
+SMALL = {"grid.nx": 23, "grid.ny": 11, "run.steps": 6, "output.every_steps": 3, "run.executor": "native"}
 
 
-@pytest.fixture(scope="module")
-def made(mpiexec, quickly_compiled, tmp_path_factory):
-    """The folder, and what the ranks of one start were told."""
-    folder = tmp_path_factory.mktemp("own")
-    return folder, json.loads(mpiexec("own_fields.py", 2, folder, timeout=200).stdout.splitlines()[-1])
+def ending(function) -> tuple[str, int]:
+    """How a function ends on this rank: the message of its exception, and its exit code."""
+    try:
+        function()
+    except Exception as error:
+        return str(error), exit_code(error)
+    return "done", 0
+
+
+def failing(model):
+    if model.transport.rank == 1 and model.step == 4:
+        raise ValueError("only here")
+
+
+def own_run(folder):
+    """Fields as functions, a part of an array and a DataArray that runs from north to south; a term; functions."""
+    block = simulation().block
+    here = slice(block.y.start, block.y.stop), slice(block.x.start, block.x.stop)
+    model = simulation(wind_x=swmodel.local(WIND[here]))
+    model.every("3 steps", nudge)
+    model.run(folder / "run")
+    stopped = simulation()
+    stopped.every("2 steps", failing)
+    told = ending(lambda: stopped.run(folder / "stopped"))
+    again = swmodel.Simulation.resume(folder / "stopped", terms=[drag])
+    again.every("2 steps", failing)
+    again.run(folder / "stopped")
+    return model.dataset("eta").eta.shape, block.shape, told
+
+
+def own_run_alone(folder):
+    for name in ("run", "stopped"):
+        model = simulation()
+        if name == "run":
+            model.every("3 steps", nudge)
+        model.run(folder / name)
 
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
-def test_two_processes_leave_the_files_of_one(made, tmp_path):
-    """Functions, a part of an array, a DataArray that runs from north to south; a term; what is set on the way."""
-    folder, told = made
-    assert told["run"] == [["done", 0]] * 2
-    model = simulation()
-    model.every("3 steps", nudge)
-    model.run(tmp_path / "one")
-    assert_same_run(folder / "run", tmp_path / "one", 9)
-    assert told["dataset"] == [[*shape, *shape] for shape in ([11, 12], [11, 11])]
-
-
-@pytest.mark.fault(
-    "several processes or devices have other series while the weather varies; harmonic constants fail on several devices"
-)
-def test_the_weather_cuts_no_series_of_two_processes(made, tmp_path):
-    """They are those of one process that writes each step."""
-    folder, told = made
-    assert told["weather"] == [["done", 0]] * 2
-    swmodel.Simulation(sea("recorded", folder, run__executor="native", output__every_steps=1)).run(tmp_path / "one")
-    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
-        assert_same_data(folder / "weather" / name, tmp_path / "one" / name)
-
-
-@pytest.mark.fault("a run from Python into a folder that has files or is in use")
-def test_all_processes_are_told_the_same_and_a_run_is_gone_on_with_but_not_overwritten(made):
-    folder, told = made
-    assert told["overwriting"][0][1] == 2
-    assert "plain holds a run (completed); give force=True" in told["overwriting"][0][0]
-    assert told["at its end"] == told["longer"] == [["done", 0]] * 2
-    assert told["unstable"][0][1] == 4
-    assert "the solution blew up by step 60 " in told["unstable"][0][0]
-    assert all(told[name][0] == told[name][1] for name in ("overwriting", "unstable"))
-    with netCDF4.Dataset(folder / "plain" / "output.nc") as file:
-        assert file["step"][...].tolist() == [0, 3, 6, 9]
-    assert not (folder / "plain" / "run.lock").exists()
-
-
 @pytest.mark.fault("a function of `every` raises, on one process or on all")
-def test_a_function_that_fails_on_one_process_stops_all_and_the_run_goes_on(made, tmp_path):
-    folder, told = made
-    (first, code), second = told["failing"]
-    assert second == [first, code]
-    assert code == 75
-    where = (
-        r"own_fields.py:\d+: failing, called every 2 steps: ValueError: only here, in: raise ValueError\(.only here.\)"
-    )
-    assert re.search(rf"^stopped by .*{where} \(on rank 1\) at step 4 .*; continue with Simulation.resume", first)
-    assert told["goes on"] == [["done", 0]] * 2
-    simulation().run(tmp_path / "one")
-    assert_same_run(folder / "stopped", tmp_path / "one", 9)
+def test_script_on_ranks_leaves_files_of_one_process(ranks, tmp_path):
+    """Also where a function fails on one rank, which stops all, and the run goes on."""
+    (shape, own, (first, code)), (_, _, second) = ranks(2, own_run, tmp_path)
+    assert shape == own == (11, 12)
+    ranks(1, own_run_alone, tmp_path / "one")
+    for name in ("run", "stopped"):
+        assert_same_run(tmp_path / name, tmp_path / "one" / name, 9)
+    assert second == (first, code) == (first, 75)
+    assert re.search(r"test_own_fields.py:\d+: failing, .*ValueError: only here.* \(on rank 1\) at step 4", first)
 
 
-def test_the_pure_step_has_the_gradient_of_one_process_and_takes_no_checkpoint(made):
-    """Each process has its part of the gradient of what all of them add up to."""
-    expected, parts = gradient_of_energy(), made[1]["gradient"]
-    np.testing.assert_allclose(np.hstack(parts), expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
-    assert [code for _, code in made[1]["checkpoint"]] == [70, 70]
-    assert all("Effects not supported" in words for words, _ in made[1]["checkpoint"])
+def stormy(folder, name, every):
+    options = {"run__executor": "native", "output__every_steps": every}
+    swmodel.Simulation(sea("recorded", folder, **options)).run(folder / name)
 
 
-@pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
-def test_a_function_in_which_one_process_waits_for_others_ends_with_a_line(mpiexec):
-    with pytest.raises(pytest.fail.Exception) as caught:
-        mpiexec("waits_in_function.py", 2)
-    said = str(caught.value)
-    assert "exit code 70" in said
-    assert "Traceback" not in said
-    assert len(re.findall(r"Error: no answer for 2 s .* rank \d waits .* lonely, called every 2 steps", said)) == 1
+@pytest.mark.fault("several processes or devices have other series while the weather varies")
+def test_weather_cuts_no_series_of_ranks(ranks, tmp_path):
+    """They are those of one process that writes each step."""
+    ranks(1, stormy, tmp_path, "one", 1)
+    ranks(2, stormy, tmp_path, "two", 7)
+    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
+        assert_same_data(tmp_path / "two" / name, tmp_path / "one" / name)
 
 
-DIFFER = r"the processes differ: {} is .* on rank 0 and .* on rank 1; give all processes the same"
+def continued(folder):
+    """How runs end into a folder that has one, at its end, beyond it; and one that is unstable."""
+    plain = swmodel.Simulation(swmodel.load("jet", SMALL, environ={}))
+    plain.run(folder, lambda event: None)
+    overwriting = ending(lambda: plain.run(folder))
+    swmodel.Simulation.from_restart(folder).run(folder)
+    longer = swmodel.load("jet", SMALL | {"run.steps": 9}, environ={})
+    swmodel.Simulation(longer, restart=folder / "restart/step-0000000006.nc").run(folder)
+    unstable = swmodel.load("jet", SMALL | {"time.dt": 4000.0, "run.nproc": 2}, environ={})
+    return overwriting, ending(lambda: swmodel.Simulation(unchecked(unstable)).advance(60))
+
+
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
+def test_ranks_continue_run_but_do_not_overwrite_it(ranks, tmp_path):
+    first, second = ranks(2, continued, tmp_path / "plain")
+    (overwriting, code), (unstable, blew_up) = first
+    assert first == second
+    assert (code, blew_up) == (2, 4)
+    assert "plain holds a run" in overwriting
+    assert "step 60" in unstable
+    with netCDF4.Dataset(tmp_path / "plain" / "output.nc") as file:
+        assert file["step"][...].tolist() == [0, 3, 6, 9]
+    assert not (tmp_path / "plain" / "run.lock").exists()
+
+
+def gradients():
+    return gradient_of_energy(), ending(lambda: gradient_of_energy(jax.checkpoint))
+
+
+@pytest.mark.night
+def test_pure_step_on_ranks_has_gradient_of_one_process(ranks):
+    """Each process has its part of the gradient of what all of them add up to; a checkpoint is refused."""
+    expected, told = gradient_of_energy(), ranks(2, gradients)
+    parts = np.hstack([part for part, _ in told])
+    np.testing.assert_allclose(parts, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    assert [code for _, (_, code) in told] == [70, 70]
+
+
+def advanced(*functions):
+    """Advance a model that calls a function on rank 0 and another one on rank 1, None for none."""
+    model = simulation()
+    if function := functions[model.transport.rank]:
+        model.every("2 steps", function)
+    model.advance(4)
+
+
+def asks(model):
+    if model.transport.rank == 0:
+        model.every("5 steps", nudge)
+
+
+def other_options(rank):
+    swmodel.Simulation("rest", {"grid.nx": 20, "grid.ny": 10, "time.dt": 1.0 + rank})
+
+
+def other_part(rank):
+    """A part of a field on one rank only."""
+    block = simulation().block
+    simulation(eta=swmodel.local(np.zeros(block.shape)) if rank else 0.0)
+
+
+#: What ranks do, functions of their number, and what each of them is told.
+DIFFERENT = {
+    "formula": (lambda rank: simulation(eta=lambda at: 0.01 * rank + 0 * at.x), ["eta .*rank 1"] * 2),
+    "options": (other_options, [r"time\.dt .*rank 1"] * 2),
+    "shape": (lambda rank: simulation(eta=np.zeros((3, 3)) if rank else 0.0), [r"rank 1: .*eta.*\(11, 23\)", "eta"]),
+    "exception": (
+        lambda rank: simulation(eta=lambda at: [0.0][rank]),
+        ["rank 1: .*eta: IndexError", "eta: IndexError"],
+    ),
+    "part": (lambda rank: simulation(eta=swmodel.local(np.zeros((3, 3)))), [r"eta .*\(11, 12\)", r"eta .*\(11, 11\)"]),
+    "part of one": (other_part, ["eta .*local"] * 2),
+    "set": (lambda rank: simulation().set(eta=0.01 * rank), ["eta .*ranks 0 and 1"] * 2),
+    "function of one": (lambda rank: advanced(nudge, None), ["nudge every 2 steps, rank 1 nothing"] * 2),
+    "asked for by one": (lambda rank: advanced(asks, asks), ["nudge"] * 2),
+}
+
+
+def told(name):
+    from mpi4py import MPI
+
+    return ending(lambda: DIFFERENT[name][0](MPI.COMM_WORLD.rank))
 
 
 @pytest.mark.fault("fields or options that differ between processes")
 @pytest.mark.fault("functions of `every` differ between processes, or one waits for the other processes")
-@pytest.mark.parametrize(
-    ("what", "first", "second"),
-    [
-        ("differs", DIFFER.format("the input from Python eta"), None),
-        ("options", DIFFER.format(r"time\.dt"), None),
-        (
-            "part",
-            r"fields: eta has shape \(3, 3\), but the part of this process \(11, 12\): rows 0 to 10 and columns 0 to",
-            "",
-        ),
-        ("part of one", "fields: eta must be local on all processes", None),
-        ("shape", r"rank 1: fields: eta has shape \(3, 3\), the grid needs \(11, 23\)", "fields: eta has shape"),
-        ("raises", r"rank 1: .*own_fields.py:\d+: fields: eta: IndexError: list index out of range", ".*IndexError"),
-        ("set differs", "set: eta differs between ranks 0 and 1; .*same", None),
-        ("called by one", r"the processes differ: .* nudge every 2 steps, rank 1 nothing", None),
-        ("asked for by one", r"the processes differ: .* every 2 steps, nudge every 5 steps, rank 1 <lambda>", None),
-    ],
-)
-def test_what_one_process_does_otherwise_all_are_told_before_a_step(made, what, first, second):
-    (ours, code), (theirs, other) = made[1][what]
-    assert re.match(first, ours), ours
-    assert re.match(first if second is None else second, theirs), theirs
-    assert code in (2, 3)
-    assert other in (2, 3)
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_ranks_refuse_what_differs_between_them(ranks, name):
+    for (words, code), expected in zip(ranks(2, told, name), DIFFERENT[name][1], strict=True):
+        assert code in (2, 3), words
+        assert re.search(expected, words), words

@@ -1,17 +1,11 @@
-"""Sensitivities on two blocks are those on one, and end together when asked to."""
-
-import contextlib
-import os
-import signal
-import subprocess
-import time
+"""Sensitivities on two blocks are those on one."""
 
 import netCDF4
 import numpy as np
 import pytest
-from support.long_run import PROGRAM, TAG, processes_of
+from support.on_ranks import on
 
-pytestmark = [pytest.mark.mpi, pytest.mark.night, pytest.mark.usefixtures("quickly_compiled")]
+pytestmark = [pytest.mark.mpi, pytest.mark.night]
 
 SETTINGS = ("grid.nx=13", "grid.ny=11", "grid.dx=100e3", "grid.dy=200e3", "physics.viscosity=1e4")
 SIZE = [word for setting in SETTINGS for word in ("-s", setting)]
@@ -19,62 +13,28 @@ SIZE += ["-s", 'output.sections=[{name="slant", start=[3e5, 4e5], end=[10e5, 18e
 TO = [word for name in ("eta", "u", "v", "depth", "wind_x", "linear_drag", "viscosity") for word in ("--to", name)]
 
 
-def run(folder, *arguments):
-    line = [*PROGRAM, "sensitivity", "double_gyre", *SIZE, *arguments]
-    return subprocess.run(line, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=200)
-
-
 def contents(path):
     with netCDF4.Dataset(path) as data:
         data.set_auto_mask(False)
-        return {name: (data[name][...], data[name].__dict__) for name in data.variables}
+        return {name: (data[name][...], str(data[name].__dict__)) for name in data.variables}
 
 
 @pytest.mark.parametrize(
-    ("of", "mean", "layout", "where"),
+    ("of", "nproc", "where"),
     [
-        ("transport:slant", True, "1x2", ["--nproc", "2"]),
-        ("sea_level:6e5,1.1e6", False, "2x1", ["--nproc", "2", "--transport", "sharded"]),
+        (["transport:slant", "--mean"], 2, ["--layout", "1x2"]),
+        (["sea_level:6e5,1.1e6"], 1, ["--layout", "2x1", "--transport", "sharded", "--devices", "2"]),
     ],
 )
-def test_two_blocks_give_the_file_of_one(tmp_path, of, mean, layout, where):
-    """Of a section across both, and of a gauge; on two processes, connected by MPI or by JAX."""
-    common = ["--of", of, *TO, "--steps", "30", "--dtype", "float64", *(["--mean"] if mean else [])]
-    done = run(tmp_path, *common, "--output", "one")
-    assert done.returncode == 0, done.stderr
-    one = contents(tmp_path / "one" / "sensitivity.nc")
-    done = run(tmp_path, *common, "--output", layout, *where, "--layout", layout)
-    assert done.returncode == 0, done.stderr
-    two = contents(tmp_path / layout / "sensitivity.nc")
+def test_two_blocks_give_sensitivity_of_one(ranks, tmp_path, of, nproc, where):
+    """Of a section across both, and of a gauge; by ranks, and by devices of one process."""
+    line = ["sensitivity", "double_gyre", *SIZE, *TO, "--steps", "30", "--dtype", "float64", "--of", *of]
+    on(ranks, 1, *line, "--output", tmp_path / "one")
+    on(ranks, nproc, *line, *where, "--output", tmp_path / "two")
+    one, two = (contents(tmp_path / name / "sensitivity.nc") for name in ("one", "two"))
     assert two.keys() == one.keys()
     for name, (values, attributes) in one.items():
-        water = values[values < 9e36]
-        np.testing.assert_allclose(
-            two[name][0], values, rtol=1e-12, atol=1e-12 * np.abs(water).max(initial=0), err_msg=name
-        )
-        assert str(two[name][1]) == str(attributes)
-    assert (tmp_path / layout / "sensitivity.png").exists()
-    assert "Next: swmodel plot" in done.stdout
-
-
-def test_a_signal_ends_it_on_all_processes(tmp_path):
-    line = [*PROGRAM, "sensitivity", "double_gyre", *SIZE, "--of", "mass", "--to", "eta", "--steps", "3000000"]
-    line += ["--nproc", "2", "--output", "run", "--memory", "3GB"]
-    environ = os.environ | {TAG: str(tmp_path)}
-    with (tmp_path / "out.txt").open("w") as out, (tmp_path / "err.txt").open("w") as err:
-        process = subprocess.Popen(line, cwd=tmp_path, env=environ, stdout=out, stderr=err, process_group=0)
-    try:
-        deadline = time.monotonic() + 120
-        while "forward" not in (tmp_path / "out.txt").read_text():
-            assert process.poll() is None, (tmp_path / "err.txt").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 75
-    finally:
-        for pid in (process.pid, *processes_of(tmp_path)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
-    assert (tmp_path / "err.txt").read_text().splitlines()[-1].startswith("stopped by SIGINT")
-    assert not (tmp_path / "run" / "sensitivity.nc").exists()
+        tolerance = 1e-12 * np.abs(values[values < 9e36]).max(initial=0)
+        np.testing.assert_allclose(two[name][0], values, rtol=1e-12, atol=tolerance, err_msg=name)
+        assert two[name][1] == attributes
+    assert (tmp_path / "two" / "sensitivity.png").exists()

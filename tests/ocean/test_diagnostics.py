@@ -19,21 +19,12 @@ from swmodel.parallel.decomposition import block as block_of
 from swmodel.setup import fields
 from swmodel.setup.setup import setup_of
 
-pytestmark = pytest.mark.slow
-
 NY, NX = 11, 13
-WALLS = [(True, True), (True, False), (False, True), (False, False)]
 CASE = random_fields(NY, NX, land=0.2)
 
 
-def config_of(periodic_x, periodic_y, dtype="float64", case=CASE, **more):
-    options = {"grid__periodic_x": periodic_x, "grid__periodic_y": periodic_y, "run__dtype": dtype, **more}
-    config = configuration(NY, NX, case)
-    for key, value in options.items():
-        section, name = key.split("__")
-        table = getattr(config, section)
-        config = config.model_copy(update={section: table.model_copy(update={name: value})})
-    return config
+def config_of(periodic_x, periodic_y, case=CASE, **options):
+    return configuration(NY, NX, case, grid__periodic_x=periodic_x, grid__periodic_y=periodic_y, **options)
 
 
 def patches(config, block, state=None):
@@ -51,10 +42,10 @@ def whole_state(config):
     return setup_of(config).state(block_of(0, (1, 1), NY, NX))
 
 
-def test_sea_level_is_eta_but_for_the_factor_of_reduced_gravity_which_changes_no_state():
+def test_reduced_gravity_scales_sea_level_alone():
     found = []
     for reduced in (False, True):
-        options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "run__executor": "native"}
+        options = {"physics__gravity": 0.05, "physics__reduced_gravity": reduced, "run__executor": "reference"}
         simulation = Simulation(configuration(NY, NX, CASE, **options))
         simulation.advance(2)
         found.append((simulation.state, simulation.fields(["sea_level", "eta"])))
@@ -126,33 +117,31 @@ def plain(config, state):
     }
 
 
-@pytest.mark.parametrize("ring", WALLS)
-def test_equal_to_sums_over_the_whole_domain(ring):
+@pytest.mark.fault("diagnostics are not those of the fields that are written")
+@pytest.mark.parametrize("ring", [(True, False), (False, True), (False, False)])
+def test_diagnostics_equal_sums_over_domain(ring):
     slip = "free" if ring[0] else "no"
     config = config_of(*ring, physics__slip=slip, physics__beta=0.0 if ring[1] else 2e-9)
-    assert numbers(config, (1, 1)) == pytest.approx(plain(config, whole_state(config)), rel=1e-13)
+    found = numbers(config, (1, 1))
+    assert list(found) == list(QUANTITIES)
+    assert found == pytest.approx(plain(config, whole_state(config)), rel=1e-13)
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
 @pytest.mark.parametrize(
     ("layout", "ring", "dtype"),
-    [
-        ((1, 2), (True, True), "float32"),
-        ((2, 1), (True, False), "float64"),
-        ((3, 2), (False, True), "float32"),
-        ((1, 13), (False, False), "float64"),
-        ((11, 1), (True, False), "float32"),
-    ],
+    [((3, 2), (False, True), "float32"), ((1, 13), (False, False), "float64"), ((11, 1), (True, False), "float32")],
 )
-def test_same_bits_on_every_layout_and_for_strips_of_any_height(monkeypatch, layout, ring, dtype):
-    config = config_of(*ring, dtype=dtype)
+def test_diagnostics_have_same_bits_on_every_layout(monkeypatch, layout, ring, dtype):
+    """And for strips of any height."""
+    config = config_of(*ring, run__dtype=dtype, physics__tracers=(Tracer(name="tracer"),))
     alone = numbers(config, (1, 1))
     assert numbers(config, layout) == alone
     monkeypatch.setattr("swmodel.ocean.diagnostics.STRIP_CELLS", 3 * NX)
     assert numbers(config, layout) == alone
 
 
-def test_a_state_that_is_not_finite_gives_no_numbers():
+def test_state_that_is_not_finite_has_no_diagnostics():
     config = config_of(True, False)
     for broken, layout in ((np.nan, (1, 1)), (-np.inf, (2, 2))):
         state = whole_state(config)
@@ -160,22 +149,15 @@ def test_a_state_that_is_not_finite_gives_no_numbers():
         assert all(math.isnan(number) for number in numbers(config, layout, state).values())
 
 
-def test_the_table_of_quantities_is_what_is_computed():
-    assert list(numbers(config_of(True, True), (1, 1))) == list(QUANTITIES)
-    config = config_of(True, True, physics__tracers=(Tracer(name="tracer"),))
-    assert list(numbers(config, (1, 1))) == list(quantities(setup_of(config).scheme, ())) == [*QUANTITIES, "tracer"]
-    assert quantities(setup_of(config).scheme, ())["tracer"].units == "m3"
-
-
-def test_the_content_of_a_tracer_is_the_sum_of_concentration_times_volume():
-    """On water alone; on any layout the same bits, of either sign."""
+def test_content_of_tracer_is_sum_over_water():
+    """Of concentration times volume, of either sign."""
     config = config_of(True, False, physics__tracers=(Tracer(name="tracer"),))
     state, grid = whole_state(config), config.grid
     plain = grid.dx * grid.dy * (state.h * state.tracer)[mask() > 0].sum()
-    alone = numbers(config, (1, 1))
-    assert alone["tracer"] == pytest.approx(plain, rel=1e-13)
-    assert numbers(config, (3, 2)) == alone
-    assert numbers(config, (3, 2), state._replace(tracer=-state.tracer))["tracer"] == -alone["tracer"]
+    found = numbers(config, (1, 1))
+    assert list(found) == list(quantities(setup_of(config).scheme, ()))
+    assert found["tracer"] == pytest.approx(plain, rel=1e-13)
+    assert numbers(config, (1, 1), state._replace(tracer=-state.tracer))["tracer"] == -found["tracer"]
 
 
 def flow_fields(u, v):

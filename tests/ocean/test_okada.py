@@ -3,37 +3,13 @@
 import numpy as np
 import pytest
 
+from swmodel.bench.known_answers import KNOWN
 from swmodel.ocean.okada import Fault, displacement
-
-pytestmark = pytest.mark.slow
-
-#: Table 2: cases 2, 3 and 4 by (x, y), depth and dip; displacements by a slip or opening of one, length 3, width 2.
-TABLE = {
-    ((2.0, 3.0), 4.0, 70.0): {
-        "strike_slip": (-8.689e-3, -4.298e-3, -2.747e-3),
-        "dip_slip": (-4.682e-3, -3.527e-2, -3.564e-2),
-        "opening": (-2.660e-4, 1.056e-2, 3.214e-3),
-    },
-    ((0.0, 0.0), 4.0, 90.0): {
-        "strike_slip": (0.0, 5.253e-3, 0.0),
-        "dip_slip": (0.0, 0.0, 0.0),
-        "opening": (1.223e-2, 0.0, -1.606e-2),
-    },
-    ((0.0, 0.0), 4.0, -90.0): {
-        "strike_slip": (0.0, -1.303e-3, 0.0),
-        "dip_slip": (0.0, 0.0, 0.0),
-        "opening": (3.507e-3, 0.0, -7.740e-3),
-    },
-}
 
 
 @pytest.mark.promise("Okada's fault agrees with his table")
-@pytest.mark.parametrize(("at", "depth", "dip"), TABLE)
-@pytest.mark.parametrize("motion", ["strike_slip", "dip_slip", "opening"])
-def test_the_table_of_the_reference_to_four_digits(at, depth, dip, motion):
-    found = displacement(Fault(depth, np.radians(dip), 3.0, 2.0, **{motion: 1.0}), *at)
-    known = TABLE[at, depth, dip][motion]
-    assert [float(f"{float(value):.3e}") for value in found] == pytest.approx(known, abs=1e-15)
+def test_fault_agrees_with_table_of_okada():
+    assert [answer for answer in KNOWN["okada_table"].compute() if not answer.right] == []
 
 
 def of_a_point(depth, dip, x, y):
@@ -49,12 +25,12 @@ def of_a_point(depth, dip, x, y):
     return np.array([-x * along - strike, -p * along + across * cosine, q * along - across * sine]) / (2 * np.pi)
 
 
-DIPS = [0.0, 1e-4, 30.0, 88.0, 89.99, 89.9999, 90.0, 90.001, 120.0]
+DIPS = [0.0, 1e-4, 30.0, 89.99, 90.0, 90.001, -30.0, -89.9999, -90.0]
 
 
 @pytest.mark.fault("Okada's formulas lose their digits near the vertical")
-@pytest.mark.parametrize("dip", [*DIPS, *(-dip for dip in DIPS[2:-2])])
-def test_a_fault_of_any_dip_is_the_sum_of_point_sources(dip):
+@pytest.mark.parametrize("dip", DIPS)
+def test_fault_of_any_dip_is_sum_of_point_sources(dip):
     """To 1e-9 of the largest motion at the point: above edges and corners, on the axes and off them."""
     x, y = (each.ravel() for each in np.meshgrid([-2.0, 0.0, 1e-6, 1.5, 3.0, 7.0], [-9.0, -1e-6, 0.0, 0.7, 3.0]))
     motions = ("strike_slip", "dip_slip", "opening")
@@ -64,6 +40,5 @@ def test_a_fault_of_any_dip_is_the_sum_of_point_sources(dip):
     for along, a in zip(1.5 + 1.5 * nodes, 1.5 * weights, strict=True):
         for up, b in zip(1.0 + nodes, weights, strict=True):
             known += a * b * of_a_point(4.0 - up * np.sin(angle), angle, x - along, y - up * np.cos(angle))
-    np.testing.assert_allclose(
-        np.array(found) / np.abs(known).max((0, 1)), known / np.abs(known).max((0, 1)), atol=1e-9
-    )
+    largest = np.abs(known).max((0, 1))
+    np.testing.assert_allclose(np.array(found) / largest, known / largest, atol=1e-9)

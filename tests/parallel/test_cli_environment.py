@@ -39,26 +39,26 @@ def environ(monkeypatch):
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "1"}, None),  # a batch script, outside srun
     ],
 )
-def test_the_place_among_processes_is_read_from_the_launcher(environ, place):
+def test_place_among_processes_is_that_of_launcher(environ, place):
     assert environment.world(environ) == place
 
 
 @pytest.mark.fault("an environment variable of a launcher that is no number")
 @pytest.mark.parametrize("wrong", [{"PMI_RANK": "junk", "PMI_SIZE": "2"}, {"PMI_RANK": "0", "PMI_SIZE": "junk"}])
-def test_a_variable_of_a_launcher_that_is_no_number_is_named(wrong):
-    with pytest.raises(SetupError, match="=junk: must be a number"):
+def test_variable_of_launcher_that_is_no_number_is_named(wrong):
+    with pytest.raises(SetupError, match="=junk"):
         environment.world(wrong)
 
 
 @pytest.mark.parametrize(("local_size", "threads"), [(8, "1"), (3, "2"), (16, "1"), (1, None)])
-def test_ranks_share_the_cores_and_a_process_alone_keeps_all(environ, local_size, threads):
+def test_ranks_share_cores_and_process_alone_keeps_all(environ, local_size, threads):
     environment.prepare(place=World(0, local_size, local_size))
     assert environ.get("NPROC") == threads
     assert environ.get("JAX_CPU_ENABLE_ASYNC_DISPATCH") == (threads and "false")
     assert ("MPIR_CVAR_POLLS_BEFORE_YIELD" in environ) == (local_size > 8)
 
 
-def test_what_the_user_has_set_stays(environ):
+def test_settings_of_user_stay(environ):
     environ |= {"NPROC": "3", "JAX_PLATFORMS": "cuda", "XLA_FLAGS": "--xla_dump_to=/tmp/dump"}
     for _ in range(2):
         environment.prepare(reproducible=True, place=World(0, 8, 8))

@@ -1,10 +1,15 @@
-"""Blocks tile the grid evenly, neighbours agree, and layouts that cannot be are refused with numbers that can."""
+"""Blocks tile the grid evenly, neighbours agree, each is built alone; layouts that cannot be are refused."""
 
 import itertools
+import tracemalloc
 
+import numpy as np
 import pytest
 
-from swmodel.parallel.decomposition import LayoutError, blocks, choose_layout, parse_layout, split
+import swmodel
+from swmodel import cases
+from swmodel.parallel.decomposition import LayoutError, block, blocks, choose_layout, parse_layout, split
+from swmodel.setup.setup import setup_of
 
 
 @pytest.mark.parametrize("size", [1, 7, 23])
@@ -17,7 +22,7 @@ def test_spans_tile_and_differ_by_at_most_one(size, parts):
 
 @pytest.mark.parametrize("layout", [(1, 1), (2, 3), (4, 1)])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_ring_lists_the_neighbours_in_the_order_of_their_places(layout, axis):
+def test_ring_lists_neighbours_in_their_order(layout, axis):
     everyone = blocks(layout, 9, 11, members=2, shares=2)
     for here in everyone:
         ring = here.ring(axis)
@@ -28,7 +33,8 @@ def test_a_ring_lists_the_neighbours_in_the_order_of_their_places(layout, axis):
 
 
 @pytest.mark.parametrize(("layout", "members", "shares"), [((1, 1), 5, 2), ((1, 1), 3, 3), ((2, 1), 5, 2)])
-def test_every_row_of_every_member_is_on_one_rank_and_neighbours_have_the_same_members(layout, members, shares):
+def test_every_row_of_every_member_is_on_one_rank(layout, members, shares):
+    """And neighbours have the same members."""
     everyone = blocks(layout, 6, 4, members, shares)
     assert [each.rank for each in everyone] == list(range(shares * layout[0] * layout[1]))
     for member, row in itertools.product(range(members), range(6)):
@@ -38,24 +44,41 @@ def test_every_row_of_every_member_is_on_one_rank_and_neighbours_have_the_same_m
         assert here.everyone() == everyone
 
 
-def test_the_chosen_layout_has_the_shortest_halos_and_of_equals_the_longest_rows():
+def test_chosen_layout_has_shortest_halos_and_longest_rows():
     assert [choose_layout(nproc, 40, 80) for nproc in (1, 2, 4, 6, 8)] == [(1, 1), (1, 2), (1, 4), (1, 6), (2, 4)]
 
 
 @pytest.mark.fault("more ranks than cells")
 @pytest.mark.fault("absurd numbers of processes")
 @pytest.mark.parametrize("nproc", [5, 7, 10**10])
-def test_too_many_processes_name_the_largest_number_that_fits(nproc):
+def test_too_many_processes_name_largest_number_that_fits(nproc):
     """At once: the numbers that are tried are those of rows."""
-    with pytest.raises(LayoutError, match="largest possible number is 6"):
+    with pytest.raises(LayoutError, match="number is 6"):
         choose_layout(nproc, 2, 3)
 
 
 @pytest.mark.fault("a layout for another number of ranks")
-@pytest.mark.parametrize(
-    ("layout", "width", "words"),
-    [("2x3", 1, "layout 2x3 has 6 blocks, but there are 4 processes"), ("4x1", 2, "at least 2 each way")],
-)
-def test_a_layout_of_another_number_of_blocks_or_of_blocks_thinner_than_the_halo_is_refused(layout, width, words):
+@pytest.mark.parametrize(("layout", "width", "words"), [("2x3", 1, "6 blocks"), ("4x1", 2, "at least 2 each way")])
+def test_layout_of_other_number_or_of_thin_blocks_is_refused(layout, width, words):
     with pytest.raises(LayoutError, match=words):
         parse_layout(layout, 4, 7, 9, width)
+
+
+#: Cells of a grid in each direction, and blocks: a field of the whole grid in single precision takes 1.6 GB.
+CELLS, BLOCKS, MARGIN = 20_000, 64, 3
+
+
+@pytest.mark.parametrize("name", cases.names())
+def test_case_builds_block_without_whole_grid(name):
+    """In less memory than a mask of the whole grid takes."""
+    config = swmodel.load(name, {"grid.nx": CELLS, "grid.ny": CELLS, "time.dt": 1.0}, environ={})
+    part = block(BLOCKS * 5 + 7, (BLOCKS, BLOCKS), CELLS, CELLS)
+    tracemalloc.start()
+    try:
+        fields = [*setup_of(config).grid(part, MARGIN), *setup_of(config).params(part, MARGIN)]
+        fields += setup_of(config).state(part)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < CELLS**2 // 4
+    assert max(np.size(field) for field in fields if field is not None) <= (CELLS // BLOCKS + 1 + 2 * MARGIN) ** 2

@@ -1,29 +1,25 @@
-"""Transforms of fields: those of scipy.fft, on one process and on devices; on ranks: tests/mpi/test_fourier.py."""
+"""Transforms of fields: those of scipy.fft, on one process and on devices; on ranks: tests/mpi/test_layouts.py."""
 
 import itertools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.fft
-from support.compiling import QUICK
-from support.fourier_numbers import PAIRS, energies, fields
+from support.compiling import collectives
+from support.fourier_numbers import PAIRS, TWO, energies, error_of_derivatives, fields, other_bits, placed
+from support.marks import at_night
 
 from swmodel.errors import UsageError
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.fourier import Fourier
 from swmodel.parallel.transport.mpi import Mpi
 from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.transport.sharded import Sharded
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parents[1]
 ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 #: Of even and odd lines, and the smallest that has all kinds.
 SIZES = ((12, 16), (13, 17), (2, 2))
@@ -80,7 +76,7 @@ def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
 
 
 @pytest.mark.night
-def test_the_transform_back_has_its_transpose():
+def test_transform_back_has_its_transpose():
     """The real part of the sum of c B'(u) is the sum of u B(c), for coefficients that no real field has, too."""
     random = np.random.default_rng(4)
     transforms = [Fourier(one_process(12, 7), *pair) for pair in PAIRS]
@@ -102,7 +98,7 @@ def test_the_transform_back_has_its_transpose():
 @pytest.mark.night
 @pytest.mark.parametrize("location", ["centre", "u", "v", "corner"])
 @pytest.mark.parametrize("periodic", list(itertools.product([True, False], repeat=2)), ids=str)
-def test_a_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
+def test_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
     """At the places where the C-grid has the field: a product of waves that obeys the walls."""
     (ny, nx), (dy, dx), (row, column) = (10, 9), (2.0, 0.5), (3, 2)
     fourier = Fourier.of(one_process(ny, nx), location, periodic)
@@ -126,7 +122,7 @@ def test_a_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
 @pytest.mark.promise("transforms of blocks equal those of one process")
 @pytest.mark.night
 @pytest.mark.parametrize("dtype", ROUNDING)
-def test_a_line_has_the_same_bits_in_whatever_company(dtype):
+def test_line_has_same_bits_in_any_company(dtype):
     """Also where a processor's vectors take several lines together and some are left over."""
     given, transforms = [], []
     for n in (16, 304, 512, 1000):
@@ -156,43 +152,48 @@ def test_more_blocks_than_lines_are_refused(layout, cells, pair, most):
         Fourier(Mpi(block(0, layout, *cells), rank=0, size=9), *pair)
 
 
-@pytest.fixture(scope="module")
-def on_devices():
-    """What programs/fourier.py finds, by layout of four devices of one process."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    environ = os.environ | QUICK | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
-    line = [sys.executable, str(TESTS / "parallel" / "programs" / "fourier.py")]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found.keys() == {"2x2", "4x1", "1x4"}
-    return found
+def on_devices(layout, pairs, long):
+    """What is found on the layout of devices of one process."""
+    even, uneven = (Sharded(layout, *cells, 4) for cells in ((12, 16), (13, 17)))
+    programs = [of_program(layout, pair, forward) for pair in TWO for forward in (True, False)]
+    other = [*other_bits(uneven, "float64", pairs), *other_bits(even, "float32", TWO)]
+    if long:  # for so many cells the bits of a complex FFT depend on the place of a line
+        other += other_bits(Sharded(layout, 304, 10, 4), "float32", TWO[:1])
+    return other, energies(uneven), energies(one_process(13, 17)), error_of_derivatives(uneven, TWO[:1]), programs
+
+
+def of_program(layout, pair, forward):
+    """Messages of a compiled transform, and its memory on a device divided by that of a field."""
+    ny, nx = 256, 250
+    transport = Sharded(layout, ny, nx, 4)
+    fourier, given = Fourier(transport, *pair), placed(transport, fields(ny, nx, "float64", 1))
+    if not forward:
+        given = transport.jit(fourier.forward)(given)
+    compiled = transport.jit(fourier.forward if forward else fourier.backward).lower(given).compile()
+    memory = compiled.memory_analysis()
+    held = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+    return collectives(compiled.as_text()), held / (8 * ny * nx)
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.night
-@pytest.mark.parametrize("what", ["other bits", "other bits in single precision", "other bits of long lines"])
-def test_any_layout_of_devices_has_the_bits_of_one_process(on_devices, what):
-    assert [each[what] for each in on_devices.values()] == [[]] * 3
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("layout", "pairs", "long", "messages"),
+    [
+        ((2, 2), TWO, False, 3),
+        *at_night(((2, 2), PAIRS, False, 3), ((4, 1), TWO, True, 1), ((1, 4), TWO, True, 2)),
+    ],
+)
+def test_transforms_on_devices_equal_those_of_one(ranks, layout, pairs, long, messages):
+    """Bits, and derivatives to round-off. Devices send all-to-alls alone and hold a block each.
 
-
-@pytest.mark.night
-def test_sums_over_the_spectrum_have_the_same_bits_on_devices(on_devices):
-    assert [each["energies"] for each in on_devices.values()] == [energies(one_process(13, 17))] * 3
-
-
-@pytest.mark.night
-def test_derivatives_on_devices_are_those_of_one_process(on_devices):
-    assert on_devices["2x2"]["derivatives"] < 1e-13
-
-
-@pytest.mark.promise("transforms of blocks equal those of one process")
-@pytest.mark.night
-@pytest.mark.parametrize(("layout", "messages"), [("2x2", 3), ("4x1", 1), ("1x4", 2)])
-def test_devices_send_all_to_alls_alone_and_hold_a_block_each(on_devices, layout, messages):
-    """Given, found and temporary arrays on a device, over a field: a quarter of the 4 or 6 that one process holds."""
-    programs = on_devices[layout]["programs"]
-    assert [each for each, _ in programs] == [{"all-to-all": messages}] * 4
-    periodic, walls = [memory for _, memory in programs[:2]], [memory for _, memory in programs[2:]]
-    assert max(periodic) < 1.25
-    assert max(walls) < 1.6
+    That is a quarter of the 4 or 6 fields that one process holds: given, found and temporary arrays.
+    """
+    ((other, spectrum, truth, error, programs),) = ranks(1, on_devices, layout, pairs, long)
+    assert other == []
+    assert spectrum == truth
+    assert error < 1e-13
+    assert [sent for sent, _ in programs] == [{"all-to-all": messages}] * 4
+    memory = [held for _, held in programs]
+    assert max(memory[:2]) < 1.25
+    assert max(memory[2:]) < 1.6

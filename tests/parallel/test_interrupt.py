@@ -25,7 +25,7 @@ def python(folder, *words, before=(), **options):
 
 @pytest.mark.fault("Ctrl-C before a run, while modules are imported")
 @pytest.mark.parametrize("module", ["click", "pydantic"])
-def test_while_modules_are_imported(tmp_path, module):
+def test_interrupt_during_imports_ends_program(tmp_path, module):
     """Whether by the program or by its command; an exception would come out of the middle of the import."""
     (tmp_path / "site").mkdir()
     text = f"try:\n    {INTERRUPT}except BaseException:\n    print('an exception')\n"
@@ -35,7 +35,7 @@ def test_while_modules_are_imported(tmp_path, module):
     assert found == (STOPPED, "", f"{MESSAGE}\n")
 
 
-def test_who_has_it_ignored_is_obeyed(tmp_path):
+def test_ignored_interrupt_stays_ignored(tmp_path):
     """As a shell that starts the program behind itself (&)."""
     (tmp_path / "program.py").write_text(
         f"from swmodel.parallel import interrupt\ninterrupt.install()\n{INTERRUPT}print('there')\n"

@@ -34,7 +34,7 @@ def of_slurm(rank, job):
     return os.environ | {f"SLURM_{name}": str(value) for name, value in environ.items()} | {"PYTHONPATH": str(ROOT)}
 
 
-def test_processes_find_each_other_by_what_slurm_tells_and_agree():
+def test_processes_of_slurm_find_each_other_and_agree():
     both = [
         subprocess.Popen(
             [sys.executable, "-c", AGREE], env=of_slurm(rank, os.getpid()), stdout=subprocess.PIPE, text=True
@@ -49,12 +49,11 @@ def test_processes_find_each_other_by_what_slurm_tells_and_agree():
     assert found == 2 * [[[[0, {"a": None}], [1, {"a": None}]], ["0", "1"], [100_001, 100_001]]]
 
 
-def test_what_is_wrong_with_the_command_is_said_where_mpi_does_not_know_the_others_either():
+def test_wrong_key_is_named_also_where_mpi_knows_no_others():
     line = [sys.executable, "-m", "swmodel", "run", "jet", "--transport", "sharded", "-s", "grid.nz=3"]
     done = subprocess.run(line, env=of_slurm(0, 7), capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert done.stderr.startswith("Error: -s grid.nz=3: no such key")
-    assert len(done.stderr.splitlines()) == 1
+    assert (done.stderr.count("-s grid.nz=3"), len(done.stderr.splitlines())) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_what_is_wrong_with_the_command_is_said_where_mpi_does_not_know_the_othe
         (SLURM | {"SLURM_STEP_NUM_TASKS": "2"}, "aabb", "a:1"),  # below an mpiexec that srun has started on each node
     ],
 )
-def test_the_first_process_is_where_the_environment_or_mpi_says(monkeypatch, environ, hosts, address):
+def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, hosts, address):
     comm = SimpleNamespace(allgather=lambda value: [(host, number) for number, host in enumerate(hosts, 1)])
     monkeypatch.setattr(os, "environ", environ)
     monkeypatch.setattr(join, "mpi_world", lambda place: comm if hosts else pytest.fail("MPI is asked"))
@@ -75,7 +74,7 @@ def test_the_first_process_is_where_the_environment_or_mpi_says(monkeypatch, env
 
 
 @pytest.mark.fault("killed ranks left MPICH's shared memory, and Slurm requeues the job")
-def test_what_killed_ranks_of_a_job_have_left_is_removed_when_it_is_put_back_and_nothing_else(monkeypatch, tmp_path):
+def test_shared_memory_of_killed_ranks_is_removed_in_requeued_job(monkeypatch, tmp_path):
     """MPICH's shared memory has the same name in a job that is put back: MPI_Init hangs or crashes on the old one."""
     left, others, young = (tmp_path / name for name in ("mpich_shm_1_0", "sem", "mpich_shm_3_0"))
     for path in (left, others, young):
@@ -100,7 +99,7 @@ def test_what_killed_ranks_of_a_job_have_left_is_removed_when_it_is_put_back_and
         ({"JAX_PLATFORMS": "cpu"}, None),
     ],
 )
-def test_each_process_takes_its_share_of_the_gpus(monkeypatch, environ, own):
+def test_each_process_takes_its_share_of_gpus(monkeypatch, environ, own):
     monkeypatch.setattr(join, "has_gpu", lambda: True)
     monkeypatch.setattr(os, "environ", environ)
     assert join.own_devices(World(5, 8, 4, 1), 2) == own

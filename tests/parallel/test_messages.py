@@ -1,7 +1,8 @@
-"""What a step costs in messages."""
+"""What surrounds a block is what lies there on the grid; what a step costs in messages."""
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from support.random_case import configuration
 
@@ -9,16 +10,39 @@ from swmodel.executors.xla import make_step
 from swmodel.ocean.state import Carry
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.halo import surround
 from swmodel.parallel.transport.mpi import Mpi
+from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
 
 
+class Counting(Serial):
+    """Counts what is sent."""
+
+    sent = 0
+
+    def shift(self, value, axis, step):
+        self.sent += 1
+        return super().shift(value, axis, step)
+
+
+@pytest.mark.parametrize(("shape", "width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
+def test_halo_is_the_grid_that_repeats_itself(shape, width, messages):
+    """However wide it is; each direction is one message a time."""
+    transport = Counting(block(0, (1, 1), *shape))
+    fields = np.random.default_rng(1).random((3, *shape))
+    around = surround([jnp.asarray(field) for field in fields], width, transport)
+    for ours, field in zip(around, fields, strict=True):
+        np.testing.assert_array_equal(ours, np.pad(field, width, mode="wrap"))
+    assert transport.sent == messages
+
+
 @pytest.mark.parametrize(
     ("stepper", "stages"), [("ab2", 1), ("ab3", 1), ("leapfrog", 1), ("rk3", 3), ("rk4", 4), ("gfb", 1)]
 )
-def test_four_messages_for_each_tendency(stepper, stages):
+def test_each_tendency_takes_four_messages(stepper, stages):
     config = configuration(8, 10, time__stepper=stepper)
     transport = Mpi(block(0, (2, 2), 8, 10), rank=0, size=4)
     grid, params = setup_of(config).static(transport.block)
@@ -26,5 +50,4 @@ def test_four_messages_for_each_tendency(stepper, stages):
     state = jax.tree.map(jnp.asarray, setup_of(config).state(transport.block))
     carry = Carry(state, method.remember(state), jnp.zeros((), jnp.int32))
     step = make_step(setup_of(config).scheme, method, transport)
-    jaxpr = jax.make_jaxpr(step)(carry, grid, params, jnp.asarray(1.0))
-    assert str(jaxpr).count("halo_sendrecv[") == 4 * stages
+    assert str(jax.make_jaxpr(step)(carry, grid, params, jnp.asarray(1.0))).count("halo_sendrecv[") == 4 * stages

@@ -1,85 +1,179 @@
-"""Blocks on several devices of one process: the bits of one block, nothing but messages to neighbours, derivatives."""
+"""Blocks on four devices of one process: the bits of one block, nothing but messages to neighbours, derivatives."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import hashlib
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
-from support.compiling import QUICK
+from support.compiling import collectives, compilations, compile_quickly
+from support.covering import configuration_of, named
+from support.marks import at_night
+from support.random_case import configuration
+from support.restarts import assert_same_data
+from support.spectral_case import spectral_bits
+from support.stormy_sea import sea
+from support.unchecked import unchecked
 
-pytestmark = pytest.mark.night
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of
+from swmodel.model.simulation import Simulation
 
-TESTS = Path(__file__).parents[1]
+pytestmark = pytest.mark.mpi  # its first rank has four devices
 
-
-def program(name, **environ):
-    """What `name` of programs/sharded.py prints."""
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    line = [sys.executable, str(TESTS / "parallel" / "programs" / "sharded.py"), name]
-    environ = os.environ | {"PYTHONPATH": path, "JAX_PLATFORMS": "cpu"} | environ
-    done = subprocess.run(line, capture_output=True, text=True, timeout=400, env=environ, cwd=TESTS.parent)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+DEVICES = {"transport": "sharded", "devices": 4}
+LAYOUTS = ("2x2", "3x1", "1x4")
+TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 
 
-@pytest.fixture(scope="module")
-def small():
-    return program("small")
+def placed_on(config, layout, **run):
+    """The configuration on the devices of a layout; on one device if it is empty."""
+    devices = np.prod([int(parts) for parts in layout.split("x")]) if layout else 1
+    where = run | (DEVICES | {"layout": layout, "devices": int(devices)} if layout else {})
+    return config.model_copy(update={"run": config.run.model_copy(update=where)})
+
+
+def sea_of(ny, nx, layout="", executor="native", **options):
+    return placed_on(configuration(ny, nx, **TERMS | options), layout, executor=executor)
+
+
+def bits(simulation):
+    """The bits of the state, of vorticity, which needs the neighbours, and of a running mean."""
+    means = simulation.means(["eta", "q"])
+    simulation.take_steps(4)
+    for _ in range(2):
+        simulation.take_steps(1)
+        means.add(simulation.carry.state)
+    arrays = [*simulation.state, simulation.field("zeta"), *means.values().values()]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+
+
+def bits_of(name, layouts, executor):
+    compile_quickly(executor == "native")  # XLA's program around the native step has no effect on the bits
+    configs = [placed_on(configuration_of(name), layout, executor=executor) for layout in layouts]
+    return [bits(Simulation(unchecked(config))) for config in configs]
+
+
+CASES = [(name, LAYOUTS[number % 3]) for number, name in enumerate(named())]
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
-def test_any_layout_of_devices_has_the_bits_of_one_process():
-    found = program("same_bits", XLA_FLAGS="--xla_cpu_max_isa=AVX")
-    assert len(found) == 8
-    for what, layouts in found.items():
-        assert len(layouts) > 1
-        assert len(set(layouts.values())) == 1, (what, layouts)
+@pytest.mark.parametrize(
+    ("name", "layout"), [*CASES[::4], *at_night(*(case for case in CASES if case not in CASES[::4]))]
+)
+def test_devices_have_bits_of_one(ranks, name, layout):
+    ((one, four),) = ranks(1, bits_of, name, ["", layout], "native")
+    assert four == one
 
 
-def test_several_steps_in_a_sweep_change_no_bit_where_blocks_differ_in_size(small):
-    one, three = small["steps_per_sweep"]
+@pytest.mark.promise("devices and hosts do not change the answer")
+@pytest.mark.night
+@pytest.mark.parametrize(("name", "layout"), CASES[10::8])
+def test_devices_have_bits_of_one_in_xla_if_reproducible(ranks, name, layout):
+    flags = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
+    ((one, four),) = ranks.with_environment("reproducible", **flags)(1, bits_of, name, ["", layout], "xla")
+    assert four == one
+
+
+def bits_in_sweeps():
+    config = sea_of(13, 17, "2x2")
+    return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
+
+
+def test_steps_in_a_sweep_change_no_bit_on_blocks_of_different_size(ranks):
+    ((one, three),) = ranks(1, bits_in_sweeps)
     assert one == three
 
 
-@pytest.mark.fault(
-    "several processes or devices have other series while the weather varies; harmonic constants fail on several devices"
-)
-def test_series_and_constants_of_tides_have_the_bits_of_one_process_that_writes_each_step(small):
+def series(folder):
+    """Of one process that writes each step, and of devices."""
+    compile_quickly(True)
+    for name, where, every in (("one", {}, 1), ("four", {**DEVICES, "layout": "2x2"}, 7)):
+        config = sea("formula", folder, run__executor="native", output__every_steps=every)
+        run = config.run.model_copy(update=where)
+        Simulation(config.model_copy(update={"run": run})).run(folder / name)
+
+
+@pytest.mark.fault("several processes or devices have other series while the weather varies")
+@pytest.mark.night
+def test_series_of_devices_see_every_step(ranks, tmp_path):
     """The weather varies: steps are cut where its records are, and rows of the series are not."""
-    alone, devices = small["series"]
-    assert min(map(len, alone)) > 5
-    assert devices == alone
+    ranks(1, series, tmp_path)
+    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
+        assert_same_data(tmp_path / "four" / name, tmp_path / "one" / name)
+
+
+def spectral():
+    where = {f"run__{key}": value for key, value in DEVICES.items()}
+    return [spectral_bits("rings"), spectral_bits("rings", **where, run__layout="2x2")]
 
 
 @pytest.mark.promise("spectra add up")
-def test_spectra_and_what_else_transforms_give_have_the_bits_of_one_process(small):
-    alone, *others = small["spectral"].values()
-    assert len(alone) == 8
-    for found in others:
-        assert found == alone
+def test_spectra_on_devices_have_bits_of_one_process(ranks):
+    ((one, four),) = ranks(1, spectral)
+    assert len(one) == 8
+    assert four == one
 
 
-def test_a_second_simulation_of_a_kind_compiles_nothing_though_another_layout_was_in_between(small):
-    assert small["compiled again"] == []
+def compiled_again():
+    """What is compiled for a second simulation of a kind, after one of another layout in between."""
+    made = [sea_of(13, 17, layout) for layout in ("2x2", "1x4")]
+    for config in made:
+        bits(Simulation(config))
+    with compilations() as found:
+        for config in made:
+            bits(Simulation(config))
+    return found
+
+
+@pytest.mark.night
+def test_second_simulation_of_a_kind_compiles_nothing(ranks):
+    """Though there was another layout in between."""
+    assert ranks(1, compiled_again) == [[]]
+
+
+def compiled_step(ny, nx, executor):
+    """Messages in its compiled loop, and the number of arrays returned in place."""
+    compile_quickly(False)
+    simulation = Simulation(sea_of(ny, nx, "2x2", executor))
+    steps = simulation._executor
+    text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
+    return collectives(text), text.split("entry_computation_layout")[0].count("may-alias")
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
-def test_the_compiled_step_sends_four_messages_to_neighbours_and_no_other_and_works_in_place(small):
-    """For each tendency; the loop of xla has one body of three steps and one of one."""
-    for executor, messages, in_place in small["messages"]:
-        assert messages == {"collective-permute": {"native": 4, "xla": 16}[executor]}
-        assert in_place >= 6, executor
-    assert len(small["messages"]) == 4
+@pytest.mark.parametrize(
+    ("ny", "nx", "executor", "messages"),
+    [(13, 17, "native", 4), *at_night((12, 16, "native", 4), (13, 17, "xla", 16), (12, 16, "xla", 16))],
+)
+def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, executor, messages):
+    """Four for each tendency; the loop of xla has one body of three steps and one of one."""
+    ((found, in_place),) = ranks(1, compiled_step, ny, nx, executor)
+    assert found == {"collective-permute": messages}
+    assert in_place >= 6
+
+
+def derivatives():
+    """Largest relative differences of derivatives from those of one device, and measures of their exactness."""
+    found = []
+    for layout in ("", "2x2"):
+        config = sea_of(13, 17, layout, run__steps=4)
+        problem = Problem(config, controls_of(config), lambda view, k: view.state)
+        checks = Checks(problem)
+        product = problem.hessian_vector(checks.x, checks.d, *checks.loss)
+        found.append([problem.transport.get(each) for each in (checks.gradient, product)])
+    apart = [
+        np.abs(four[name] - x).max() / np.abs(x).max()
+        for one, four in zip(*found, strict=True)
+        for name, x in one.items()
+    ]
+    return len(apart), max(apart), checks.dot_product_error(), checks.taylor()["taylor_slope"]
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
-def test_derivatives_are_exact_and_those_of_one_process():
+@pytest.mark.night
+def test_derivatives_on_devices_are_those_of_one(ranks):
     """On blocks of different sizes, with respect to fields and numbers."""
-    found = program("derivatives", **QUICK)
-    assert abs(found.pop("taylor")) < 0.02
-    controls = {"eta", "u", "v", "depth", "wind_x", "wind_y", "linear_drag"}
-    controls |= {"quadratic_drag", "viscosity", "gravity"}
-    assert set(found) == controls | {f"{name} of the product" for name in controls} | {"dot product"}
-    assert max(found.values()) < 1e-12, found
+    ((number, apart, dot_product, slope),) = ranks(1, derivatives)
+    assert number == 2 * 10
+    assert max(apart, dot_product) < 1e-12
+    assert slope == pytest.approx(2, abs=0.02)

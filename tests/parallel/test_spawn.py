@@ -27,7 +27,7 @@ def spawn(program, size=2, **options):
     return subprocess.Popen(line, env=environ, text=True, start_new_session=True, **pipes, **options)
 
 
-def test_each_process_finds_its_place_and_the_first():
+def test_each_process_finds_its_place_and_first_one():
     process = spawn(PLACE, 3)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
@@ -43,7 +43,7 @@ def test_each_process_finds_its_place_and_the_first():
     ("end", "code", "words", "least"),
     [("os.kill(os.getpid(), 9)", 9, "Killed (signal 9)", 0), ("sys.exit(7)", 7, "exit code 7", 1)],
 )
-def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, words, least):
+def test_process_that_ends_takes_others_with_it_and_is_named(end, code, words, least):
     program = ONE_ENDS.format(end)
     line = (
         "import sys; from swmodel.parallel import spawn; spawn.GRACE = 1.0; "
@@ -59,7 +59,7 @@ def test_a_process_that_ends_takes_the_others_with_it_and_is_named(end, code, wo
     ("program", "code"),
     [(ONE_ENDS.format("from swmodel.parallel.spawn import fail; fail()"), 9), ("raise SystemExit(75)", 75)],
 )
-def test_one_that_fails_has_all_ended_and_errors_of_all_together_name_none(program, code):
+def test_failure_ends_all_and_common_error_names_none(program, code):
     process = spawn(program)
     assert process.communicate(timeout=30) == ("", "")
     assert process.returncode == code
@@ -68,7 +68,7 @@ def test_one_that_fails_has_all_ended_and_errors_of_all_together_name_none(progr
 @pytest.mark.parametrize(
     ("answer", "signals", "code"), [("lambda *signal: os._exit(75)", 1, 75), ("signal.SIG_IGN", 2, 9)]
 )
-def test_a_signal_is_handed_on_and_a_second_one_ends_all(answer, signals, code):
+def test_signal_is_handed_on_and_second_one_ends_all(answer, signals, code):
     program = f"import os, signal, time; signal.signal(15, {answer}); os.write(1, b'ready\\n'); time.sleep(60)"
     process = spawn(program)
     assert [process.stdout.readline() for _ in range(2)] == 2 * ["ready\n"]
@@ -81,7 +81,7 @@ def test_a_signal_is_handed_on_and_a_second_one_ends_all(answer, signals, code):
 
 
 @pytest.mark.parametrize("killed", ["spawn", "what started it"])
-def test_processes_end_with_what_started_them(killed):
+def test_processes_end_with_their_starter(killed):
     if killed == "spawn" and sys.platform != "linux":
         pytest.skip("only Linux ends processes with their parent")
     program = "import os, time; os.write(1, f'{os.getppid()}\\n'.encode()); time.sleep(60)"

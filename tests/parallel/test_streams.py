@@ -47,33 +47,33 @@ def opened(make):
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 @pytest.mark.parametrize("make", [unread, full])
-def test_a_run_outlives_whoever_watches_it(tmp_path, make):
+def test_run_outlives_whoever_watches_it(tmp_path, make):
     with opened(make) as gone:
         assert swmodel(tmp_path, *RUN, stdout=gone, stderr=gone) == (0, "")
     assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
 
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
-def test_a_run_without_any_stream_writes_the_files_of_one_with_all(tmp_path):
+def test_run_without_any_stream_completes(tmp_path):
     closed = ["sh", "-c", 'exec "$@" 0>&- 1>&- 2>&-', "sh"]
     assert swmodel(tmp_path, *RUN, stderr=None, before=closed) == (0, "")
     assert read_status(tmp_path / "run")["state"] == "completed"
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
-def test_what_has_a_reader_that_has_had_enough_ends_without_a_word(tmp_path):
+def test_program_ends_silently_if_reader_has_gone(tmp_path):
     with opened(unread) as gone:
         assert swmodel(tmp_path, "cases", stdout=gone) == (141, "")
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
-def test_a_result_that_cannot_be_written_is_an_error(tmp_path):
+def test_result_that_cannot_be_written_is_an_error(tmp_path):
     with opened(full) as gone:
         code, said = swmodel(tmp_path, "init", "jet", stdout=gone)
-    assert (code, said) == (5, "Error: standard output cannot be written: No space left on device\n")
+    assert (code, "standard output" in said) == (5, True)
 
 
-def test_a_descriptor_that_does_not_wait_loses_nothing():
+def test_nonblocking_descriptor_loses_nothing():
     """As of a terminal that another program has set so: more than fits into a pipe, to a reader that comes late."""
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
@@ -86,7 +86,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing():
     thread.join()
 
 
-def test_characters_that_the_encoding_lacks_are_replaced():
+def test_characters_that_encoding_lacks_are_replaced():
     """And a file name that no encoding has."""
     program = "from swmodel.parallel import streams; streams.prepare(); print('ü → \\udcff')"
     environ = os.environ | {"PYTHONIOENCODING": "ascii"}

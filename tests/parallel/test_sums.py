@@ -35,7 +35,7 @@ def bits(number):
 @pytest.mark.promise("global sums do not depend on the layout")
 @QUICK
 @given(ARRAYS, st.data())
-def test_any_order_and_any_splitting_gives_the_same_bits(numbers, data):
+def test_any_order_and_splitting_gives_same_bits(numbers, data):
     bound = float(np.abs(numbers).max(initial=0.0))
     order = data.draw(st.permutations(range(len(numbers))))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(numbers)), max_size=6)))
@@ -52,7 +52,7 @@ def exact_sum(numbers):
 @pytest.mark.promise("global sums do not depend on the layout")
 @QUICK
 @given(ARRAYS, st.floats(1, 1e6))
-def test_the_sum_is_that_of_fsum_to_the_stated_precision(numbers, slack):
+def test_sum_is_that_of_fsum_to_stated_precision(numbers, slack):
     """2^-65 of the bound is lost of each number (2^-1027 where that is less), and the sum is rounded once."""
     bound = float(np.abs(numbers).max(initial=0.0)) * slack
     if not math.isfinite(bound):
@@ -67,11 +67,11 @@ def test_the_sum_is_that_of_fsum_to_the_stated_precision(numbers, slack):
 
 
 @pytest.mark.parametrize("bound", [math.inf, math.nan])
-def test_without_a_bound_there_is_no_sum(bound):
+def test_sum_without_bound_is_nan(bound):
     assert math.isnan(total([np.array([1.0])], bound))
 
 
-def test_the_largest_strip_of_the_largest_numbers_does_not_overflow():
+def test_largest_strip_of_largest_numbers_does_not_overflow():
     cells = 2**19
     strip = np.full(cells, 1.75)
     pieces = np.array(FixedPoint(1.75).pieces(strip))
@@ -80,7 +80,7 @@ def test_the_largest_strip_of_the_largest_numbers_does_not_overflow():
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
-def test_every_sum_over_processes_in_the_diagnostics_is_one_of_integers(monkeypatch):
+def test_sums_over_processes_in_diagnostics_are_of_integers(monkeypatch):
     sums = []
 
     def reduce(self, values, operation):

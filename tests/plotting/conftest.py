@@ -16,3 +16,9 @@ def finished(tmp_path_factory):
 def run(finished, tmp_path):
     """A copy of it."""
     return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.fixture(autouse=True)
+def no_layout(monkeypatch):
+    """Figures are not laid out, which takes most of the time of a picture; tests of the layout replace this."""
+    monkeypatch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)

@@ -1,6 +1,7 @@
-"""The page of a run: what a browser shows is what the files hold, and it needs nothing else."""
+"""The page of a run, and `swmodel info`: what they show is what the files hold; a browser needs nothing else."""
 
 import base64
+import json
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from support.small_run import make_run
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, derived, view
 from swmodel.plotting.dataset import open_data
+from swmodel.plotting.info import describe_results, duration
 from swmodel.plotting.page import content
 
 pytestmark = pytest.mark.slow
@@ -29,7 +31,7 @@ def levels(field):
 
 
 @pytest.mark.promise("the page of `swmodel view` shows the values in the files")
-def test_values_are_those_of_the_records_to_half_a_level(run):
+def test_page_has_values_of_records_to_half_a_level(run):
     found = content_of(view(run, ["eta", "speed"]))
     assert [field["name"] for field in found["fields"]] == ["eta", "speed"]
     with open_data(run / "output.nc") as data:
@@ -45,7 +47,7 @@ def test_values_are_those_of_the_records_to_half_a_level(run):
                 assert np.abs(field["low"] + step * level - truth)[within].max() <= 0.5001 * step
 
 
-def test_averages_over_blocks_keep_the_sum_and_leave_land_out():
+def test_averages_over_blocks_keep_the_sum_and_the_land():
     values = np.ma.masked_less(np.random.default_rng(1).normal(size=(7, 5)), -1.0)
     means = content.averaged(values, 3)
     counts = content.averaged(np.ma.array(~np.ma.getmaskarray(values), dtype=float), 3)
@@ -56,7 +58,7 @@ def test_averages_over_blocks_keep_the_sum_and_leave_land_out():
 
 @pytest.mark.fault("a page of a run that cannot be written, or would be too large")
 @pytest.mark.night
-def test_a_page_that_would_be_too_large_leaves_records_out_and_says_so(run, monkeypatch):
+def test_large_page_leaves_out_records_and_counts_them(run, monkeypatch):
     with open_data(run / "output.nc") as data:
         shape = data["eta"].shape
         monkeypatch.setattr("swmodel.plotting.page.content.MOST_BYTES", 2 * shape[1] * shape[2])
@@ -68,7 +70,8 @@ def test_a_page_that_would_be_too_large_leaves_records_out_and_says_so(run, monk
     assert levels(found["fields"][0]).shape == (len(found["times"]), -(-shape[1] // 2), -(-shape[2] // 2))
 
 
-def test_series_and_facts_are_those_of_the_run_and_its_words_are_no_program(run):
+def test_series_and_facts_are_those_of_the_run(run):
+    """Words of the run are escaped."""
     with netCDF4.Dataset(run / "output.nc", "a") as data:
         data.institution = "</td><script>alert(1)</script>"
     page = view(run)
@@ -77,56 +80,42 @@ def test_series_and_facts_are_those_of_the_run_and_its_words_are_no_program(run)
         speeds = next(series for series in found["series"] if series["label"].startswith("Largest speed"))
         assert speeds["values"] == pytest.approx(data["max_speed"][:].tolist())
         assert speeds["times"] == data["time"][:].tolist()
-    assert "<th>state</th><td>completed</td>" in text
-    assert 'vorticity_flux = "energy"' in text.replace("&quot;", '"')
-    assert "<th>Conventions</th><td>CF-" in text
+    for words in ("completed", 'vorticity_flux = "energy"', "CF-"):
+        assert words in text.replace("&quot;", '"')
     assert "<script>alert" not in text
 
 
-@pytest.mark.parametrize("name", ["nonsense", "depth"])
-def test_fields_that_cannot_be_stepped_through_are_named(run, name):
-    with pytest.raises(PlotError, match=name):
-        view(run, [name])
-    assert not (run / "view.html").exists()
-
-
 @pytest.mark.fault("a page of a run that cannot be written, or would be too large")
-def test_a_page_that_cannot_be_written_leaves_nothing(run):
+def test_refused_page_leaves_nothing(run):
+    for name in ("nonsense", "depth"):  # unknown, and without records to step through
+        with pytest.raises(PlotError, match=name):
+            view(run, [name])
+    assert not (run / "view.html").exists()
     (run / "view.html").mkdir()
-    with pytest.raises(FilesError, match="view.html cannot be written"):
+    with pytest.raises(FilesError, match=r"view\.html"):
         view(run)
     assert not list(run.glob("*.writing*"))
-
-
-def shown(page, folder, fragment):
-    """The elements of the page after its program has run, in a browser that has no network."""
-    line = [BROWSER, *QUIETLY, f"--user-data-dir={folder}", "--virtual-time-budget=10000", "--dump-dom"]
-    line += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#{fragment}"]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 @pytest.mark.promise("the page of `swmodel view` shows the values in the files")
 @pytest.mark.night
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on PATH")
-def test_a_browser_without_a_network_draws_the_record_that_is_asked_for(run, tmp_path):
+def test_browser_without_network_draws_the_chosen_record(run, tmp_path):
     page = view(run, ["eta", "speed"])
-    title = content_of(page)["titles"][1]
-    found = shown(page, tmp_path / "profile", "field=speed&record=1")
+    line = [BROWSER, *QUIETLY, f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=10000", "--dump-dom"]
+    line += ["--host-resolver-rules=MAP * ~NOTFOUND", f"{page.as_uri()}#field=speed&record=1"]
+    found = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True).stdout
     assert 'data-drawn="speed 1"' in found
-    assert f'<h1 id="caption">{title}</h1>' in found
-    assert '<span id="number">2 of 3</span>' in found
+    assert f'<h1 id="caption">{content_of(page)["titles"][1]}</h1>' in found
     assert len(re.findall(r"<canvas[^>]*over time", found)) == len(content_of(page)["series"])
     assert not re.findall(r'(?:src|href)="', page.read_text("utf-8"))
 
 
-@pytest.fixture(scope="module")
-def with_spectra(tmp_path_factory):
-    return make_run(tmp_path_factory.mktemp("spectra") / "run", output__spectra_every_steps=5)
-
-
-def test_spectra_are_those_of_the_file_down_to_what_an_axis_shows(with_spectra):
-    found = content_of(view(with_spectra, ["eta"]))["spectra"]
-    with netCDF4.Dataset(with_spectra / "spectra.nc") as data:
+def test_spectra_are_those_of_the_file(tmp_path):
+    """An axis of logarithms shows no more than nine decades."""
+    run = make_run(tmp_path / "run", output__spectra_every_steps=5)
+    found = content_of(view(run, ["eta"]))["spectra"]
+    with netCDF4.Dataset(run / "spectra.nc") as data:
         assert found["times"] == data["time"][:].tolist()
         np.testing.assert_allclose(found["wavenumbers"], 1e3 * data["wavenumber"][1:])
         names = ("kinetic_energy", "potential_energy", "enstrophy")
@@ -135,3 +124,46 @@ def test_spectra_are_those_of_the_file_down_to_what_an_axis_shows(with_spectra):
             shown = stored > 1e-9 * stored.max()
             assert shown.any()
             np.testing.assert_array_equal(of["values"], np.where(shown, stored, None))
+
+
+def lines(path) -> dict[str, str]:
+    """The lines of two columns by their first one."""
+    pairs = (line.split("  ", 1) for line in describe_results(path).splitlines() if "  " in line)
+    return {name.strip(): rest.strip() for name, rest in pairs}
+
+
+def test_facts_of_a_run_are_those_of_its_files(run):
+    shown, status = lines(run), json.loads((run / "status.json").read_text())
+    facts = {"state": "completed", "case": "jet", "steps": str(status["steps"]), "grid": "14 columns by 9 rows"}
+    facts |= {"scheme": "gfb, dt = 18 s", "computed by": "reference, float32", "records": "3", "eta": "m"}
+    facts |= {"wall time": duration(status["wall_seconds"])}
+    for name, words in facts.items():
+        assert shown[name].startswith(words), name
+    file = lines(run / "output.nc")  # alone it tells the same
+    assert all(file[name] == shown[name] for name in ("case", "grid", "scheme", "records", "eta", "u"))
+    with open_data(run / "diagnostics.nc") as data:
+        first, last = data["energy"][0], data["energy"][-1]
+    assert f"{last:.6g} J" in shown["energy"]
+    assert f"{(last - first) / first:+.2e}" in shown["energy"]
+
+
+def test_state_of_failed_and_unfinished_runs_is_told(run):
+    (run / "status.json").write_text('{"state": "failed", "exit_code": 70, "message": "rank 1 ended"}')
+    shown = lines(run)
+    assert ("70" in shown["state"], shown["reason"], shown["case"]) == (True, "rank 1 ended", "jet")
+    for name in ("status.json", "output.nc"):
+        (run / name).unlink()
+    shown = lines(run)
+    assert ("not finished" in shown["state"], shown["case"]) == (True, "jet")
+
+
+def test_options_that_differ_from_the_case_are_listed(run, tmp_path):
+    """What the model decided for itself, such as the executor, is not."""
+    files = {f"input__{name}": f"{run}/output.nc:{name}@0" for name in ("eta", "u")}
+    shown = describe_results(make_run(tmp_path / "next", **files, output__institution="a ship"))
+    changed = shown[shown.index("changed") :].split("\n\n")[0]
+    for name in ("eta", "u"):
+        assert f"input.{name}={run}/output.nc:{name}@0" in "".join(changed.split())  # long lines are broken
+    assert "output.institution = a ship" in changed
+    assert "grid.nx = 14 (the case has 360)" in changed
+    assert not any(f"{name} = " in changed for name in ("time.dt", "run.steps", "run.layout", "physics.gravity"))

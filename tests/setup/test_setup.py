@@ -1,25 +1,28 @@
-"""A Setup: what a configuration becomes, once."""
+"""What a configuration becomes, once: a Setup; where gauges and sections lie."""
 
 import pickle
 
 import numpy as np
 import pytest
+from support.random_case import configuration, random_fields
 
+import swmodel
+from swmodel import ConfigError
 from swmodel.config import load
 from swmodel.model.resolve import resolved
 from swmodel.parallel.decomposition import block
-from swmodel.setup.describe import describe
+from swmodel.setup.positions.crossings import path_of, section
 from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 16, "grid.ny": 12, "run.steps": 5, "run.executor": "xla"}
 
 
-def setup(case="jet", **more):
+def setup(case, **more):
     return resolved(setup_of(load(case, SMALL | more, environ={})))
 
 
 @pytest.mark.parametrize("case", ["jet", "hurricane", "stommel"])
-def test_it_can_be_sent_to_another_process_and_compared(case):
+def test_a_setup_can_be_pickled_and_compared(case):
     made = setup(case)
     assert pickle.loads(pickle.dumps(made)) == made == setup(case)
     assert made != setup(case, **{"physics.viscosity": 7.0})
@@ -34,11 +37,50 @@ def test_a_wider_margin_has_the_same_values_around_the_block():
             np.testing.assert_array_equal(far[name][inner], values)
 
 
-def test_it_says_where_each_field_comes_from():
-    text = describe(setup("hurricane"))
-    assert {"wind_drag", "air_pressure"} <= set(text.replace(",", " ").split())
-    rows = dict(line.split(maxsplit=1) for line in text.splitlines())
-    assert rows["mask"] == "1"
-    assert rows["viscosity"] == "500 m2 s-1"
-    assert rows["u10"].endswith("in time")
-    assert rows["grid"].startswith("16 columns by 12 rows")
+NY, NX = 13, 17
+FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
+FIELDS["mask"][4:7, 5:9] = 0.0
+
+
+def test_a_slanting_section_is_a_stair_next_to_its_line():
+    place = {"name": "a", "start": [8e3, 5e3], "end": [60e3, 50e3]}
+    config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": [place]})
+    (line,) = config.output.sections
+    rows, columns = path_of(config, line)
+    assert (rows[0], columns[0], rows[-1], columns[-1]) == (0, 1, 9, 14)
+    assert set(np.abs(np.diff(rows)) + np.abs(np.diff(columns))) == {1}
+    away = (rows - 0) * 13 - (columns - 1) * 9  # times the length of the line in cells
+    assert np.abs(away).max() <= 0.5 * (13 + 9)
+
+
+@pytest.mark.fault("a section goes the wrong way round a periodic axis, or beyond a wall")
+@pytest.mark.parametrize(("start", "end"), [(56e3, 80e3), (-12e3, 12e3), (56e3, 12e3 + 136e3)])
+def test_a_section_across_the_end_of_a_ring_is_two_parts(start, end):
+    """Wherever its ends are written, one at least beyond the domain; within it a section stays there."""
+    names = {"whole": (start, end), "first": (56e3, 68e3), "second": (0.0, 12e3), "long": (12e3, 56e3)}
+    lines = [{"name": name, "start": [x, 20e3], "end": [x1, 20e3]} for name, (x, x1) in names.items()]
+    config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": lines})
+    whole, first, second, long = (section(config, line) for line in config.output.sections)
+    for ours, *parts in zip(whole.faces, first.faces, second.faces, strict=True):
+        np.testing.assert_array_equal(ours, np.concatenate(parts))
+    assert len(whole.faces.axis) > 3
+    assert np.ptp(whole.ends[:, 0]) == pytest.approx(24e3)
+    assert set(long.faces.columns).isdisjoint(whole.faces.columns)
+
+
+@pytest.mark.fault("a gauge on land, outside, twice, or without a position")
+@pytest.mark.parametrize(
+    ("key", "place", "words"),
+    [
+        ("stations", {"x": 27e3, "y": 27e3}, "on land"), ("stations", {"x": -5e3, "y": 1.0}, "x = -5000 m is outside"),
+        ("stations", {"lon": 5.0, "lat": 1.0}, "needs x and y"),
+        ("sections", {"start": [56e3, 20e3], "end": [80e3, 20e3]}, "x = 80000 m is outside"),
+    ],
+)  # fmt: skip
+def test_positions_outside_or_on_land_are_refused(key, place, words):
+    config = configuration(NY, NX, FIELDS, grid__periodic_x=False)
+    with pytest.raises(ConfigError) as caught:
+        swmodel.Simulation(swmodel.load(config, {f"output.{key}": [{"name": "buoy"} | place]}))
+    (line,) = caught.value.problems
+    assert "buoy" in line
+    assert words in line

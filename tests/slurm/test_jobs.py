@@ -18,7 +18,7 @@ from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import find_mpiexec
 
-pytestmark = pytest.mark.night
+pytestmark = pytest.mark.release
 
 ROOT = Path(__file__).parents[2]
 TWO = ["--nodes=1", "--ntasks-per-node=2"]
@@ -133,7 +133,7 @@ def limited(node, site):
     return warned, Job(node, site, "examples/slurm.sh", *ENDLESS, options=["--time=1"])
 
 
-def test_a_job_that_is_warned_of_its_limit_is_put_back_and_goes_on_to_the_bits_of_an_undisturbed_run(limited):
+def test_job_warned_of_its_limit_is_requeued_and_continues(limited):
     job = limited[0]
     job.until(lambda: job.facts()["Restarts"] == "1", 90)
     status = read_status(job.run)
@@ -143,7 +143,7 @@ def test_a_job_that_is_warned_of_its_limit_is_put_back_and_goes_on_to_the_bits_o
     job.assert_undisturbed(job.go_on())
 
 
-def test_a_job_that_hits_its_limit_without_warning_leaves_a_restart(limited):
+def test_job_that_hits_its_limit_leaves_restart(limited):
     job = limited[1]
     assert job.until_state("TIMEOUT", "FAILED", "COMPLETED", seconds=120) == "TIMEOUT"
     status = read_status(job.run)
@@ -153,7 +153,7 @@ def test_a_job_that_hits_its_limit_without_warning_leaves_a_restart(limited):
     assert "problem" not in facts(newest)
 
 
-def test_a_job_with_the_published_grid_is_complete(node, site):
+def test_job_with_published_grid_completes(node, site):
     published = ["jet", "-s", "grid.nx=3600", "-s", "grid.ny=1800", "--steps", "20"]
     job = Job(node, site, "examples/slurm.sh", *published)
     assert job.until_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
@@ -162,14 +162,14 @@ def test_a_job_with_the_published_grid_is_complete(node, site):
     assert "published_jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004619 days), 2 processes" in job.log
 
 
-def test_srun_starts_a_run_on_devices_without_mpi(node, site):
+def test_srun_starts_run_on_devices_without_mpi(node, site):
     job = Job(node, site, "examples/slurm.sh", *CASE, "--transport", "sharded", "--steps", "500", SLURM_MPI_TYPE="none")
     assert job.until_state("COMPLETED", "FAILED", seconds=90) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["transport"], status["nproc"]) == ("completed", "sharded", 2)
 
 
-def test_a_killed_rank_ends_the_job_and_its_restart_stays(node, site):
+def test_killed_rank_ends_job_and_restart_stays(node, site):
     job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
     job.until_restarts()
     os.kill(job.ranks()[-1], signal.SIGKILL)
@@ -179,7 +179,7 @@ def test_a_killed_rank_ends_the_job_and_its_restart_stays(node, site):
     assert "problem" not in facts(candidates(job.run)[0])
 
 
-def test_a_job_outlives_the_daemon_of_its_node_and_is_put_back_and_goes_on_where_the_node_crashes(node, site):
+def test_job_outlives_daemon_and_continues_after_crash_of_node(node, site):
     job = Job(node, site, "examples/slurm-resume.sh", *ENDLESS)
     reached = job.until_restarts()
     node.kill_daemon()
@@ -191,7 +191,7 @@ def test_a_job_outlives_the_daemon_of_its_node_and_is_put_back_and_goes_on_where
     job.assert_undisturbed(job.go_on())
 
 
-def test_the_benchmarks_run_as_a_job(node, site):
+def test_benchmarks_run_as_job(node, site):
     """In a job that has the node for itself, which waits for the others."""
     job = Job(node, site, "benchmarks/slurm.sh", "--quick", "--rounds", "1", NPROC_LIST="1,2")
     assert job.until_state("COMPLETED", "FAILED", seconds=300) == "COMPLETED", job.log

@@ -5,16 +5,9 @@ from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import definition
 
 MACHINE = {
-    "cpu": "Test",
-    "cores": 1,
-    "memory_bytes": 2**34,
-    "system": "Linux",
-    "python": "3.11",
-    "versions": {},
-    "revision": "abc",
-    "caches_bytes": {"L2": 2**21},
-    "gpus": [],
-}
+    "cpu": "Test", "cores": 1, "memory_bytes": 2**34, "system": "Linux", "python": "3.11", "versions": {},
+    "revision": "abc", "caches_bytes": {"L2": 2**21}, "gpus": [],
+}  # fmt: skip
 
 
 def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600, 1800), bandwidth=50.0, noise=(1.0,)):

@@ -29,10 +29,9 @@ def canal(nx, beta=0.0, factor=1e-3, **options):
         return height * np.cos(tide.phase + 2 * lon)[None, :]
 
     fields = {"eta": wave(0.5), "u": -w / (k * DEPTH) * wave(1.0)}
-    grid = {"kind": "latlon", "nx": nx, "ny": 1, "south": -0.05, "north": 0.05, "radius": RADIUS, "rotation": 0.0}
     sections = {
         "case": case_of(fields, "Canal"),
-        "grid": grid,
+        "grid": {"kind": "latlon", "nx": nx, "ny": 1, "south": -0.05, "north": 0.05, "radius": RADIUS, "rotation": 0.0},
         "physics": {"depth": DEPTH, "self_attraction": beta},
         "tide": {"constituents": ("M2",), "factor": factor},
         "time": {"stepper": "rk4", "dt": tide.period / 4 / (2 * nx), "start": DATE},

@@ -24,22 +24,11 @@ def beach(seed=0):
 def sea(**options):
     """Its configuration; section__key=value replaces values."""
     given = {
-        "grid__periodic_x": False,
-        "drying__active": True,
-        "drying__thickness": 0.01,
-        "physics__manning": 0.03,
-        "physics__quadratic_drag": 0.0,
-        "physics__viscosity": 5.0,
-        "grid__dx": 200.0,
-        "grid__dy": 250.0,
-        "forcing__every": 200.0,
-        "time__dt": 20.0,
-        "run__steps": STEPS,
-        "run__executor": "native",
+        "grid__periodic_x": False, "drying__active": True, "drying__thickness": 0.01, "physics__manning": 0.03,
+        "physics__quadratic_drag": 0.0, "physics__viscosity": 5.0, "grid__dx": 200.0, "grid__dy": 250.0,
+        "forcing__every": 200.0, "time__dt": 20.0, "run__steps": STEPS, "run__executor": "native",
         "output__stations": tuple({"name": f"gauge {n}", "x": x, "y": y} for n, (x, y) in enumerate(STATIONS)),
-        "output__fields": ("eta", "h", "u", "v", "speed", "wet"),
-        "output__maxima": ("eta", "h", "speed"),
-        "output__inundation": True,
-        "output__every_steps": 1,
-    }
+        "output__fields": ("eta", "h", "u", "v", "speed", "wet"), "output__maxima": ("eta", "h", "speed"),
+        "output__inundation": True, "output__every_steps": 1,
+    }  # fmt: skip
     return configuration(NY, NX, beach(), **given | options)

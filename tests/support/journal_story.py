@@ -98,20 +98,14 @@ def noise(name, step):
     return np.random.default_rng([step, *name.encode()]).standard_normal((NY, NX)).astype(np.float32)
 
 
-#: {bytes of a file: the steps of its records}: what was looked at once holds the same where it is found again.
-SEEN = {}
+SEEN = {}  # {contents of a file: the steps in it}
 
 
 def steps_in(path):
     """The steps of the records in a file; each of them is what was written, bit for bit."""
     contents = Path(path).read_bytes()
-    if contents not in SEEN:
-        SEEN[contents] = steps_that_are_whole(path)
-    return SEEN[contents]
-
-
-def steps_that_are_whole(path):
-    """The same, looked at."""
+    if contents in SEEN:
+        return SEEN[contents]
     with h5py.File(path, "r", locking=False) as file:
         steps = file["step"][:].tolist()
         assert file["time"][:].tolist() == [float(step) for step in steps]
@@ -122,28 +116,18 @@ def steps_that_are_whole(path):
         if "depth" in file and steps:
             assert (file["depth"][:] == config().physics.depth).all()
     assert examine(path)["damaged"] == []
-    return tuple(steps)
+    return SEEN.setdefault(contents, tuple(steps))
 
 
 def story(kind, path, after):
     """Take a file through STATES, with `after(number of the state)` before the first action and after each."""
     after(0)
-    begin(kind, path, after)
-    go_on(kind, path, after)
-
-
-def begin(kind, path, after):
-    """The first three states of the story after none."""
     with opened(kind, path) as file:
         file.flush()
         for step in range(3):
             write(file, step)
             file.flush()
             after(step + 1)
-
-
-def go_on(kind, path, after):
-    """The others."""
     with opened(kind, path, keep=lambda step: step < 2) as file:
         after(4)
         for step in (5, 6):

@@ -13,21 +13,14 @@ TIDE = {"tide__constituents": ("M2", "K1", "MF"), "tide__factor": 30.0, "time__s
 
 #: Sizes of the fields of coefficients that the random case can have.
 COEFFICIENTS = {
-    "quadratic_drag": 2e-3,
-    "manning": 0.03,
-    "viscosity": 300.0,
-    "biharmonic_viscosity": 1e8,
+    "quadratic_drag": 2e-3, "manning": 0.03, "viscosity": 300.0, "biharmonic_viscosity": 1e8,
     "self_attraction": 0.2,
-}
+}  # fmt: skip
 #: The coefficients of the closures.
 CLOSURES = {
-    "smagorinsky": 0.15,
-    "biharmonic_smagorinsky": 0.06,
-    "leith": 1.0,
-    "leith_e": 8.0,
-    "zanna_bolton": 1.0,
+    "smagorinsky": 0.15, "biharmonic_smagorinsky": 0.06, "leith": 1.0, "leith_e": 8.0, "zanna_bolton": 1.0,
     "backscatter": 0.3,
-}
+}  # fmt: skip
 
 
 def random_fields(ny, nx, seed=0, land=0.1, amplitude=1.0, coefficients=()):

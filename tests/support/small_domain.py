@@ -16,13 +16,9 @@ RINGS = [{"periodic_y": y, "periodic_x": x} for y, x in product((True, False), r
 
 #: Every term but the sponge, together with the fields of `everything`.
 EVERYTHING = {
-    "viscosity": 0.1,
-    "biharmonic_viscosity": 0.02,
-    "quadratic_drag": 0.1,
-    "slip": "no",
-    "f0": 1.3,
+    "viscosity": 0.1, "biharmonic_viscosity": 0.02, "quadratic_drag": 0.1, "slip": "no", "f0": 1.3,
     "gravity": 2.0,
-}
+}  # fmt: skip
 
 
 def build(fields=None, **sections):
@@ -51,14 +47,6 @@ def e(a):
 
 def n(a):
     return np.roll(a, -1, 0)
-
-
-def w(a):
-    return np.roll(a, 1, 1)
-
-
-def s(a):
-    return np.roll(a, 1, 0)
 
 
 def everything(rng):

@@ -6,22 +6,15 @@ import swmodel
 from swmodel.model.ensemble import settings
 
 SMALL = {
-    "time.stepper": "ab2",
-    "grid.nx": 12,
-    "grid.ny": 16,
-    "grid.dx": 8e4,
-    "grid.dy": 8e4,
-    "run.steps": 12,
+    "time.stepper": "ab2", "grid.nx": 12, "grid.ny": 16, "grid.dx": 8e4, "grid.dy": 8e4, "run.steps": 12,
     "output.every_steps": 6,
-}
+}  # fmt: skip
 PERTURBED = {
-    "ensemble.members": 5,
-    "ensemble.initial_eta": 0.5,
-    "ensemble.initial_eta_length": 2e5,
-    "ensemble.wind": 0.2,
-    "ensemble.wind_length": 3e5,
-    "ensemble.viscosity": 0.3,
-}
+    "ensemble.members": 5, "ensemble.initial_eta": 0.5, "ensemble.initial_eta_length": 2e5,
+    "ensemble.wind": 0.2, "ensemble.wind_length": 3e5, "ensemble.viscosity": 0.3,
+}  # fmt: skip
+#: Changes with which only the sea level is perturbed.
+STILL = {f"ensemble__{name}": 0.0 for name in ("wind", "wind_length", "viscosity")}
 
 
 def configuration(**changes):

@@ -3,15 +3,10 @@
 import swmodel
 
 SMALL = {
-    "grid.nx": 14,
-    "grid.ny": 9,
-    "run.executor": "reference",
-    "time.dt": 18.0,
-    "run.steps": 10,
-    "output.every_steps": 5,
-    "output.fields": ["h", "u", "v", "eta", "zeta", "q", "speed"],
+    "grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "time.dt": 18.0, "run.steps": 10,
+    "output.every_steps": 5, "output.fields": ["h", "u", "v", "eta", "zeta", "q", "speed"],
     "output.means": ["eta"],
-}
+}  # fmt: skip
 
 
 def make_run(directory, case="jet", **overrides):

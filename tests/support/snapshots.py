@@ -4,11 +4,16 @@ import numpy as np
 
 from support.random_case import configuration, random_fields
 from support.ranks import run_ranks
-from swmodel.files.store.data import StoreData
+from swmodel.files.output import Diagnostics, Output
+from swmodel.files.store.snapshots import OutputStore
 from swmodel.model.resolve import resolve
+from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.plotting.dataset import opened
 
 NY, NX = 21, 26
 CASE = random_fields(NY, NX, land=0.4)
+#: The class of each file or store of records.
+KINDS = {"output.nc": Output, "output.zarr": OutputStore, "diagnostics.nc": Diagnostics}
 
 
 def config_of(fields=CASE, **more):
@@ -26,25 +31,31 @@ def record(file, config, step):
     here = file.transport.block
     names = [*config.output.fields, *(f"{name}_mean" for name in config.output.means if step)]
     part = slice(here.y.start, here.y.stop), slice(here.x.start, here.x.stop)
-    file.write(step, 20.0 * step, {name: whole(config, name, step)[part] for name in names})
+    values = {name: whole(config, name, step)[part] for name in names}
+    if isinstance(file, Diagnostics):
+        values = {name: step / 3 + len(name) for name in QUANTITIES}
+    file.write(step, 20.0 * step, values)
 
 
-def write(path, kind, config, steps, keep=None, layout=(1, 1)):
-    """Write records of these steps into a new file or store, or behind the records to keep."""
+def write(path, config, steps, keep=None, layout=(1, 1)):
+    """Write records of these steps into a new file or store, named as in KINDS, or after the records to keep."""
 
     def rank(transport):
-        with kind(path, config, transport, command_line=f"swmodel {steps}", keep=keep) as file:
+        with KINDS[path.name](path, config, transport, command_line=f"swmodel {steps}", keep=keep) as file:
             for step in steps:
                 record(file, config, step)
 
     return run_ranks(rank, layout, NY, NX)
 
 
-def everything(path):
-    """All values and attributes of a store, except the history and its checksum."""
-    with StoreData(path) as data:
-        found = {name: np.ma.getdata(each[...]).tobytes() for name, each in data.variables.items()}
-        found |= {(name, "about"): (each.shape, each._attributes) for name, each in data.variables.items()}
-        return found | {
-            ("", key): data.getncattr(key) for key in data.ncattrs() if key not in ("history", "header_crc32")
-        }
+def steps_in(path):
+    """The steps of the records that a reader of a file or store sees; each is whole."""
+    if path.is_dir() and not (path / "zarr.json").is_file():
+        return []
+    with opened(path) as data:
+        steps = data["step"][:].tolist()
+        for number, step in enumerate(steps):
+            there, land = np.ma.getdata(data["zeta"][number]), np.ma.getmaskarray(data["zeta"][number])
+            np.testing.assert_array_equal(np.where(land, 0, there), np.where(land, 0, whole(config_of(), "zeta", step)))
+        assert data["time"][:].tolist() == [20.0 * step for step in steps]
+    return steps

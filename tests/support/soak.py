@@ -149,7 +149,7 @@ def soak(folder, cycles: int, seed: int, say=print, store: str = "netcdf") -> in
     for number in range(1, cycles + 1):
         say(f"{number}/{cycles} {cycle(folder, chance, store)}")
     steps = reached(folder / "run") + RESTART_STEPS // 2 + 1
-    for line in (resume("2"), begin_run(store, "2", "-o", "undisturbed")):
+    for line in (resume("2"), begin_run(store, "1", "-o", "undisturbed")):
         done = swmodel(folder, *line, "--steps", steps)
         assert done.returncode == 0, done.stderr
     assert_same_run(folder / "run", folder / "undisturbed", steps)

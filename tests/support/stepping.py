@@ -1,7 +1,5 @@
 """Executors made from a configuration on one process, and the fields they leave after some steps."""
 
-import itertools
-
 import jax
 import numpy as np
 
@@ -17,22 +15,7 @@ from swmodel.parallel.transport.programs import jitted
 from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import Setup, setup_of
 
-FLUXES = ("energy", "enstrophy", "arakawa_lamb")
 STEPPERS = ("ab2", "ab3", "rk3", "rk4", "leapfrog", "gfb")
-DTYPES = ("float32", "float64")
-
-#: (executor, vorticity flux, stepper, dtype): every flux with every stepper, the precisions in turns. xla takes seconds
-#: to compile each, so it has every flux and every stepper once.
-EVERY_SCHEME = [
-    *(("reference", *scheme) for scheme in itertools.product(FLUXES, STEPPERS, DTYPES)),
-    *(("native", FLUXES[i], STEPPERS[j], DTYPES[(i + j) % 2]) for i in range(3) for j in range(5)),
-    *(("xla", FLUXES[j % 3], STEPPERS[j], DTYPES[j % 2]) for j in range(5)),
-]
-
-#: All terms that need more than the nearest cells, walls that hold water back, and a sponge.
-ALL_TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
-#: (stepper, dtype, flux): every stepper in both precisions, the fluxes by turns.
-SCHEMES = [(STEPPERS[j], DTYPES[(i + j) % 2], FLUXES[i]) for j in range(5) for i in ((0, 1), (1, 2))[j % 2]]
 
 
 def build(name, config, **options):

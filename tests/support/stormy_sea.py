@@ -7,10 +7,10 @@ import datetime
 import itertools
 import os
 
-import netCDF4
 import numpy as np
 import pytest
 
+from support.netcdf import write_netcdf
 from support.random_case import configuration, random_fields, weather
 from swmodel.files.output import metadata
 from swmodel.files.restart import write
@@ -23,19 +23,10 @@ WEATHER = weather(NY, NX, records=7)
 #: On a centre of a cell; within a cell of the open side; beside the island; between points.
 STATIONS = ((317.5, 17.5), (306.0, 33.0), (325.5, 29.0), (355.2, 50.1))
 OPTIONS = {
-    "sphere": True,
-    "grid__periodic_x": False,
-    "grid__radius": 1.5e6,
-    "time__dt": 560.0,
-    "time__start": "2020-03-01",
-    "run__steps": STEPS,
-    "tide__constituents": ("M2",),
-    "physics__self_attraction": 0.1,
-    "open_sides__sides": ("west",),
-    "open_sides__constituents": ("M2",),
-    "open_sides__amplitude": (0.3,),
-    "open_sides__pressure": 0.0,
-    "physics__tracers": ({"name": "tracer"},),
+    "sphere": True, "grid__periodic_x": False, "grid__radius": 1.5e6, "time__dt": 560.0,
+    "time__start": "2020-03-01", "run__steps": STEPS, "tide__constituents": ("M2",),
+    "physics__self_attraction": 0.1, "open_sides__sides": ("west",), "open_sides__constituents": ("M2",),
+    "open_sides__amplitude": (0.3,), "open_sides__pressure": 0.0, "physics__tracers": ({"name": "tracer"},),
     "forcing__every": 3600.0,
     "output__stations": tuple({"name": f"gauge {n}", "lon": x, "lat": y} for n, (x, y) in enumerate(STATIONS)),
     "output__sections": (
@@ -43,13 +34,10 @@ OPTIONS = {
         {"name": "south", "start": (340.0, 10.0), "end": (340.0, 30.0)},
     ),
     "output__fields": ("eta", "u", "v", "h", "tracer", "speed", "zeta", "q"),
-    "output__maxima": ("eta", "speed"),
-    "output__arrival": 0.2,
-    "output__harmonics": ("M8",),
-    "output__harmonics_fields": ("eta", "u", "v"),
-    "output__harmonics_every_steps": 5,
+    "output__maxima": ("eta", "speed"), "output__arrival": 0.2, "output__harmonics": ("M8",),
+    "output__harmonics_fields": ("eta", "u", "v"), "output__harmonics_every_steps": 5,
     "output__sections_every_steps": 2,
-}
+}  # fmt: skip
 
 
 def sea(forcing, folder, **options):
@@ -69,16 +57,9 @@ def sea(forcing, folder, **options):
 
 def write_weather(path):
     """Write the weather into a file, a record an hour; it appears whole, though several processes may write it."""
-    kinds = {"wind_x": "Pa", "wind_y": "Pa", "u10": "m s-1", "v10": "m s-1", "air_pressure": "Pa"}
-    made = path.with_suffix(f".{os.getpid()}")
-    with netCDF4.Dataset(made, "w") as file:
-        for name, size in (("time", None), ("y", NY), ("x", NX)):
-            file.createDimension(name, size)
-        for name, values in WEATHER.items():
-            file.createVariable(name, "f8", ("time", "y", "x")).units = kinds[name]
-            file[name][:] = values
-        file.createVariable("time", "f8", ("time",)).units = "hours since 2020-03-01"
-        file["time"][:] = np.arange(len(values))
+    kinds, made = dict.fromkeys(("u10", "v10"), "m s-1"), path.with_suffix(f".{os.getpid()}")
+    times = {"time": ("time", np.arange(7.0), {"units": "hours since 2020-03-01"})}
+    write_netcdf(made, times | {k: ("time y x", v, {"units": kinds.get(k, "Pa")}) for k, v in WEATHER.items()})
     made.rename(path)
 
 

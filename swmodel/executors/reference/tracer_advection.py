@@ -91,6 +91,7 @@ def limited(axes, more, rise, fall, dt):
         inward, outward = np.maximum(at(flux, -1, axis), 0), np.maximum(flux, 0)
         gain = gain + dt * leave * (inward - np.minimum(flux, 0))
         loss = loss + dt * leave * (outward - np.minimum(at(flux, -1, axis), 0))
+    rise, fall = np.maximum(rise, 0), np.maximum(fall, 0)  # negative where more water enters a cell than it holds
     with np.errstate(divide="ignore", invalid="ignore"):
         up, down = np.where(gain > rise, rise / gain, 1), np.where(loss > fall, fall / loss, 1)
     for (axis, _, _, leave), flux in zip(axes, more, strict=True):

@@ -117,12 +117,17 @@ def extremes(c: Patch, wet: Patch) -> tuple[Patch, Patch]:
 
 
 def limited(axes, more, rise: Patch, fall: Patch) -> list[Patch]:
-    """The fluxes `more` times shares with which no cell gains more than `rise` or loses more than `fall`."""
+    """The fluxes `more` times shares with which no cell gains more than `rise` or loses more than `fall`.
+
+    Both are negative where more water enters a cell in a step than it holds, for example in a film beside deep water;
+    then nothing may be added.
+    """
     positive = [np.maximum(flux, 0.0) for flux in more]
     negative = [part - flux for part, flux in zip(positive, more, strict=True)]
     back = [(axis.along(p, -1), axis.along(n, -1)) for axis, p, n in zip(axes, positive, negative, strict=True)]
     gain = (back[0][0] + negative[0]) + (back[1][0] + negative[1])
     loss = (back[0][1] + positive[0]) + (back[1][1] + positive[1])
+    rise, fall = np.maximum(rise, 0.0), np.maximum(fall, 0.0)
     up, down = ((most + SMALL) / (np.maximum(every, most) + SMALL) for every, most in ((gain, rise), (loss, fall)))
     return [
         p * np.minimum(axis.along(up, 1), down) - n * np.minimum(up, axis.along(down, 1))

@@ -224,7 +224,7 @@ def everyone(array: np.ndarray) -> np.ndarray:
 
     bytes_ = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
     found = np.asarray(process_allgather(bytes_))
-    return found.view(array.dtype).reshape(-1, *array.shape)
+    return found.view(array.dtype).reshape(jax.process_count(), *array.shape)
 
 
 def mesh_of(local: tuple[int, int], processes: tuple[int, int]) -> Mesh:

@@ -1,22 +1,26 @@
-"""Input fields with records in time: where each step lies among them, and what cannot be used."""
+"""Input fields with records in time, for example weather: where each step lies among them, and what is refused."""
 
-import netCDF4
 import numpy as np
 import pytest
+from support.netcdf import write_netcdf
 
 import swmodel
 from swmodel import load
 from swmodel.model.validate import check_config
-from swmodel.setup.fields import field_of, varies
-from swmodel.setup.fields.varying import Records
+from swmodel.ocean.instant import Instant
+from swmodel.ocean.patch import Patch
+from swmodel.ocean.records import present
+from swmodel.setup.fields import evaluate, field_of, varies
+from swmodel.setup.fields.varying import Records, record
+from swmodel.setup.setup import setup_of
 
 NY, NX = 4, 5
 VALUES = 0.01 * np.arange(4 * NY * NX, dtype=float).reshape(4, NY, NX)
 HOURS = [0.0, 6.0, 12.0, 18.0]
 SMALL = {
-    "grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5, "run.executor": "reference", "run.dtype": "float64",
-    "time.dt": 300.0, "run.days": 0.75, "time.start": "2020-02-28",
-}  # fmt: skip
+    **{"grid.nx": NX, "grid.ny": NY, "grid.dx": 1e5, "grid.dy": 1e5, "run.executor": "reference"},
+    **{"run.dtype": "float64", "time.dt": 300.0, "run.days": 0.75, "time.start": "2020-02-28"},
+}
 
 
 @pytest.fixture
@@ -24,16 +28,9 @@ def file(tmp_path):
     """write(...): the path of a file with records of the wind stress in x."""
 
     def write(name="wind.nc", hours=HOURS, values=VALUES, units="Pa", since="hours since 2020-02-28", **attributes):
-        path = tmp_path / name
-        with netCDF4.Dataset(path, "w") as dataset:
-            for dimension, size in (("time", None), ("y", NY), ("x", NX)):
-                dataset.createDimension(dimension, size)
-            dataset.createVariable("time", "f8", ("time",))[:] = hours
-            dataset["time"].setncatts({"units": since} | attributes)
-            stress = dataset.createVariable("tau", "f8", ("time", "y", "x"), fill_value=-999.0)
-            stress.setncatts({"standard_name": "surface_downward_x_stress", "units": units})
-            stress[:] = values[: len(hours)]
-        return str(path)
+        stress = {"standard_name": "surface_downward_x_stress", "units": units, "_FillValue": -999.0}
+        times = ("time", np.array(hours, "f8"), {"units": since} | attributes)
+        return write_netcdf(tmp_path / name, {"time": times, "tau": ("time y x", values[: len(hours)], stress)})
 
     return write
 
@@ -43,52 +40,36 @@ def configuration(path, **more):
     return load("rest", SMALL | {"input.wind_x": path} | changes, {})
 
 
-def refused(path, **more) -> str:
-    with pytest.raises(swmodel.ConfigError) as caught:
-        check_config(configuration(path, **more))
-    (line,) = caught.value.problems
-    return line.replace(str(path), "FILE")
-
-
 def wind_at(config, step, stage=0.0):
     """The wind that the equations of a step take, [NY, NX]."""
-    from swmodel.ocean.instant import Instant
-    from swmodel.ocean.patch import Patch
-    from swmodel.ocean.records import present
-    from swmodel.setup.setup import setup_of
-
     scheme = setup_of(config).scheme
     params = Records(config, scheme.varying).params(step, np.arange(NY), np.arange(NX))
     patches = {name: Patch(field, (0, 0)) for name, field in params.items()}
     return present(patches, Instant(np.int32(step), stage), scheme.varying, np.dtype("f8"))["wind_x"].values
 
 
-@pytest.mark.parametrize(("step", "stage"), [(0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (215, 1.0)])
-def test_between_two_records_values_go_along_a_straight_line(file, step, stage):
-    hour = (step + stage) * 300 / 3600
-    expected = VALUES[0] + (VALUES[1] - VALUES[0]) * hour / 6
-    np.testing.assert_allclose(wind_at(configuration(file()), step, stage), expected, rtol=0, atol=1e-13)
-
-
-def test_a_step_takes_the_records_that_it_begins_between(file):
+def test_between_two_records_values_are_linear(file):
+    """A step takes the records that it begins between."""
+    path = file()
+    for step, stage in (0, 0.0), (1, 0.5), (71, 1.0), (72, 0.0), (215, 1.0):
+        hour = (step + stage) * 300 / 3600
+        expected = VALUES[0] + (VALUES[1] - VALUES[0]) * hour / 6
+        np.testing.assert_allclose(wind_at(configuration(path), step, stage), expected, rtol=0, atol=1e-13)
     config = configuration(file(hours=[0.0, 0.9, 18.0]))  # 10.8 steps
-    numbers, ends = zip(*(
-        (field_of(config, "wind_x").at(step)[0], Records(config, ["wind_x"]).until(step)) for step in (0, 10, 11, 215)
-    ), strict=True)  # fmt: skip
-    assert numbers == (0, 0, 1, 1)
-    assert ends == (11, 11, 216, 216)
+    for step, number, end in (0, 0, 11), (10, 0, 11), (11, 1, 216), (215, 1, 216):
+        assert (field_of(config, "wind_x").at(step)[0], Records(config, ["wind_x"]).until(step)) == (number, end)
     np.testing.assert_array_equal(wind_at(config, 10, 1.0), VALUES[1])
-
-
-class Turning(swmodel.Case):
-    def wind_x(self, config, at, t):
-        return np.full((1, 1), np.cos(t))
 
 
 @pytest.mark.fault("a step takes values of a formula in time from another interval")
 @pytest.mark.parametrize("steps", [95, 109, 1000.0005])
-def test_a_step_takes_the_values_of_a_formula_that_it_begins_between(steps):
+def test_a_step_takes_the_interval_that_it_begins_in(steps):
     """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
+
+    class Turning(swmodel.Case):
+        def wind_x(self, config, at, t):
+            return np.full((1, 1), np.cos(t))
+
     config = load(Turning, {"forcing.every": 3600.0, "time.dt": 3600.0 / steps}, environ={})
     found = [field_of(config, "wind_x").at(step) for step in range(1200)]
     assert all(span.before <= step < span.after for step, (_, span) in enumerate(found))
@@ -102,61 +83,111 @@ def test_several_files_are_one_series_whatever_their_names(file):
     np.testing.assert_allclose(wind_at(config, 108), VALUES[1:3].mean(axis=0), atol=1e-13)
 
 
-def test_records_may_have_their_sign_changed_and_one_that_is_chosen_stays(file):
+def test_a_sign_may_be_changed_and_a_chosen_record_stays(file):
     np.testing.assert_array_equal(wind_at(configuration(file() + ":-tau"), 72), -VALUES[1])
     assert not varies(configuration(file() + "@2020-02-28T06:00", time__start=""), "wind_x")
 
 
-@pytest.mark.parametrize(
-    ("calendar", "start", "since"),
-    [("360_day", "2020-02-30", "hours since 2020-02-30"), ("noleap", "2020-03-01", "hours since 2020-02-28 00:00")],
-)
-def test_times_are_counted_in_the_calendar_of_the_run(file, calendar, start, since):
-    hours = HOURS if calendar == "360_day" else [hour + 24 for hour in HOURS]
-    config = configuration(
-        file(since=since, hours=hours, calendar=calendar), time__start=start, time__calendar=calendar
-    )
-    np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
+def test_times_are_counted_in_the_calendar_of_the_run(file):
+    for calendar, start, since, first in (
+        ("360_day", "2020-02-30", "hours since 2020-02-30", 0), ("noleap", "2020-03-01", "hours since 2020-02-28", 24),
+    ):  # fmt: skip
+        path = file(since=since, hours=[hour + first for hour in HOURS], calendar=calendar)
+        config = configuration(path, time__start=start, time__calendar=calendar)
+        np.testing.assert_allclose(wind_at(config, 36), VALUES[:2].mean(axis=0), atol=1e-13)
 
 
-@pytest.mark.fault(
-    "records in time that begin late, end early, repeat, go backwards, are missing, or lack `time.start`; another calendar or unit"
-)
+HOLED = np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)
+
+
+@pytest.mark.fault("records in time that begin late, end early, repeat, go backwards or are missing; another calendar")
 @pytest.mark.parametrize(
     ("made", "given", "words"),
     [
-        ({"hours": HOURS[1:]}, {}, "its records begin at 2020-02-28T06:00:00 and end at 2020-02-28T18:00:00"),
-        ({"hours": HOURS[:3]}, {}, "and end at 2020-02-28T12:00:00, and the run needs them at 2020-02-28T17:55:00"),
-        ({"hours": [0, 6, 5, 18]}, {}, "times must rise, but 2020-02-28T05:00:00 follows 2020-02-28T06:00:00"),
-        ({"hours": [0, 6, 6, 18]}, {}, "times must rise"),
-        ({"hours": [0, 6, np.nan, 18]}, {}, "its times have missing values"),
-        ({"calendar": "noleap"}, {}, 'the run proleptic_gregorian; set time.calendar = "noleap"'),
-        ({}, {"time__start": ""}, 'give the start of the run, as time.start = "2020-02-28T00:00:00"'),
-        ({"units": "dyn cm-2"}, {}, 'is in "dyn cm-2"; convert it to "Pa"'),
-        ({"since": "fortnights since 2020-02-28"}, {}, 'without dates (their times have "fortnights since 2020-02-28"'),
-        (
-            {"values": np.where(np.arange(4)[:, None, None] == 2, np.nan, VALUES)}, {},
-            "must be finite on water, but is missing at 2020-02-28T12:00:00, row 0, column 0",
-        ),
+        ({"hours": HOURS[1:]}, {}, "2020-02-28T06:00:00"), ({"hours": HOURS[:3]}, {}, "at 2020-02-28T17:55:00"),
+        ({"hours": [0, 6, 5, 18]}, {}, "2020-02-28T05:00:00"), ({"hours": [0, 6, 6, 18]}, {}, "times must rise"),
+        ({"hours": [0, 6, np.nan, 18]}, {}, "missing"), ({"calendar": "noleap"}, {}, 'time.calendar = "noleap"'),
+        ({}, {"time__start": ""}, 'time.start = "2020-02-28T00:00:00"'), ({"units": "dyn cm-2"}, {}, '"dyn cm-2"'),
+        ({"since": "fortnights since 2020-02-28"}, {}, '"fortnights since 2020-02-28"'),
+        ({"values": HOLED}, {}, "missing at 2020-02-28T12:00:00, row 0, column 0"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_said_before_the_first_step(file, made, given, words):
-    line = refused(file(**made), **given)
+def test_records_that_cannot_be_used_are_refused_at_the_start(file, made, given, words):
+    path = file(**made)
+    with pytest.raises(swmodel.ConfigError) as caught:
+        check_config(configuration(path, **given))
+    (line,) = caught.value.problems
     assert line.startswith("input.wind_x: ")
-    assert "FILE" in line
+    assert path in line
     assert words in line
 
 
 @pytest.mark.fault("a gap between records in time, a run beyond the last one")
-def test_a_gap_is_said(file, caplog):
+def test_a_gap_is_said_and_no_step_goes_beyond_the_last_record(file, caplog):
     check_config(configuration(file(hours=[0.0, 1.0, 2.0, 18.0])))
-    (line,) = [record.message for record in caplog.records if "no record" in record.message]
-    assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00, elsewhere every 3600 s" in line
-
-
-@pytest.mark.fault("a gap between records in time, a run beyond the last one")
-def test_beyond_the_last_record_no_step_is_taken(file):
-    model = swmodel.Simulation(configuration(file()))
-    model.advance(216)
-    with pytest.raises(ValueError, match="end at 2020-02-28T18:00:00"):
+    assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00" in caplog.text
+    model = swmodel.Simulation(configuration(file(hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
+    model.advance(24)
+    with pytest.raises(ValueError, match="end at 2020-02-28T02:00:00"):
         model.advance(2)
+
+
+SPHERE = {
+    **{"grid.kind": "latlon", "grid.west": -39.0, "grid.east": -21.0, "grid.south": 31.0, "grid.north": 39.0},
+    **{"grid.nx": 9, "grid.ny": 4, "grid.periodic_x": False, "time.start": "2020-01-01", "run.steps": 2},
+    **{"run.executor": "reference"},
+}
+CELLS = np.arange(4), np.arange(9)
+
+
+@pytest.fixture
+def weather(tmp_path):
+    """write(name, value, units, ...): the path of a file with records of a variable every six hours."""
+
+    def write(name, value, units, times="hours since 2020-01-01", degrees=("degreeE", "degreeN"), records=5, **more):
+        axes = {"time": (6.0 * np.arange(records), times)}
+        axes |= {"lat": (np.linspace(29, 41, 7), degrees[1]), "lon": (np.linspace(-41, -19, 12), degrees[0])}
+        variables = {axis: (axis, values, {"units": unit} if unit else {}) for axis, (values, unit) in axes.items()}
+        field = {name: ("time lat lon", np.broadcast_to(value, (records, 7, 12)), {"units": units} | more)}
+        return write_netcdf(tmp_path / "weather.nc", variables | field)
+
+    return write
+
+
+def at_sea(**inputs):
+    return load("sea", SPHERE | {f"input.{name}": text for name, text in inputs.items()}, {})
+
+
+def test_units_of_degrees_and_of_pressure_have_many_names(weather):
+    """A small anomaly of pressure is none of a pressure in hPa that a file calls Pa."""
+    for degrees in ("degrees_E", "degrees_N"), ("Degrees_East", "degrees north"), ("degrees",) * 2:
+        config = at_sea(u10=weather("u10", 5.0, "m s-1", degrees=degrees))
+        assert (record(config, "u10", 0, *CELLS) == 5.0).all()
+    for units in "hPa", "millibars":
+        config = at_sea(air_pressure=weather("msl", 1013.0, units) + ":msl")
+        np.testing.assert_allclose(record(config, "air_pressure", 1, *CELLS), 101300)
+    config = at_sea(air_pressure=weather("msl", np.linspace(-900, 900, 12), "Pa", records=1) + ":msl")
+    assert np.ptp(evaluate(config, "air_pressure", *CELLS)) > 1000
+
+
+PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s-1")
+
+
+@pytest.mark.fault("a variable with the right name and another meaning is accepted")
+@pytest.mark.fault("air pressure in hPa that a file calls Pa drives a run")
+@pytest.mark.fault("a time axis without a date is reported as many records")
+@pytest.mark.parametrize(
+    ("given", "which", "options", "words"),
+    [
+        (WIND, "", {"records": 1, "standard_name": "wind_speed"}, "no variable with standard_name"),
+        (PRESSURE, ":msl", {}, "1013 Pa"), (PRESSURE, ":msl@1", {}, "1013 Pa"),
+        (PRESSURE, ":msl", {"records": 1}, "1013 Pa"), (WIND, "", {"times": ""}, "without dates"),
+        (WIND, "", {"times": "hours"}, "without dates"), (WIND, "", {"degrees": ("", ""), "records": 1}, "no units"),
+        (WIND, "", {"degrees": ("rad", "rad"), "records": 1}, 'lat is in "rad"'),
+    ],
+)  # fmt: skip
+def test_wrong_names_units_and_times_are_refused(weather, given, which, options, words):
+    name, *made = given
+    with pytest.raises(swmodel.ConfigError) as caught:
+        check_config(at_sea(**{name: weather(*made, **options) + which}))
+    assert words in str(caught.value)

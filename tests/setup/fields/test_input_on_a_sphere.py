@@ -1,10 +1,11 @@
-"""Fields on longitudes and latitudes: interpolated to the grid, across the ring of longitude, or refused."""
+"""Fields on longitudes and latitudes and tides of an atlas or a run: interpolated across the ring, or refused."""
 
 import re
 
 import netCDF4
 import numpy as np
 import pytest
+from support.netcdf import write_netcdf
 
 from swmodel import Case, load
 from swmodel.config import ConfigError
@@ -31,16 +32,10 @@ def smooth(lon, lat):
 def ocean(tmp_path):
     """write(lon, lat, values, ...): the path of a file with a depth on these coordinates."""
 
-    def write(lon, lat, values, name="depth", dimensions=("lat", "lon")):
-        path = tmp_path / "ocean.nc"
-        with netCDF4.Dataset(path, "w") as dataset:
-            for axis, along in (("lon", lon), ("lat", lat)):
-                dataset.createDimension(axis, len(along))
-                dataset.createVariable(axis, "f8", (axis,)).units = UNITS[axis]
-                dataset[axis][:] = along
-            dataset.createVariable(name, "f8", dimensions).units = VARIABLES[name].units
-            dataset[name][:] = np.ma.masked_invalid(values)
-        return f"{path}:{name}"
+    def write(lon, lat, values, name="depth", dimensions="lat lon"):
+        axes = {axis: (axis, along, {"units": UNITS[axis]}) for axis, along in (("lon", lon), ("lat", lat))}
+        field = {name: (dimensions, np.ma.masked_invalid(values), {"units": VARIABLES[name].units})}
+        return write_netcdf(tmp_path / "ocean.nc", axes | field) + f":{name}"
 
     return write
 
@@ -59,7 +54,7 @@ def at_points(grid, name="depth"):
 
 
 @pytest.mark.parametrize(("name", "step", "start"), [("depth", 2.0, 0.5), ("u", 1.0, -179.5), ("v", 2.0, 100.5)])
-def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, caplog, name, step, start):
+def test_a_field_is_interpolated_across_its_ring(ocean, caplog, name, step, start):
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
     grid = grid_of()
     caplog.set_level("INFO")
@@ -69,35 +64,28 @@ def test_a_field_is_interpolated_across_the_end_of_its_longitudes(ocean, caplog,
 
 
 @pytest.mark.parametrize("turned", ["", "lat", "lon", "axes"])
-def test_points_of_the_grid_itself_keep_their_values_however_the_file_lies(ocean, caplog, turned):
+def test_points_of_the_grid_keep_their_values(ocean, caplog, turned):
+    """However the file lies."""
     caplog.set_level("INFO")
     grid = grid_of()
     at = points(grid, "centre", range(grid.ny), range(grid.nx))
     lon, lat = (at.lon[0] + 360) % 360, at.lat[:, 0]
-    order = np.argsort(lon)
+    order = np.argsort(lon)[:: -1 if turned == "lon" else 1]
     values = np.random.default_rng(1).random((6, 18))
-    lon, stored, dimensions = lon[order], values[:, order], ("lat", "lon")
-    if turned == "lat":
-        lat, stored = lat[::-1], stored[::-1]
-    if turned == "lon":
-        lon, stored = lon[::-1], stored[:, ::-1]
-    if turned == "axes":
-        stored, dimensions = stored.T, ("lon", "lat")
+    lon, stored, dimensions = lon[order], values[:, order], "lat lon"
+    lat, stored = (lat[::-1], stored[::-1]) if turned == "lat" else (lat, stored)
+    stored, dimensions = (stored.T, "lon lat") if turned == "axes" else (stored, dimensions)
     np.testing.assert_array_equal(read(ocean(lon, lat, stored, dimensions=dimensions), grid), values)
     assert not caplog.text
 
 
-def test_missing_values_have_no_weight_and_where_most_are_missing_there_is_none(ocean):
+def test_missing_values_have_no_weight_and_masks_are_of_the_nearest_point(ocean):
     lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
     values = np.full((8, 36), 7.0)
     values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
-    found = read(ocean(lon, lat, values), grid_of(west=0.0, nx=36, dlon=None))
-    expected = np.full(found.shape, 7.0)
+    expected = np.full((6, 36), 7.0)
     expected[:, 10:19] = np.nan
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_a_mask_is_that_of_the_nearest_point(ocean):
+    np.testing.assert_array_equal(read(ocean(lon, lat, values), grid_of(west=0.0, nx=36, dlon=None)), expected)
     lon, lat = np.arange(0.0, 360, 4), np.arange(-40.0, 41, 4)
     land = (lon[None, :] > 100) & (lat[:, None] > 2)
     config = load(Case, BAND | {"input.mask": ocean(lon, lat, 1.0 - land, "mask")}, environ={})
@@ -107,40 +95,23 @@ def test_a_mask_is_that_of_the_nearest_point(ocean):
 
 
 @pytest.mark.fault("an input file that does not cover the grid on the sphere")
-@pytest.mark.parametrize(
-    ("lon", "lat", "message"),
-    [
-        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees and does not cover"),
-        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "needs lat = -25 degrees"),
-        (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), "does not run in one direction"),
-    ],
-)
-def test_a_file_that_does_not_cover_the_grid_is_refused_with_what_is_missing(ocean, lon, lat, message):
-    with pytest.raises(InputError, match=message):
-        read(ocean(lon, lat, smooth(lon, lat[:, None])), grid_of())
-
-
-def test_a_basin_takes_longitudes_that_are_written_in_another_way(ocean):
-    lon, lat = np.arange(180.0, 360, 2), np.arange(-40, 41.0, 2)
-    grid = grid_of(periodic_x=False, west=-90.0, east=-30.0, nx=30)
-    found = read(ocean(lon, lat, smooth(lon, lat[:, None])), grid)
-    np.testing.assert_allclose(found, at_points(grid), atol=30 * np.radians(2.0) ** 2 / 8)
-
-
-def test_coordinates_in_metres_or_in_two_dimensions_are_refused(tmp_path):
-    with netCDF4.Dataset(tmp_path / "ocean.nc", "w") as dataset:
-        for axis, size in (("y", 6), ("x", 18), ("lat_n", 6), ("lon_n", 18)):
-            dataset.createDimension(axis, size)
-        for axis in "yx":
-            dataset.createVariable(axis, "f8", (axis,)).units = "m"
-            dataset[axis][:] = np.arange(dataset.dimensions[axis].size) * 1e4
-        for name, units in UNITS.items():
-            dataset.createVariable(f"nav_{name}", "f8", ("lat_n", "lon_n")).units = units
-        dataset.createVariable("flat", "f8", ("y", "x")).units = "m"
-        dataset.createVariable("curved", "f8", ("lat_n", "lon_n")).units = "m"
-    for name, message in (("flat", 'y is in "m"; .*degrees_north'), ("curved", "varies along lat_n and")):
-        with pytest.raises(InputError, match=message):
-            read(f"{tmp_path / 'ocean.nc'}:{name}", grid_of())
+def test_coordinates_that_do_not_cover_the_grid_are_refused(ocean, tmp_path):
+    for lon, lat, words in (
+        (np.arange(0, 300.0, 2), np.arange(-40, 41.0, 2), "lon runs from 0 to 298 degrees"),
+        (np.arange(0, 360.0, 2), np.arange(-20, 41.0, 2), "lat = -25 degrees"),
+        (np.array([0, 5.0, 3.0]), np.arange(-40, 41.0, 2), "one direction"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read(ocean(lon, lat, smooth(lon, lat[:, None])), grid_of())
+    zeros, metres = np.zeros((6, 18)), {"units": "m"}
+    path = write_netcdf(tmp_path / "ocean.nc", {
+        "y": ("y", np.arange(6) * 1e4, metres), "x": ("x", np.arange(18) * 1e4, metres), "flat": ("y x", zeros, metres),
+        **{f"nav_{name}": ("lat_n lon_n", zeros, {"units": units}) for name, units in UNITS.items()},
+        "curved": ("lat_n lon_n", zeros, metres),
+    })  # fmt: skip
+    for name, words in (("flat", 'y is in "m"; .*degrees_north'), ("curved", "varies along lat_n and")):
+        with pytest.raises(InputError, match=words):
+            read(f"{path}:{name}", grid_of())
 
 
 def wave(lon, lat):
@@ -152,26 +123,20 @@ def wave(lon, lat):
 def atlas(tmp_path):
     """A file like those of tides: amplitude and lag in cm and degrees; and complex parts, x first, of other units."""
     lon, lat = np.arange(0.25, 360, 0.5), np.arange(-40, 40.1, 0.5)
-    parts, path = wave(lon, lat[:, None]), tmp_path / "m2.nc"
-    with netCDF4.Dataset(path, "w") as dataset:
-        for axis, along in (("lon", lon), ("lat", lat)):
-            dataset.createDimension(axis, len(along))
-            dataset.createVariable(f"{axis}_z", "f8", (axis,)).units = UNITS[axis]
-            dataset[f"{axis}_z"][:] = along
-        for name, values, units, axes in (
-            ("amplitude", 100 * np.abs(parts), "cm", ("lat", "lon")),
-            ("phase", np.degrees(np.angle(parts)) % 360, "degrees", ("lat", "lon")),
-            ("radians", np.angle(parts), "radian", ("lat", "lon")),
-            ("uRe", 1e4 * parts.real.T, "centimeter^2/sec", ("lon", "lat")),
-            ("uIm", -1e4 * parts.imag.T, "centimeter^2/sec", ("lon", "lat")),
-        ):
-            dataset.createVariable(name, "f8", axes).units = units
-            dataset[name][:] = values
-    return str(path)
+    parts, lags = wave(lon, lat[:, None]), np.angle(wave(lon, lat[:, None]))
+    return write_netcdf(tmp_path / "m2.nc", {
+        "lon_z": ("lon", lon, {"units": UNITS["lon"]}),
+        "lat_z": ("lat", lat, {"units": UNITS["lat"]}),
+        "amplitude": ("lat lon", 100 * np.abs(parts), {"units": "cm"}),
+        "phase": ("lat lon", np.degrees(lags) % 360, {"units": "degrees"}),
+        "radians": ("lat lon", lags, {"units": "radian"}),
+        "uRe": ("lon lat", 1e4 * parts.real.T, {"units": "centimeter^2/sec"}),
+        "uIm": ("lon lat", -1e4 * parts.imag.T, {"units": "centimeter^2/sec"}),
+    })  # fmt: skip
 
 
 @pytest.mark.fault("lags are interpolated across 360 degrees; an atlas has other units or signs")
-def test_parts_of_a_tide_are_made_of_amplitude_and_lag_before_they_are_interpolated(atlas):
+def test_parts_of_a_tide_are_interpolated_not_lags(atlas):
     """Lags jump from 360 to 0 and meet in a point; bilinear interpolation of parts is right to the square of steps."""
     grid = grid_of(west=-6.0, east=21.0, south=-8.0, north=9.0, periodic_x=False)
     bound = 2 * np.radians(0.5) ** 2 * 4**2 / 8 * 1.01
@@ -189,11 +154,11 @@ SIDES = {"grid.periodic_x": False, "grid.east": 20.0, "open_sides.sides": ["west
 def tidal(atlas, variables, **options):
     """A configuration with the tide M2 of a file, by the variables that give each array."""
     found = BAND | SIDES | {"time.dt": 100.0, "time.start": "2012-03-01", "open_sides.constituents": ["M2"]}
+    found["run.executor"] = "reference"
     found |= {f"input.{array}": [f"{atlas}:{names}"] for array, names in variables.items()}
     return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
 
 
-@pytest.mark.fault("lags are interpolated across 360 degrees; an atlas has other units or signs")
 def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     """The lines of docs/tides.md."""
     config = check_config(tidal(atlas, LEVEL | FLOW))
@@ -206,36 +171,34 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     assert TERMS["open_sides"].unused_coefficients(config)[0] == "outside_tide_level[S2,cosine]"
 
 
+@pytest.mark.slow
 @pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
-@pytest.mark.parametrize(
-    ("given", "options", "words"),
-    [
-        (LEVEL, {}, ["enters with half of its level; give input.outside_tide_transport_x"]),
-        (FLOW, {}, ["half of it enters; give input.outside_tide_level"]),
-        (LEVEL | FLOW, {"time__start": ""}, ["lags refer to the start of the run"]),
-        (LEVEL | FLOW, {"open_sides__amplitude": [1.0]}, ["open_sides.amplitude: has no effect for M2"]),
-        (LEVEL | FLOW, {}, []),
-    ],
-)
-def test_a_tide_of_which_a_part_is_missing_is_said(atlas, given, options, words):
-    found = [*outside.remarks(check_config(tidal(atlas, given, **options)))]
-    assert len(found) == len(words)
-    assert all(word in line for word, line in zip(words, found, strict=True)), found
+def test_a_missing_part_of_a_tide_is_said(atlas):
+    for given, options, words in (
+        (LEVEL, {}, "give input.outside_tide_transport_x"),
+        (FLOW, {}, "give input.outside_tide_level"),
+        (LEVEL | FLOW, {"time__start": ""}, "start of the run"),
+        (LEVEL | FLOW, {"open_sides__amplitude": [1.0]}, "open_sides.amplitude: has no effect for M2"),
+    ):
+        (line,) = outside.remarks(check_config(tidal(atlas, given, **options)))
+        assert words in line
+    config = check_config(tidal(atlas, LEVEL | FLOW))
+    assert [*outside.remarks(config)] == []
+    with netCDF4.Dataset(atlas, "a") as data:  # zero is no missing value, so that less of the tide would come in
+        data["amplitude"][60:100] = 0.0
+    assert "M2 is 0 at rows 2 to 3 of the west side" in "".join(outside.remarks(tidal(atlas, LEVEL | FLOW)))
 
-
-@pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
-def test_the_water_of_a_case_that_varies_in_time_without_a_current_is_said():
     class Surge(Case):
         def outside_level(self, config, at, t):
             return 0 * at.lat + t
 
     class Flowing(Surge):
-        def outside_current_x(self, config, at, t):
-            return 0 * at.lat + t
+        outside_current_x = Surge.outside_level
 
     for case, said in ((Surge, 1), (Flowing, 0)):
-        config = load(case, BAND | SIDES | {"time.dt": 100.0, "run.steps": 1}, environ={})
-        assert sum("input.outside_current_x" in line for line in outside.remarks(check_config(config))) == said
+        options = {"time.dt": 100.0, "run.steps": 1, "run.executor": "reference"}
+        found = outside.remarks(check_config(load(case, BAND | SIDES | options, environ={})))
+        assert sum("input.outside_current_x" in line for line in found) == said
 
 
 def holed(path, holes):
@@ -247,8 +210,9 @@ def holed(path, holes):
             data[name][:] = values.T if name.startswith("u") else values
 
 
+@pytest.mark.slow
 @pytest.mark.fault("water beside an open side is land of the atlas, or zero in it")
-def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_said(atlas):
+def test_on_land_of_the_file_the_nearest_water_is_taken(atlas):
     """Where nothing else is known of a point; the same in every block, and no further than two steps."""
     fine = {"grid__nx": 80, "grid__ny": 120}
     config, row = tidal(atlas, LEVEL | FLOW, **fine), 60
@@ -274,29 +238,67 @@ def test_where_the_file_has_land_the_nearest_water_is_taken_and_its_distance_is_
         check_config(tidal(atlas, LEVEL | FLOW, **fine))
 
 
-@pytest.mark.fault("water beside an open side is land of the atlas, or zero in it")
-def test_an_atlas_with_zero_on_its_land_is_said(atlas):
-    """Which is no missing value, so that less of the tide would come in without a word."""
-    config = tidal(atlas, LEVEL)
-    assert not any("M2 is 0 at" in line for line in outside.remarks(config))
-    with netCDF4.Dataset(atlas, "a") as data:
-        data["amplitude"][60:100] = 0.0
-    (line,) = (line for line in outside.remarks(config) if "M2 is 0 at" in line)
-    assert "rows 2 to 3 of the west side" in line
-
-
-@pytest.mark.fault("lags are interpolated across 360 degrees; an atlas has other units or signs")
-@pytest.mark.parametrize(
-    ("variables", "name", "words"),
-    [
-        ("amplitude,phase", "outside_level", "a tide needs two variables"),
-        ("amplitude", "outside_tide_level[M2,sine]", "a tide needs two variables"),
-        ("amplitude,radians", "outside_tide_level[M2,sine]", 'the lag is in "radian"; convert it to "degrees"'),
+def test_what_is_no_part_of_a_tide_is_refused(atlas):
+    for variables, name, words in (
+        ("amplitude,phase", "outside_level", "two variables"),
+        ("amplitude", "outside_tide_level[M2,sine]", "two variables"),
+        ("amplitude,radians", "outside_tide_level[M2,sine]", '"radian"; convert it to "degrees"'),
         ("amplitude,uIm", "outside_tide_level[M2,sine]", "lie along lat, lon and along lon, lat"),
-        ("amplitude,lag", "outside_tide_level[M2,sine]", 'no variable "amplitude,lag"; it has lon_z, lat_z, amplitude'),
+        ("amplitude,lag", "outside_tide_level[M2,sine]", 'no variable "amplitude,lag"'),
         ("amplitude,phase,uIm", "outside_tide_level[M2,sine]", 'no variable "amplitude,phase,uIm"'),
-    ],
-)
-def test_what_is_no_part_of_a_tide_is_refused(atlas, variables, name, words):
-    with pytest.raises(InputError, match=re.escape(words)):
-        read(f"{atlas}:{variables}", grid_of(), name)
+    ):
+        with pytest.raises(InputError, match=re.escape(words)):
+            read(f"{atlas}:{variables}", grid_of(), name)
+
+
+def constants_of(path, *names):
+    """The path of a file with constants of fields and constituents."""
+    with netCDF4.Dataset(path, "w") as data:
+        data.constituents = " ".join(dict.fromkeys(name.split("_")[-1] for name in names))
+        for name in names:
+            for what in ("amplitude", "phase"):
+                data.createVariable(f"{name}_{what}", "f8", ())
+    return path
+
+
+@pytest.mark.fault("`open_sides.tide` names a file without constants, or omits constituents without a message")
+def test_a_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
+    """An array that a configuration gives replaces that of the file."""
+    path = constants_of(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
+    (tmp_path / "my.toml").write_text(
+        '[open_sides]\nsides = ["west"]\ntide = "harmonics.nc"\n'
+        '[input]\noutside_tide_transport_y = ["v.nc:a,g", "other.nc:vRe,vIm"]\n'
+    )
+    config = load(tmp_path / "my.toml", environ={})
+    assert config.open_sides.constituents == ("M2", "K1")
+    found = {name: text for name in type(config.input).model_fields if (text := getattr(config.input, name))}
+    assert found == {
+        "outside_tide_level": (f"{path}:eta_M2_amplitude,eta_M2_phase", f"{path}:eta_K1_amplitude,eta_K1_phase"),
+        "outside_tide_transport_x": (f"{path}:transport_x_M2_amplitude,transport_x_M2_phase", ""),
+        "outside_tide_transport_y": (str(tmp_path / "v.nc:a,g"), str(tmp_path / "other.nc:vRe,vIm")),
+    }
+    assert "MS4" in caplog.text
+    assert config.open_sides.tide == ""
+    assert load(config, environ={}) == config
+
+
+def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
+    constants = {name: ("constituent", np.zeros(2), {}) for name in ("eta_amplitude", "eta_phase")}
+    path = write_netcdf(tmp_path / "harmonics.nc", constants)
+    with netCDF4.Dataset(path, "a") as data:
+        data.createVariable("constituent", str, ("constituent",))[:] = np.array(["K1", "M2"], object)
+    options = load("rest", {"open_sides.sides": ["west"], "open_sides.tide": path}, environ={})
+    assert options.open_sides.constituents == ("M2", "K1")
+    assert options.input.outside_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
+
+
+def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path):
+    for number, (names, sides, words) in enumerate((
+        (None, ["west"], "there is no file"), ((), ["west"], "eta"), (("u_M2",), ["west"], "eta"),
+        (("eta_MS4",), ["west"], "eta"), (("eta_M2",), [], "open_sides.sides"),
+    )):  # fmt: skip
+        path = tmp_path / f"{number}.nc"
+        if names is not None:
+            constants_of(path, *names)
+        with pytest.raises(ConfigError, match=f"open_sides.tide: .*{words}"):
+            load("rest", {"open_sides.tide": str(path), "open_sides.sides": sides}, environ={})

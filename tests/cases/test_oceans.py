@@ -1,0 +1,81 @@
+"""Oceans over the Earth's relief: the tide of all of them, and a sea at rest."""
+
+import netCDF4
+import numpy as np
+import pytest
+
+import swmodel
+from swmodel.cases import global_m2
+from swmodel.files.relief import Wish, make_grid
+from swmodel.ocean.rotated import from_earth
+from swmodel.ocean.terms.outside import LEVEL, parts_of
+from swmodel.parallel.decomposition import block
+from swmodel.setup import fields
+from swmodel.setup.setup import setup_of
+
+pytestmark = pytest.mark.slow
+
+#: So much drag that waves die soon.
+STRONG = {"physics.linear_drag": 2e-5, "output.every": "5 days", "output.harmonics_from": "4 days", "run.days": 6.0}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The configuration and the folder of a run at five degrees."""
+    folder = tmp_path_factory.mktemp("global_m2") / "run"
+    config = swmodel.load("global_m2", STRONG | {"grid.nx": 72, "grid.ny": 34}, environ={})
+    swmodel.Simulation(config).run(folder)
+    return config, folder
+
+
+@pytest.mark.night
+def test_drag_takes_the_power_that_the_moon_gives(run):
+    """Over periods of a tide that does not grow any more; to the few per cent that bays as narrow as a cell cost."""
+    config, folder = run
+    with netCDF4.Dataset(folder / "harmonics.nc") as data:
+        data.set_auto_mask(False)
+        found = {name: data[name][...] for name in data.variables}
+    whole = block(0, (1, 1), config.grid.ny, config.grid.nx)
+    grid = setup_of(config).grid(whole, 0)
+    wet, area = grid.wet > 0, np.broadcast_to(grid.area.centre, grid.wet.shape)
+    given = global_m2.power(config, found["eta_amplitude"][0], found["eta_phase"][0], found["lon"], found["lat"])
+    pairs = [[np.where(wet, found[f"{name}_{what}"][0], 0.0) for what in ("amplitude", "phase")] for name in "uv"]
+    currents = [[np.where(np.abs(field) < 1e9, field, 0.0) for field in pair] for pair in pairs]  # closed faces
+    taken = sum(global_m2.lost(config, grid.depth, *currents))
+    given, taken = ((power * area)[wet].sum() for power in (given, taken))
+    assert given > 0
+    assert taken == pytest.approx(given, rel=0.1)
+
+
+@pytest.mark.fault("the tide of one run differs from the one that drives a region on another grid")
+@pytest.mark.night
+@pytest.mark.parametrize("pole", [None, (-40.0, -80.0)])
+def test_tide_drives_a_part_of_the_ocean_on_its_own_grid(run, tmp_path, pole):
+    """The South Atlantic at 2.5 degrees, about the pole of the Earth and another one: as in the run of all oceans."""
+    part = {"grid.nx": 16, "grid.ny": 16, "grid.periodic_x": False, "grid.pole": pole, "time.cfl": 0.3}
+    part |= STRONG | {"output.harmonics_from": "2 days", "run.days": 4.0, "run.executor": "reference"}
+    # With a pole: cells near (20 W, 20 S), which lies 60 degrees from it.
+    lon, lat = from_earth(pole, -20.0, -20.0) if pole else (-20.0, -20.0)
+    part |= {"grid.west": lon - 20.0, "grid.east": lon + 20.0, "grid.south": lat - 20.0, "grid.north": lat + 20.0}
+    sides = {"open_sides.sides": ["west", "east", "south", "north"], "open_sides.nodal": False}
+    whole = part | sides | {"open_sides.tide": str(run[1] / "harmonics.nc"), "tide.ramp": "1 day"}
+    config = swmodel.load("global_m2", whole, environ={})
+    swmodel.Simulation(config).run(tmp_path / "part")
+    with netCDF4.Dataset(tmp_path / "part" / "harmonics.nc") as data:
+        found = data["eta_amplitude"][0] * np.exp(1j * np.radians(data["eta_phase"][0]))
+    there = [fields.unfilled(config, part, np.arange(16), np.arange(16)) for part in parts_of("M2", LEVEL)]
+    known = np.ma.masked_invalid(there[0] + 1j * there[1])
+    assert (abs(found - known) ** 2).mean() < 0.01 * (abs(known) ** 2).mean()
+
+
+@pytest.mark.fault("a sea over a real relief moves by itself")
+def test_sea_with_real_coasts_stays_at_rest(tmp_path):
+    make_grid(tmp_path / "sea.nc", Wish(region=(-30.0, 10.0, 30.0, 60.0), resolution=2.0))
+    options = {"grid.file": str(tmp_path / "sea.nc"), "run.dtype": "float32", "run.executor": "reference"}
+    simulation = swmodel.Simulation("sea", options)
+    depth, water = (fields.evaluate(simulation.config, name, range(15), range(20)) for name in ("depth", "mask"))
+    assert np.ptp(depth[water > 0]) > 4000
+    assert 0.2 < water.mean() < 0.8
+    simulation.advance(50)
+    for name in ("eta", "u", "v"):
+        assert (simulation.field(name) == 0).all(), name

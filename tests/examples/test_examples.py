@@ -1,0 +1,118 @@
+"""The programs of examples/ on few cells: what they are made of has known answers, and they run."""
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.example import example
+
+
+@pytest.fixture(scope="module")
+def closure():
+    pytest.importorskip("equinox")
+    return example("closure")
+
+
+@pytest.fixture(scope="module")
+def laboratory():
+    pytest.importorskip("equinox")
+    return example("eddy_laboratory")
+
+
+@pytest.mark.night
+def test_closure_training_finds_the_viscosity_of_the_data(closure):
+    """To 1 %, online, from forecasts of six hours; with it almost nothing is lost."""
+    setup, true = replace(closure.TINY, stages=((1, 40),), batch=2), jnp.float32(0.03)
+    forecast = closure.Forecast(setup, closure.harmonic, jnp.float32(0))
+    states = jnp.stack([jnp.stack(forecast.carry.state)] * 2)
+    flows = np.moveaxis(np.asarray(forecast(true, states, 3)), 0, 1)
+    with jax.numpy_dtype_promotion("standard"):  # for optax
+        found, losses = closure.train(setup, flows, forecast, jnp.float32(0.02), 1, print)
+    assert float(found) == pytest.approx(float(true), rel=0.01)
+    assert losses[-1] < 1e-3 * losses[0]
+
+
+@pytest.mark.night
+def test_closure_filter_keeps_volume_and_divergence(closure):
+    """Of depth one, so that divergence in a coarse cell is the mean of those of its fine ones."""
+    u, v, h = np.random.default_rng(0).standard_normal((3, 12, 12))
+    state = closure.swmodel.Simulation("turbulence", closure.options(12, 1.0, **{"run.executor": "reference"})).state
+    coarse_h, coarse_u, coarse_v = closure.filtered(state._replace(h=h, u=u, v=v), 3)
+    np.testing.assert_allclose(coarse_h.mean(), h.mean(), rtol=1e-12)
+
+    def divergence(u, v, spacing):
+        return (u - np.roll(u, 1, 1) + v - np.roll(v, 1, 0)) / spacing
+
+    means = divergence(u, v, 1.0).reshape(4, 3, 4, 3).mean((1, 3))
+    np.testing.assert_allclose(divergence(coarse_u, coarse_v, 3.0), means, rtol=1e-12)
+
+
+def sea(cells, seed=0):
+    """h, u, v with walls around."""
+    h, u, v = np.random.default_rng(seed).standard_normal((3, 2 * cells, cells))
+    u[:, -1], v[-1] = 0, 0
+    return [h + 500, u, v]
+
+
+@pytest.mark.night
+def test_laboratory_filters_spectra_and_scores_are_exact(laboratory):
+    """A refined sea is filtered back to itself, up to the walls; the truth has no error.
+
+    A Hann window spreads a wave over three rings; the sum is the mean energy.
+    """
+    for found, given in zip(laboratory.filtered(laboratory.refined(sea(6), 3), 3), sea(6), strict=True):
+        np.testing.assert_allclose(found, given, rtol=1e-12, atol=1e-12)
+    v = np.broadcast_to(np.cos(2 * np.pi * 9 * np.arange(64) / 64), (128, 64))
+    energy, statistics = laboratory.spectrum([0 * v, 0 * v, v]), laboratory.Statistics(4)
+    for found in (energy[7:10].sum(), energy.sum()):
+        assert found == pytest.approx(0.25, rel=0.02)
+    for seed in range(3):
+        statistics.add(sea(16, seed))
+    true = statistics.result()
+    assert (true["eddy_energy"] > 0).all()
+    np.testing.assert_allclose(laboratory.score(true, true, 16), [0, 1, 0, 0], atol=1e-12)
+
+
+@pytest.mark.release
+def test_laboratory_runs_on_few_cells(laboratory, tmp_path):
+    """Each closure has a row of finite numbers; picture and film are there; two ranks train the network."""
+    command = [sys.executable, laboratory.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]
+    subprocess.run(command, check=True, timeout=900, capture_output=True)
+    rows = [line.split("|")[1:-1] for line in (tmp_path / "table.md").read_text().splitlines()[2:]]
+    names = [row[1].strip() for row in rows if row[0].strip() == "100"]
+    assert names == [*laboratory.CLOSURES, "learned"]
+    assert np.isfinite([float(cell.split()[0]) for row in rows for cell in row[2:]]).all()
+    assert {path.suffix for path in tmp_path.glob("eddy_laboratory.*")} == {".png", ".mp4"}
+
+
+@pytest.mark.night
+def test_eddies_are_drawn_and_gain_no_energy(tmp_path, monkeypatch):
+    eddies, told = example("eddies"), []
+    for name, value in {"FOLDER": tmp_path, "DAYS_OF_JET": 1, "DAYS": 0.5, "FRICTION": {40: 5e11}}.items():
+        monkeypatch.setattr(eddies, name, value)
+    eddies.draw_jet(told.append)
+    eddies.draw_spectra(told.append)
+    assert {path.name for path in tmp_path.iterdir()} == {"jet_fluxes.png", "eddies_spectra.png"}
+    left = [float(number) for words in told[2:] for number in re.findall(r"\d\.\d+", words)]
+    assert len(left) == 4
+    assert 0 < min(left) <= max(left) <= 1
+
+
+@pytest.mark.night
+def test_bay_gains_what_the_river_brings(tmp_path):
+    """River and bay are coupled by the interface: no water is lost, and what comes in is river water."""
+    pytest.importorskip("bmipy", reason='needs bmipy: pip install ".[bmi]"')
+    river = example("river")
+    bay, error = river.couple(hours=1, tell=lambda words: None)
+    assert abs(error) < 1e-14
+    depth, share = (bay.get_value(name, np.empty(2400)) for name in (river.DEPTH, river.SHARE))
+    area = bay.get_value("model_grid_cell__area", np.empty(2400))
+    gained = area @ (depth - 10.0)
+    assert gained > 1e4
+    assert area @ (share * depth) == pytest.approx(gained, rel=1e-7)
+    assert 0.0 <= share.min() <= share.max() <= 1.0

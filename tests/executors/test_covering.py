@@ -1,0 +1,135 @@
+"""Theorems about machine code, for the 24 configurations of support/covering.py, each compiled once in a test run."""
+
+import jax
+import numpy as np
+import pytest
+from support import covering
+from support.marks import at_night
+from support.recorded import Recorded
+from support.stepping import after, build, exchange, fields_of, same_bits, step_by_step
+
+from swmodel.config.options.discretisation import Scheme, Time
+from swmodel.executors.reference import Reference
+from swmodel.gradients import Problem
+from swmodel.gradients.check import Checks, controls_of, failures
+from swmodel.model.forcing import Forcing
+from swmodel.ocean.terms import TERMS
+from swmodel.ocean.timestep import RungeKutta
+from swmodel.setup.setup import setup_of
+
+pytestmark = pytest.mark.slow
+
+of_each_row = pytest.mark.parametrize("row", covering.named())
+#: Largest errors relative to the largest value of a field.
+BOUNDS = {"float64": 1e-12, "float32": 1e-5}
+STEPS = 4
+
+
+def test_array_covers_every_pair_of_options():
+    held = set().union(*map(covering.pairs, covering.rows()))
+    assert held & covering.FORBIDDEN == set()
+    assert covering.wanted() - held == set()
+    assert 16 <= len(covering.rows()) <= 24
+
+
+def test_array_has_every_flux_stepper_and_term():
+    """A new one joins FACTORS."""
+    configs = [covering.configuration_of(row) for row in covering.named()]
+    fluxes, steppers = (
+        set(options.model_fields[name].annotation.__args__)
+        for options, name in ((Scheme, "vorticity_flux"), (Time, "stepper"))
+    )
+    assert {config.scheme.vorticity_flux for config in configs} == fluxes
+    assert {config.time.stepper for config in configs} == steppers
+    assert {name for config in configs for name in setup_of(config).scheme.terms} == set(TERMS)
+
+
+def assert_close(ours, truth, bound):
+    for number, (a, b) in enumerate(zip(ours, truth, strict=True)):
+        assert np.abs(a - b).max() <= bound * np.abs(b).max(), number
+
+
+@pytest.mark.promise("the executor does not change the answer")
+@of_each_row
+def test_native_step_agrees(row):
+    """With the reference; where it lacks the user's term, with the recorded graph."""
+    config = covering.configuration_of(row)
+    judge = Recorded(config)
+    truth = judge.advance(judge.start(), STEPS).state
+    if not setup_of(config).scheme.own:
+        reference = Reference(setup_of(config))
+        truth = reference.advance(reference.start(), STEPS, config.time.dt).state
+    ours = after("native", config, STEPS)[: len(truth)]
+    assert_close(ours, truth, BOUNDS[config.run.dtype])
+
+
+@pytest.mark.promise("the executor does not change the answer")
+@of_each_row
+@pytest.mark.parametrize("executor", ["xla"])
+def test_xla_step_agrees(row, executor):
+    config = covering.configuration_of(row)
+    theirs = step_by_step("native", config, 2)
+    ours = step_by_step(executor, config, 2)
+    prognostic = len(setup_of(config).scheme.state._fields)
+    assert_close(ours[:prognostic], theirs[:prognostic], BOUNDS[config.run.dtype])
+
+
+@pytest.mark.promise("threads do not change the answer")
+@pytest.mark.promise("chunk length does not change the answer")
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+@of_each_row
+def test_threads_calls_and_restarts_have_same_bits(row):
+    """One call; two threads in calls of one and three steps; and another model that goes on from a stored carry."""
+    config = covering.configuration_of(row)
+    once = after("native", config, STEPS, threads=1)
+    assert same_bits(after("native", config, 1, STEPS - 1, threads=2), once)
+    first, carry = build("native", config)
+    stored = jax.tree.map(np.array, advanced(first, carry, config, 2))
+    second, _ = build("native", config)
+    assert same_bits(fields_of(advanced(second, second.resume(stored), config, STEPS - 2)), once)
+
+
+def advanced(model, carry, config, steps):
+    """The carry after some steps, with the coefficients that hold then."""
+    forcing, last = Forcing(setup_of(config), model.transport), int(carry.step) + steps
+    while int(carry.step) < last:
+        exchange(model, forcing, int(carry.step))
+        carry = model.advance(carry, forcing.until(last) - int(carry.step))
+    return carry
+
+
+SWEPT = [
+    row
+    for row in covering.named()
+    if not row.startswith("drying") and not isinstance(setup_of(covering.configuration_of(row)).method, RungeKutta)
+]
+
+
+@pytest.mark.parametrize("row", SWEPT)
+def test_several_steps_in_a_sweep_have_same_bits(row):
+    """The memory has the same values; the zero tendency of a closed face may have either sign."""
+    config = covering.configuration_of(row)
+    prognostic = len(setup_of(config).scheme.state._fields)
+    once, swept = (after("native", config, 5, steps_per_sweep=many) for many in (1, 2))
+    assert same_bits(swept[:prognostic], once[:prognostic])
+    assert all(np.array_equal(a, b) for a, b in zip(swept, once, strict=True))
+
+
+#: A row of each stepper, and of each flux; test_derive.py transposes the product of options without a compiler.
+DERIVED = [list(covering.named())[number] for number in (0, 5, 10, 15, 17, 20)]
+
+
+@pytest.mark.promise("derivatives are exact")
+@pytest.mark.promise(
+    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+)
+@pytest.mark.parametrize("row", [*DERIVED, *at_night(*(row for row in covering.named() if row not in DERIVED))])
+def test_native_derivatives_are_exact(row):
+    """Taylor slope 2, or a difference quotient where the scheme has kinks; tangent and adjoint agree."""
+    config = covering.configuration_of(row)
+    config = config.model_copy(
+        update={"run": config.run.model_copy(update={"executor": "native", "dtype": "float64", "steps": 3})}
+    )
+    checks = Checks(Problem(config, controls_of(config), lambda view, k: view.state))
+    found = {"dot_product_error": checks.dot_product_error(), "hessian_symmetry": 0.0, "dtype": "float64"}
+    assert failures(found | checks.taylor()) == []

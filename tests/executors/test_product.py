@@ -1,0 +1,199 @@
+"""Every option of the equations, recorded as the graph that C++ and adjoint are made from, has the reference's answer.
+
+NumPy evaluates the graph: no compiler has a part in it. tests/executors/test_covering.py compares machine code.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from support.random_case import CLOSURES, COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, flats, random_fields
+from support.recorded import Recorded
+from support.stepping import STEPPERS
+
+from swmodel.executors.reference import Reference
+from swmodel.setup.setup import setup_of
+
+FLUXES = ("energy", "enstrophy", "arakawa_lamb", "weno5", "weno7")
+#: Whether y and x are rings.
+RINGS = {"rings": (True, True), "y ring": (True, False), "channel": (False, True), "basin": (False, False)}
+SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
+NO_SLIP = {"physics__slip": "no"}
+BIHARMONIC = {"physics__biharmonic_viscosity": 1e8}
+FIFTH_ORDER = {
+    "physics__tracers": (
+        {"name": "tracer", "advection": "weno5"},
+        {"name": "dye", "initial": 2.0, "diffusivity": 300.0, "advection": "weno5"},
+    ),
+}
+TERMS = {
+    "viscosity": {},
+    "no slip": NO_SLIP,
+    "biharmonic": BIHARMONIC,
+    "biharmonic, no slip": BIHARMONIC | NO_SLIP,
+    "smagorinsky": {"physics__smagorinsky": 0.15},
+    "biharmonic smagorinsky": {"physics__biharmonic_smagorinsky": 0.06},
+    "leith": {"physics__leith": 1.0},
+    "leith_e": {"physics__leith_e": 8.0},
+    "zanna_bolton, no slip": {"physics__zanna_bolton": 1.0, **NO_SLIP},
+    "backscatter": {"physics__backscatter": 0.3, "physics__biharmonic_smagorinsky": 0.06} | BIHARMONIC | SPONGE,
+    "closures as fields, no slip": NO_SLIP,
+    "beta plane": {"physics__beta": 2e-11},
+    "sponge": SPONGE,
+    "gravity 1, f 0, linear drag": {"physics__gravity": 1.0, "physics__f0": 0.0, "physics__linear_drag": 1e-5},
+    "manning": {"physics__manning": 0.03},
+    "self-attraction": {"physics__self_attraction": 0.1},
+    "body force": {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-4, "body_force__y_phase": 0.4},
+    "tracer, sponge": {"physics__tracers": ({"name": "tracer"},), **SPONGE},
+    "tracers of fifth order, sponge": FIFTH_ORDER | SPONGE,
+    "coefficients as fields": {},
+    "weather, garratt": {"in_time": True},
+    "weather, large_pond": {"in_time": True, "wind_drag__law": "large_pond"},
+}
+#: Terms whose coefficients are fields.
+FIELDS = {"coefficients as fields": COEFFICIENTS, "closures as fields, no slip": CLOSURES}
+
+
+def assert_agrees(config, steps=2):
+    """The recorded steps have the state of the reference, relative to the largest value of each field.
+
+    In float64 to 1e-12; in float32 to 1e-5.
+    """
+    reference, recorded = Reference(setup_of(config)), Recorded(config)
+    truth = reference.advance(reference.start(), steps, config.time.dt).state
+    ours = recorded.advance(recorded.start(), steps).state
+    bound = {"float64": 1e-12, "float32": 1e-5}[config.run.dtype]
+    for name, a, b in zip(truth._fields, ours, truth, strict=True):
+        assert a.dtype == config.run.dtype
+        assert np.abs(a - b).max() <= bound * np.abs(b).max(), name
+
+
+@pytest.mark.promise("the executor does not change the answer")
+@pytest.mark.parametrize("flux", FLUXES)
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_stepper_with_flux_agrees(stepper, flux):
+    number = STEPPERS.index(stepper) + FLUXES.index(flux)
+    ring_y, ring_x = list(RINGS.values())[number % 4]
+    options = {"run__dtype": ("float64", "float32")[number % 2], "physics__slip": ("free", "no")[number // 2 % 2]}
+    force = {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
+    options |= {"grid__periodic_y": ring_y, "grid__periodic_x": ring_x, **force}
+    assert_agrees(configuration(7, 11, time__stepper=stepper, scheme__vorticity_flux=flux, **options), steps=4)
+
+
+@pytest.mark.promise("no uninitialised value is read")
+@pytest.mark.parametrize("option", [*({"scheme__vorticity_flux": flux} for flux in FLUXES), BIHARMONIC, FIFTH_ORDER])
+def test_declared_halo_is_needed(option):
+    """Recorded fills all beyond it with NaN in every test of this file; here its last row is NaN, too."""
+    recorded = Recorded(configuration(9, 11, random_fields(9, 11, land=0.0), grid__periodic_y=True, **option))
+    assert np.isfinite(recorded.advance(recorded.start(), 1).state).all()
+    recorded.halo -= 1
+    assert np.isnan(recorded.advance(recorded.start(), 1).state).any()
+
+
+@pytest.mark.promise("the executor does not change the answer")
+@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("boundary", RINGS)
+def test_term_with_boundary_agrees(boundary, term):
+    ring_y, ring_x = RINGS[boundary]
+    ring_y = ring_y and term != "beta plane"  # f would jump where the ring closes
+    stepper = {"stepper": "ab2"} if term in ("self-attraction", "manning", "sponge") else {}
+    options = TERMS[term] | {f"time__{key}": value for key, value in stepper.items()}
+    fields = random_fields(7, 11, coefficients=FIELDS.get(term, ()))
+    assert_agrees(configuration(7, 11, fields, grid__periodic_y=ring_y, grid__periodic_x=ring_x, **options))
+
+
+#: Open sides where walls are, and what is given outside: numbers, fields, a tide.
+OPEN = {
+    "west": {},
+    "east, north": {"open_sides__level": 0.3, "open_sides__transport_x": 5.0, **BIHARMONIC, **NO_SLIP},
+    "west, east, south, north": {
+        **{"open_sides__constituents": ("M2", "K1"), "open_sides__amplitude": (0.5, 0.2)},
+        **{"open_sides__phase": (70.0, -30.0), "tide__ramp": 50.0, "scheme__vorticity_flux": "arakawa_lamb"},
+        **TERMS["tracer, sponge"],
+    },
+    "west, east": FIFTH_ORDER | SPONGE,
+    "south, east": {"open_sides__transport_y": 3.0, "open_sides__constituents": ("K1", "M2"), "outside": "fields"},
+    "west, north": {
+        **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_x": 0.1, **SPONGE},
+    },
+}
+
+
+@pytest.mark.promise("the executor does not change the answer")
+@pytest.mark.promise("open sides let waves in and out")
+@pytest.mark.fault(
+    "a tide that starts at once raises free waves; its ramp differs after a restart, between executors or layouts"
+)
+@pytest.mark.parametrize("sphere", [False, True], ids=["plane", "sphere"])
+@pytest.mark.parametrize("sides", OPEN)
+def test_open_sides_agree(sides, sphere):
+    options, fields = dict(OPEN[sides]), random_fields(7, 11)
+    if options.pop("outside", None):
+        tides = np.random.default_rng(2).random((3, 2, 2, 7, 11)) * np.reshape([1, 9, 9], (3, 1, 1, 1, 1))
+        names = ("level", "transport_x", "transport_y")
+        fields |= {f"outside_tide_{name}": field for name, field in zip(names, tides, strict=True)}
+        fields |= {"outside_level": tides[0, 0, 0]}
+    open_sides = {"grid__periodic_x": False, "open_sides__sides": tuple(sides.split(", "))}
+    assert_agrees(configuration(7, 11, fields, sphere=sphere, **open_sides, **options))
+
+
+SPHERE = {
+    "coefficients as fields": {"grid__periodic_x": False, **NO_SLIP},
+    "closures as fields, no slip": {"grid__periodic_x": False, **NO_SLIP},
+    "tide": {"time__stepper": "rk4", **TIDE},
+    "tide, own pole": {"grid__pole": (-42.0, 76.0), "grid__radius": 6371e3, "time__dt": 5.0, **TIDE},
+    "enstrophy, tracer, sponge": {"scheme__vorticity_flux": "enstrophy", **TERMS["tracer, sponge"]},
+    "tracers of fifth order": FIFTH_ORDER,
+    "arakawa_lamb, f plane": {"scheme__vorticity_flux": "arakawa_lamb", "physics__f0": 1e-4, **BIHARMONIC, **NO_SLIP},
+    "weno7": {"scheme__vorticity_flux": "weno7", **NO_SLIP},
+}
+
+
+@pytest.mark.promise("the sphere's geometry is exact")
+@pytest.mark.parametrize("option", SPHERE)
+def test_sphere_agrees(option):
+    assert_agrees(
+        configuration(7, 11, random_fields(7, 11, coefficients=FIELDS.get(option, ())), True, **SPHERE[option])
+    )
+
+
+@pytest.mark.parametrize("beta", [0.0, 2e-11])
+def test_fields_that_are_constant_along_rows_agree(beta):
+    """They are numbers and lines in the graph."""
+    state = {name: random_fields(7, 11)[name] for name in ("eta", "u", "v")}
+    assert_agrees(configuration(7, 11, state, physics__beta=beta, physics__linear_drag=1e-6, **BIHARMONIC))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 5), (5, 1), (2, 3), (3, 2), (31, 2)])
+def test_thin_domains_agree(size):
+    assert_agrees(configuration(*size, random_fields(*size, land=0.0), grid__periodic_y=True, time__stepper="ab2"))
+
+
+#: Seas that flood and fall dry.
+FLATS = {
+    "rings": {"grid__periodic_y": True},
+    "basin, weno5, no slip": {"grid__periodic_x": False, "scheme__vorticity_flux": "weno5", **NO_SLIP},
+    "basin, tracers of fifth order": {"grid__periodic_x": False, **FIFTH_ORDER},
+    "west, north; weather": {
+        **{"grid__periodic_x": False, "open_sides__sides": ("west", "north"), "open_sides__level": 0.3},
+        **{"in_time": True, "open_sides__pressure": 50.0, "open_sides__current_y": -0.1, "physics__manning": 0.03},
+    },
+    "sphere; tide": {"physics__self_attraction": 0.1, **TIDE, "physics__manning": 0.03},
+    "sphere, basin; sponge": {"grid__periodic_x": False, "sponge__rate": 1e-2, "sponge__width": 100.0},
+}
+
+
+@pytest.mark.promise("the executor does not change the answer")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("option", FLATS)
+def test_cells_that_flood_and_fall_dry_agree(option, dtype):
+    drags = ("quadratic_drag", "manning") if option == "basin, weno5, no slip" else ()
+    fields = flats(7, 11, sides=2 * ("west" in option), coefficients=drags)
+    options = (DRYING_SPHERE if "sphere" in option else DRYING) | {"run__dtype": dtype, "forcing__every": 7.0}
+    config = configuration(7, 11, fields, **options | FLATS[option])
+    assert_agrees(config, steps=6)
+    reference, thin = Reference(setup_of(config)), config.drying.thickness
+    wet = [reference.advance(reference.start(), steps, config.time.dt).state.h > thin for steps in range(7)]
+    pairs = list(itertools.pairwise(wet))
+    assert any((before & ~after).any() for before, after in pairs)
+    assert any((after & ~before).any() for before, after in pairs)

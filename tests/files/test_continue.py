@@ -1,0 +1,188 @@
+"""A file or store that is continued after a stop becomes that of the undisturbed run; one of another run is refused."""
+
+import shutil
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+from support.marks import at_night
+from support.random_case import random_fields
+from support.ranks import run_ranks
+from support.restarts import data, simulation
+from support.snapshots import KINDS, NX, NY, config_of, write
+
+from swmodel.config import config_hash, to_toml
+from swmodel.errors import ConfigError, FilesError
+from swmodel.files.output import Diagnostics, continuation
+from swmodel.files.restart.folder import choose, compare
+from swmodel.files.store import arrays
+from swmodel.files.verify import verdicts
+from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+from swmodel.plotting.dataset import opened
+
+pytestmark = pytest.mark.slow
+
+UNDISTURBED = (0, 7, 14, 21, 28)
+OUTPUTS = ("output.nc", "output.zarr")
+
+
+def everything(path):
+    """Values, types, shapes, attributes and storage of all variables and the file; except for the history."""
+    with opened(path) as file:
+        found = {name: file.getncattr(name) for name in file.ncattrs() if name not in ("history", "header_crc32")}
+        if path.suffix == ".nc":
+            found |= {(name, "about"): str(variable) for name, variable in file.variables.items()}
+    if path.suffix == ".zarr":
+        files = sorted(each.relative_to(path) for each in path.rglob("*"))
+        values = {(name, "values"): each.tobytes() for name, each in data(path).items()}
+        return found | values | {"documents": arrays.contents(path)[1], "files": files}
+    with h5py.File(path, "r") as file:
+        stored = {name: (each.dtype, each.maxshape, each.chunks, each[...].tobytes()) for name, each in file.items()}
+        return found | stored
+
+
+@pytest.mark.promise("a restart changes nothing, also of an ensemble")
+@pytest.mark.fault("a store has other values than the NetCDF file, or a run goes on in it on other blocks")
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    ("before", "kept", "after", "layouts"),
+    [
+        ((0, 7, 14, 17), 17, (21, 28), ((2, 1), (3, 1))),
+        ((0, 7, 9), 8, (14, 21, 28), ((2, 2), (1, 3))),
+        *at_night((UNDISTURBED, 28, (), ((1, 1), (2, 1))), ((0, 7), -1, UNDISTURBED, ((3, 2), (1, 1)))),
+    ],
+)
+def test_continued_file_is_that_of_the_undisturbed_run(tmp_path, name, before, kept, after, layouts):
+    """The records up to a step are kept that the undisturbed run would have too; it goes on with another layout."""
+    config, paths = config_of(), [tmp_path / folder / name for folder in ("whole", "pieces")]
+    for path, steps in zip(paths, (UNDISTURBED, before), strict=True):
+        path.parent.mkdir()
+        write(path, config, steps, layout=layouts[0])
+    write(paths[1], config, after, keep=lambda step: step <= kept and step in UNDISTURBED, layout=layouts[1])
+    assert everything(paths[1]) == everything(paths[0])
+    assert verdicts(paths[1]) == {name: "intact"}
+
+
+def test_store_goes_on_beside_what_killed_writers_left(tmp_path):
+    """Files of records that no reader sees, unfinished files, and pieces beside the store."""
+    paths = [tmp_path / folder / "output.zarr" for folder in ("whole", "killed")]
+    for path in paths:
+        path.parent.mkdir()
+        write(path, config_of(), (0, 7))
+    for left in ("output.zarr/h/c/2/0/0", "output.zarr/time/c/0.12ab.partial", "output.zarr.writing/h-2-0-0-1"):
+        (paths[1].parent / left).parent.mkdir(parents=True, exist_ok=True)
+        (paths[1].parent / left).write_bytes(b"half a file")
+    for path in paths:
+        write(path, config_of(), (14,), keep=lambda step: True, layout=(3, 1))
+    assert everything(paths[1]) == everything(paths[0])
+    assert [each.name for each in paths[1].parent.iterdir()] == ["output.zarr"]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_history_has_each_run_and_configuration_is_the_latest(tmp_path, name):
+    path, longer = tmp_path / name, config_of(run__steps=100)
+    write(path, config_of(), (0, 7))
+    write(path, longer, (14,), keep=lambda step: True)
+    with opened(path) as file:
+        lines = [line.partition("Z: ")[2] for line in file.history.splitlines()]
+        assert lines == ["swmodel (0, 7)", "swmodel (14,)"]
+        assert (file.configuration, file.configuration_sha256) == (to_toml(longer), config_hash(longer))
+        assert file["time_bounds"][:].tolist() == [[0, 0], [0, 140], [140, 280]]
+
+
+def test_file_can_be_continued_any_number_of_times(tmp_path, monkeypatch):
+    """The history would outgrow an attribute of HDF5, so only its first line and the latest are kept."""
+    path, here = tmp_path / "file.nc", Serial(block(0, (1, 1), NY, NX))
+    monkeypatch.setattr(continuation, "HISTORY_LINES", 10)
+    for step in range(15):
+        with Diagnostics(path, config_of(), here, "x" * 500, (lambda step: True) if step else None) as series:
+            series.write(step, 20.0 * step, dict.fromkeys(QUANTITIES, 1.0))
+    with netCDF4.Dataset(path) as file:
+        assert file["step"][:].tolist() == list(range(15))
+        assert len(file.history.splitlines()) == 12
+
+
+def make_foreign(path):
+    """Have the file or store be one of another program."""
+    if path.suffix == ".zarr":
+        attributes, documents = arrays.contents(path)
+        del attributes["configuration"]
+        arrays.published(path, attributes, documents, 2)
+    else:
+        with netCDF4.Dataset(path, "w") as data:
+            data.createDimension("time")
+
+
+def header(path):
+    return path / "zarr.json" if path.is_dir() else path
+
+
+HARMS = {
+    "absent": lambda path: shutil.rmtree(path) if path.is_dir() else path.unlink(),
+    "without a header": lambda path: header(path).unlink(),
+    "empty": lambda path: header(path).write_bytes(b""),
+    "cut": lambda path: header(path).write_bytes(header(path).read_bytes()[: header(path).stat().st_size // 2]),
+    "foreign": make_foreign,
+}
+
+
+@pytest.mark.promise("nothing is overwritten by accident, also from Python")
+@pytest.mark.fault("half a store, a store of another run, a damaged or missing chunk")
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("harm", ["another run", *HARMS])
+def test_unfit_file_is_refused_on_all_ranks_and_left_as_it_is(tmp_path, name, harm):
+    path, config, words = tmp_path / name, config_of(), "."
+    write(path, config, (0, 7))
+    if harm == "another run":
+        config, words = config_of(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
+    else:
+        HARMS[harm](path)
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+
+    def rank(transport):
+        with pytest.raises(FilesError, match=rf"{name} cannot be continued: .*{words}"):
+            KINDS[name](path, config, transport, keep=lambda step: True)
+
+    run_ranks(rank, (1, 2), NY, NX)
+    assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
+
+
+@pytest.mark.fault("a field of a coefficient has changed when a run is resumed")
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("field", ["depth", "wind_x", "manning"])
+def test_file_with_another_field_is_refused(tmp_path, name, field):
+    """The configuration is the same, but a file or formula that it names has changed."""
+    fields = random_fields(NY, NX, land=0.4, coefficients=("manning",))
+    config = config_of(fields)
+    write(tmp_path / name, config, (0,))
+    changed = config_of(fields | {field: fields[field] * np.where(np.eye(NY, NX), 1.01, 1.0)})
+    changed = changed.model_copy(update={"python": config.python})
+    with pytest.raises(FilesError, match=f"cannot be continued: {field} has other values in the \\w+$"):
+        write(tmp_path / name, changed, (7,), keep=lambda step: True)
+
+
+@pytest.mark.fault("a file of an earlier version lacks a variable")
+@pytest.mark.parametrize(("name", "lacking"), [("output.nc", "linear_drag"), ("diagnostics.nc", "tracer")])
+def test_file_of_an_earlier_version_goes_on_without_a_variable(tmp_path, monkeypatch, name, lacking):
+    path, config = tmp_path / name, config_of(physics__tracers=({"name": "tracer"},))
+    with monkeypatch.context() as before:
+        before.setattr("swmodel.files.output.series.quantities", lambda *_: QUANTITIES)
+        before.setattr("swmodel.files.output.static.COEFFICIENTS", {})
+        write(path, config, (0, 7))
+    write(path, config, (14,), keep=lambda step: True)
+    with netCDF4.Dataset(path) as data:
+        assert data["step"][:].tolist() == [0, 7, 14]
+        assert lacking not in data.variables
+    assert verdicts(path) == {name: "intact"}
+
+
+def test_run_keeps_its_format_unless_it_is_begun_anew(tmp_path):
+    simulation(output__format="zarr", run__steps=7).run(tmp_path)
+    with pytest.raises(ConfigError, match=r"output\.format: zarr before, netcdf now"):
+        compare(simulation().config, choose(tmp_path)[0])
+    simulation().run(tmp_path, force=True)
+    assert (tmp_path / "output.nc").is_file()
+    assert not (tmp_path / "output.zarr").exists()

@@ -1,0 +1,225 @@
+"""A run of a user's own case, fields or terms goes on from its files alone; what lies in no file is given again."""
+
+import os
+import shutil
+from functools import partial
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from support.own_case import BUMP, SHORT, write_bump
+from support.restarts import assert_same_data, assert_same_run
+
+import swmodel
+from swmodel import Case, ConfigError, operators
+from swmodel.cli import main
+from swmodel.files.restart.folder import path_of
+from swmodel.setup.fields import evaluate
+
+pytestmark = pytest.mark.slow
+
+SMALL = {"grid.nx": 12, "grid.ny": 8, "grid.periodic_x": False, "time.dt": 20.0, "run.executor": "reference"}
+SMALL |= {"run.steps": 6, "restart.every_steps": 3}
+PLANE = {"grid.dx": 1e4, "grid.dy": 1e4}
+#: About another pole, where each component of a vector along the axes is made of both given ones.
+SPHERE = {"grid.kind": "latlon", "grid.west": 0.0, "grid.east": 60.0, "grid.south": 10.0, "grid.north": 50.0}
+SPHERE |= {"grid.pole": [-42.0, 76.0]}
+DEPTH = 100.0 + np.random.default_rng(5).random((8, 12))
+FIELDS = {"depth": DEPTH, "wind_x": lambda at: 0.1 * np.sin(at.y / 3e4) + 0.0 * at.x, "eta": 0.01}
+
+
+def simulation(fields=FIELDS, terms=(), grid=PLANE, **options):
+    options = {name.replace("__", "."): value for name, value in options.items()}
+    return swmodel.Simulation(Case, SMALL | grid | options, fields=fields, terms=terms)
+
+
+def cli(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def resume(folder, steps=9):
+    return cli("resume", folder, "--steps", steps, "--quiet")
+
+
+@pytest.mark.parametrize("format", ["netcdf", "zarr"])
+def test_run_of_given_fields_goes_on_any_number_of_times(tmp_path, format):
+    """Also after the restart files are gone from which it has read the fields; with drifters."""
+    options = {"restart__format": format, "output__drifters": [[30e3, 20e3]]}
+    simulation(**options).run(tmp_path / "run")
+    for steps in (9, 21):
+        done = resume(tmp_path / "run", steps)
+        assert (done.exit_code, done.stderr) == (0, "")
+    simulation(run__steps=21, **options).run(tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole", 21)
+    assert_same_data(*(tmp_path / name / "drifters.nc" for name in ("run", "whole")))
+
+
+@pytest.mark.fault("a damaged field in a restart file")
+def test_restart_file_alone_has_all_given_fields(tmp_path):
+    """If one is damaged, the older file is taken."""
+    folder, whole = tmp_path / "run", simulation()
+    whole.run(folder)
+    with h5py.File(path_of(folder, 6), "r+") as file:
+        file["given_depth"][3, 4] += 1e-9
+    done = resume(folder)
+    assert done.exit_code == 0
+    assert "damaged: variable given_depth; continues from step-0000000003.nc" in done.stderr
+    alone = path_of(folder, 9).rename(tmp_path / "alone.nc")
+    with h5py.File(alone) as file:
+        np.testing.assert_array_equal(file["given_depth"][:], DEPTH)
+        assert file["given_wind_x"].attrs["units"] == b"Pa"
+    model = swmodel.Simulation.from_restart(alone)
+    assert (model.step, model.config.python.names) == (9, ["depth", "wind_x", "eta"])
+    whole.advance(3)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(model.state, whole.state, strict=True))
+
+
+@pytest.mark.parametrize("given", [{"u", "v", "wind_x", "wind_y"}, {"u", "wind_y"}], ids=["both", "one"])
+def test_components_about_another_pole_are_turned_again(given, tmp_path):
+    functions = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
+                 enumerate(("u", "v", "wind_x", "wind_y"), 1)}  # fmt: skip
+    fields = {name: functions[name] for name in given}
+    simulation(fields, grid=SPHERE).run(tmp_path / "run")
+    assert resume(tmp_path / "run").exit_code == 0
+    whole = simulation(fields, grid=SPHERE, run__steps=9)
+    whole.run(tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
+    kept = swmodel.Simulation.from_restart(path_of(tmp_path / "run", 9)).config
+    for name in functions:
+        ours, theirs = (evaluate(config, name, np.arange(8), np.arange(12)) for config in (kept, whole.config))
+        np.testing.assert_array_equal(ours, theirs)
+        assert np.abs(ours).max() > 0.1
+
+
+def drag(state, grid, t, roughness, factor=1):
+    return {"u": -factor * operators.mx_f(roughness) * state.u}
+
+
+def gusts(at, t, size=0.1):
+    return size * np.sin(at.y / 3e4 + t / 50) + 0.0 * at.x
+
+
+def named(function, name, **options):
+    changed = partial(function, **options)
+    changed.__name__ = name
+    return changed
+
+
+@pytest.mark.fault("the term or class differs when a run continues")
+@pytest.mark.fault("a run continues with other values in time, or without them")
+@pytest.mark.parametrize(
+    ("given", "again", "other", "code", "name", "more"),
+    [
+        ({"terms": [drag], "fields": {"roughness": 1e-4}}, {"terms": [drag]},
+         {"terms": [named(drag, "drag", factor=2)]}, 2, "drag", {"run__executor": "xla", "run__reproducible": True}),
+        ({"fields": FIELDS | {"wind_x": gusts}}, {"fields": {"wind_x": gusts}},
+         {"fields": {"wind_x": named(gusts, "gusts", size=0.2)}}, 5, "wind_x", {"forcing__every": 50.0}),
+    ],
+    ids=["term", "values in time"],
+)  # fmt: skip
+def test_what_lies_in_no_file_is_given_again(tmp_path, given, again, other, code, name, more):
+    folder = tmp_path / "run"
+    simulation(**given, **more).run(folder)
+    done = resume(folder)
+    assert (done.exit_code, name in done.stderr) == (code, True), done.stderr
+    assert "swmodel.Simulation.resume" in done.stderr
+    with pytest.raises(ConfigError, match=rf"python\.{name}: SHA-256 \w+\.\.\. before, SHA-256 \w+\.\.\. now"):
+        swmodel.Simulation.resume(folder, {"run.steps": 9}, **other).run(folder)
+    swmodel.Simulation.resume(folder, {"run.steps": 9}, **again).run(folder)
+    simulation(**given, **more, run__steps=9).run(tmp_path / "whole")
+    assert_same_run(folder, tmp_path / "whole", 9)
+
+
+#: Counts how often the file of the case is executed.
+TELLTALE = "import os\nos.environ['EXECUTED'] = str(int(os.environ.get('EXECUTED', 0)) + 1)\n" + BUMP
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """A run of the example of docs/cases.md, of six steps with restart files at three and six; its file is gone."""
+    path = write_bump(tmp_path)
+    swmodel.Simulation(swmodel.load(path, SHORT, {})).run(tmp_path / "run")
+    path.unlink()
+    return tmp_path / "run"
+
+
+@pytest.mark.fault("the case file of a run has changed, or is gone")
+def test_files_of_a_run_hold_its_case(moved, tmp_path):
+    assert (moved / "case.py").read_text(encoding="utf-8") == BUMP
+    assert 'name = "bump"\nfile = "case.py"\nsha256 = "' in (moved / "config.toml").read_text()
+    for path in (moved / "output.nc", moved / "diagnostics.nc", path_of(moved, 3)):
+        with netCDF4.Dataset(path) as data:
+            assert data.case_file == BUMP
+            assert "bump" in data.title
+    alone, whole = shutil.copy(path_of(moved, 3), tmp_path / "alone.nc"), swmodel.Simulation.from_restart(moved)
+    shutil.rmtree(moved)
+    other = swmodel.Simulation.from_restart(alone)
+    assert (other.step, other.config) == (3, whole.config)
+    other.advance(3)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(other.state, whole.state, strict=True))
+
+
+@pytest.mark.fault("the case file of a run has changed, or is gone")
+def test_resume_refuses_another_case(moved):
+    was = (moved / "output.nc").read_bytes()
+
+    def refused(*words):
+        done = resume(moved)
+        assert done.exit_code == 2
+        assert all(each in done.stderr for each in ("case.file: ", *words)), done.stderr
+        assert (moved / "output.nc").read_bytes() == was
+
+    (moved / "case.py").write_text(BUMP + "# as before\n")
+    refused(f"{moved}/config.toml:3:", f"{moved}/case.py", "SHA-256")
+    config = (moved / "config.toml").read_text().splitlines()
+    (moved / "config.toml").write_text("\n".join(line for line in config if not line.startswith("sha256")))
+    refused("another run", "SHA-256")
+    (moved / "case.py").unlink()
+    refused(f"{moved}/config.toml:3:", f"{moved}/case.py: there is no such file")
+
+
+@pytest.mark.fault("a folder from someone else holds a case file")
+def test_looking_at_a_run_executes_nothing(tmp_path, monkeypatch):
+    path, folder = write_bump(tmp_path, TELLTALE), tmp_path / "run"
+    monkeypatch.setenv("EXECUTED", "0")
+    swmodel.Simulation(swmodel.load(path, SHORT, {})).run(folder)
+    assert os.environ["EXECUTED"] == "1"
+    (folder / "case.py").write_text(TELLTALE + "# changed\n")
+    assert "bump, case.py\n" in cli("info", folder).stdout
+    assert cli("plot", folder, "--output", tmp_path / "plot.png").exit_code == 0
+    for text, verdict in ((TELLTALE + "# changed\n", "damaged: "), (TELLTALE, "intact"), (None, "cannot be read: ")):
+        (folder / "case.py").write_text(text) if text else (folder / "case.py").unlink()
+        told = cli("info", "--verify", folder)
+        assert told.exit_code == (0 if verdict == "intact" else 5)
+        assert f"case.py: {verdict}" in told.stdout
+    assert os.environ["EXECUTED"] == "1"
+
+
+class Bump(swmodel.Case):
+    height: float = swmodel.option(0.5, "m", "height")
+
+    def eta(self, config, at):
+        return self.height * (at.i > 3)
+
+
+@pytest.mark.fault("the term or class differs when a run continues")
+def test_run_of_a_class_goes_on_without_it_but_not_with_another(tmp_path, monkeypatch):
+    """Because its files have the fields."""
+    options, folder = SHORT | {"case.height": 0.2, "time.dt": 10.0}, tmp_path / "run"
+    swmodel.Simulation(swmodel.load(Bump, options, {})).run(folder)
+    assert not (folder / "case.py").exists()
+    for case in (None, Bump):
+        simulation = swmodel.Simulation.from_restart(folder, case=case)
+        assert (simulation.step, simulation.config.case.height) == (6, 0.2)
+    done = resume(folder)
+    assert (done.exit_code, done.stderr) == (0, "")
+    longer = swmodel.load(Bump, options | {"run.steps": 12}, {})
+    swmodel.Simulation(longer, restart=path_of(folder, 9)).run(folder)
+    swmodel.Simulation(longer).run(tmp_path / "whole")
+    assert_same_run(folder, tmp_path / "whole", 12)
+    monkeypatch.setattr(Bump, "eta", lambda self, config, at: 0.3 * (at.i > 3))
+    changed = swmodel.load(Bump, options | {"run.steps": 15}, {})
+    with pytest.raises(ConfigError, match=r"python\.eta: SHA-256 .* before, SHA-256 .* now"):
+        swmodel.Simulation(changed, restart=path_of(folder, 12)).run(folder)

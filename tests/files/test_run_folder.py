@@ -1,0 +1,127 @@
+"""What belongs to each run: its lock, status.json, files of distributed fields, and when events are due."""
+
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.ranks import run_ranks
+
+from swmodel.errors import FilesError
+from swmodel.files import lock, run_folder
+from swmodel.files.block_file import read_blocks, write_blocks
+from swmodel.files.schedule import Schedule
+from swmodel.files.status import write_status
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+
+
+@pytest.mark.fault("the folder is in use")
+def test_folder_in_use_is_refused_with_its_holder(tmp_path):
+    words = rf"{tmp_path} is in use by .*{os.getpid()} on {socket.gethostname()}"
+    with lock.held(tmp_path):
+        with pytest.raises(FilesError, match=words), lock.held(tmp_path):
+            pass
+        with pytest.raises(FilesError, match=words):
+            run_folder.check_vacant(tmp_path, force=True)
+        assert (tmp_path / "run.lock").exists()
+    assert list(tmp_path.iterdir()) == []
+    run_folder.check_vacant(tmp_path)
+
+
+#: A process that is killed while it holds a folder; its child, which lives on, holds it too if it is given the file.
+KILLED = """
+import os, signal, subprocess, sys; from swmodel.files.lock import held
+with held(sys.argv[1]) as file:
+    silent = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()][: int(sys.argv[2])], **silent)
+    print(child.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("passed", [0, 1])
+def test_lock_of_a_killed_process_is_free_without_its_child(tmp_path, passed):
+    """As mpiexec does, after the launcher was killed."""
+    line = [sys.executable, "-c", KILLED, str(tmp_path), str(passed)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -9
+    assert [path.name for path in tmp_path.iterdir()] == ["run.lock"]
+    try:
+        if passed:
+            with pytest.raises(FilesError, match="in use"):
+                lock.check_free(tmp_path)
+        else:
+            run_folder.check_vacant(tmp_path)
+            with lock.held(tmp_path):
+                pass
+    finally:
+        os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def test_status_has_null_for_what_is_not_finite(tmp_path):
+    value = {"a": [1.5, math.nan, {"b": (math.inf, -math.inf, 0)}], "c": None, "d": "nan", "e": True}
+    write_status(tmp_path, **value)
+    read = json.loads((tmp_path / "status.json").read_text(), parse_constant=lambda name: 1 / 0)
+    assert read == {"a": [1.5, None, {"b": [None, None, 0]}], "c": None, "d": "nan", "e": True}
+
+
+def test_blocks_of_any_layout_make_one_file_and_damage_is_found(tmp_path):
+    path, shape, rng = tmp_path / "file.h5", (70, 90), np.random.default_rng(0)
+    fields = {"w": rng.standard_normal(shape), "records": rng.standard_normal((3, *shape)), "gravity": np.float64(9.81)}
+
+    def write(transport):
+        here = tuple(slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
+        parts = {name: values[(..., *here)] if values.ndim else values for name, values in fields.items()}
+        write_blocks(path, parts, "words", shape, transport)
+
+    whole = Serial(block(0, (1, 1), *shape))
+    for layout in ((2, 3), (1, 1)):
+        run_ranks(write, layout, *shape)
+        found, text = read_blocks(path, whole.block)
+        assert text == "words"
+        assert {name: each.tobytes() for name, each in found.items()} == {k: v.tobytes() for k, v in fields.items()}
+    with h5py.File(path) as file:
+        place = file["w"].id.get_chunk_info(0).byte_offset + 100
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FilesError, match="file.h5 cannot be read: "):
+        read_blocks(path, whole.block)
+
+
+@settings(max_examples=50, deadline=None)
+@given(dt=st.floats(0.1, 1e4), every=st.floats(0.1, 1e5), last=st.integers(0, 300))
+def test_events_are_due_at_the_first_step_past_each_multiple(dt, every, last):
+    schedule = Schedule(dt, last, seconds=every)
+    due = [step for step in range(last + 1) if schedule.due(step)]
+    expected = {0, last} | {min(last, math.ceil(k * every / dt - 1e-6)) for k in range(1, int(last * dt / every) + 2)}
+    assert due == sorted(expected)
+
+
+@pytest.mark.parametrize(("last", "every", "due"), [(10, 4, [0, 4, 8, 10]), (0, 3, [0]), (3, 7, [0, 3])])
+def test_events_are_due_every_so_many_steps(last, every, due):
+    schedule = Schedule(1.0, last, steps=every)
+    assert [step for step in range(last + 1) if schedule.due(step)] == due
+    visited, step = [0], 0
+    while step < last:
+        visited.append(step := schedule.next(step))
+    assert visited == due
+
+
+@pytest.mark.fault("an output interval below a time step, or that no time step divides")
+@pytest.mark.parametrize("seconds", [1e-30, 1e-3, 99.9999999, 100.0])
+def test_interval_of_a_step_or_less_is_every_step(seconds):
+    schedule = Schedule(dt=100.0, last=2**31 - 1, seconds=seconds)
+    for step in (0, 1, 7, 10**6, 2**31 - 3):
+        assert schedule.next(step) == step + 1
+        assert schedule.due(step)

@@ -1,0 +1,323 @@
+"""Series of gauges, sections, tides and spectra are what the fields have, with every executor, after any restart."""
+
+import shutil
+
+import netCDF4
+import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
+from support import restarts
+from support.canal import canal
+from support.cf_checker import checked
+from support.random_case import configuration, random_fields
+from support.restarts import assert_same_data, data
+from support.small_run import make_run
+from support.unchecked import unchecked
+
+import swmodel
+from swmodel import ConfigError
+from swmodel.cli import main
+from swmodel.errors import FilesError, UsageError
+from swmodel.executors.reference import Reference
+from swmodel.files.output import Output
+from swmodel.files.restart.folder import path_of
+from swmodel.files.verify import verdicts
+from swmodel.model.validate import check_config
+from swmodel.ocean.constituents import constituents
+from swmodel.ocean.coordinates import metrics
+from swmodel.ocean.harmonics import basis, constants, normal_matrix
+from swmodel.ocean.squares import ALONG
+from swmodel.ocean.state import State
+from swmodel.ocean.terms.tide import EQUILIBRIUM
+from swmodel.parallel.decomposition import block
+from swmodel.parallel.transport.serial import Serial
+from swmodel.plotting import PlotError, plot, spectra
+from swmodel.plotting.info import describe_results
+from swmodel.setup.positions.crossings import open_faces
+from swmodel.setup.setup import setup_of
+from swmodel.setup.tidal_analysis import named
+
+pytestmark = pytest.mark.slow
+
+NY, NX, STEPS = 13, 17, 11
+FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
+FIELDS["mask"][4:7, 5:9] = 0.0
+#: In m: between points, next to the island, across the end of the ring, on a corner of the domain.
+STATIONS = ((31e3, 12e3), (19.9e3, 27e3), (67.9e3, 40e3), (0.0, 65e3))
+FILES = ("stations.nc", "sections.nc", "output.nc")
+SECTIONS = (((0.0, 10e3), (0.0, 60e3)), ((10e3, 5e3), (60e3, 64e3)))
+
+
+def run(folder, fields=FIELDS, **options):
+    """A run of a random sea with an island on a ring; its folder."""
+    places = {
+        "output__stations": tuple({"name": f"gauge {n}", "x": x, "y": y} for n, (x, y) in enumerate(STATIONS)),
+        "output__sections": tuple({"name": f"line {n}", "start": a, "end": b} for n, (a, b) in enumerate(SECTIONS)),
+        "output__every_steps": 1,
+        "output__fields": ("eta", "u", "v", "h", "tracer"),
+        "physics__tracers": ({"name": "tracer"},),
+    }
+    given = {"run__steps": STEPS, "run__executor": "reference", "grid__periodic_y": False} | places | options
+    swmodel.Simulation(configuration(NY, NX, fields, **given)).run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("samples") / "run")
+
+
+def opened(folder, name):
+    return xarray.open_dataset(folder / name, decode_times=False).load()
+
+
+@pytest.mark.promise("gauges, sections and largest values see every step")
+def test_transport_is_that_through_the_faces_of_any_way(done):
+    """Because two ways from one corner to another differ by what the volume between them changes."""
+    found, fields = opened(done, "sections.nc").transport, opened(done, "output.nc").fillna(0)
+    straight = (fields.u[:, :, -1] * (0.5 * (fields.h[:, :, -1] + fields.h[:, :, 0])))[:, 2:12].sum("y_c") * 5e3
+    np.testing.assert_allclose(found[:, 0], straight, rtol=1e-13)
+    config = configuration(NY, NX, FIELDS, grid__periodic_y=False)
+    reference, state = Reference(setup_of(config)), State(*swmodel.Simulation.from_restart(done).state[:3])
+    growth = reference.tendency(state).h * metrics(config.grid, range(NY))["area"].centre
+
+    def through(*corners):
+        rows, columns = np.array(corners).T
+        faces = open_faces(config, rows, columns)
+        u, v, h = state.u, state.v, state.h
+        beyond = h[(faces.rows + (faces.axis == 0)) % NY, (faces.columns + faces.axis) % NX]
+        velocity = np.where(faces.axis == 1, u[faces.rows, faces.columns], v[faces.rows, faces.columns])
+        return (faces.lengths * velocity * 0.5 * (h[faces.rows, faces.columns] + beyond)).sum()
+
+    # Round cells (2..4, 3..6) from the south-west corner: north, east, south, west; out of it is to the left.
+    ring = [(1 + k, 2) for k in range(4)] + [(4, 3 + k) for k in range(4)]
+    ring += [(3 - k, 6) for k in range(3)] + [(1, 5 - k) for k in range(4)]
+    assert through(*ring) == pytest.approx((growth[2:5, 3:7] * FIELDS["mask"][2:5, 3:7]).sum(), rel=1e-10)
+
+
+@pytest.mark.promise("gauges, sections and largest values see every step")
+def test_xla_sees_every_step_within_its_loop(tmp_path):
+    """model/test_outputs_agree.py has the other executors."""
+    options = {"time__stepper": "ab2", "output__every_steps": STEPS, "output__maxima": ("eta",), "output__arrival": 0.5}
+    folders = run(tmp_path / "xla", **options, run__executor="xla"), run(tmp_path / "reference", **options)
+    for name in FILES:
+        ours, truth = (opened(folder, name) for folder in folders)
+        for key in (key for key in set(truth.data_vars) - {"crc32"} if truth[key].dtype.kind == "f"):
+            np.testing.assert_allclose(ours[key], truth[key], rtol=1e-11, atol=1e-11, err_msg=key)
+
+
+@pytest.mark.promise("gauges, sections and largest values see every step")
+def test_series_of_a_resumed_run_are_those_of_a_whole_one(tmp_path):
+    """The run was stopped between two values, and began again from an earlier file."""
+    options = {"output__stations_every_steps": 3, "output__maxima": ("eta", "speed"), "output__arrival": 0.4}
+    once = run(tmp_path / "once", **options)
+    twice = run(tmp_path / "twice", **options, run__steps=7)
+    swmodel.Simulation.from_restart(twice, {"run.steps": STEPS}).run(twice)
+    for name in FILES:
+        xarray.testing.assert_equal(opened(twice, name), opened(once, name))
+    with pytest.raises(ConfigError, match="output.stations: "):
+        swmodel.Simulation.from_restart(twice, {"run.steps": 20, "output.stations": ()}).run(twice)
+
+
+DT = 600.0
+
+
+@pytest.mark.promise("tides are those of the Moon and the Sun")
+@pytest.mark.parametrize("first", [0, 10**9])
+def test_constants_of_a_synthetic_series_are_found(first):
+    """To 1e-10, from sums alone, after 10^9 steps as at the start."""
+    found = constituents(("M2", "S2", "K1", "O1", "M4"), "2012-03-01")
+    H, G = np.array([1.2, 0.4, 0.3, 0.2, 0.05]), np.array([10.0, 359.0, 180.0, 77.0, 300.0])
+    steps, series = range(first + 1, first + 30 * 144, 3), 0.7
+    times = np.array(steps, dtype=np.longdouble) * DT
+    for each, h, g in zip(found, H, G, strict=True):
+        turns = times * np.longdouble(each.frequency) % 1
+        series = series + each.factor * h * np.cos(2 * np.pi * turns + each.phase - np.radians(g))
+    mean, pairs = constants(normal_matrix(found, DT, steps), basis(found, DT, steps) @ series.astype(float))
+    assert mean == pytest.approx(0.7, abs=1e-10)
+    np.testing.assert_allclose([h for h, _ in pairs], H, atol=1e-10)
+    np.testing.assert_allclose([g for _, g in pairs], G, atol=1e-7 if first else 1e-8)
+
+
+ANALYSIS = {"run__steps": 4 * 48, "output__harmonics": ("M2",), "output__harmonics_every_steps": 4}
+
+
+def canal_with(**options):
+    """A configuration of the canal over a period, with an analysis of M2, and Airy's ratio.
+
+    The stable time step counts waves across the canal, which walls do not let be.
+    """
+    config, _, ratio = canal(24, **ANALYSIS | options)
+    return unchecked(config), ratio
+
+
+def apart(degrees, others):
+    """The largest angle between phases in degrees."""
+    return np.abs((degrees - others + 180) % 360 - 180).max()
+
+
+def test_constants_of_a_canal_are_those_of_its_forced_wave(tmp_path):
+    """Over a period: amplitude that of equilibrium times Airy's ratio, low water with the Moon: G = 180 - 2 lon."""
+    config, ratio = canal_with(output__harmonics_fields=("eta", "u"))
+    swmodel.Simulation(config).run(tmp_path)
+    errors, report = checked(tmp_path / "harmonics.nc")
+    unknown = ("requires exactly one variable with standard_name", "grid_topology is not a valid cf_role")
+    assert [error for error in errors if not any(words in error for words in unknown)] == [], report
+    with xarray.open_dataset(tmp_path / "harmonics.nc") as found:
+        amplitude = -ratio * 1e-3 * EQUILIBRIUM["M2"].height
+        np.testing.assert_allclose(found["eta_amplitude"][0], amplitude, rtol=1e-5)
+        assert apart(found["eta_phase"].values[0, 0], 180 - 2 * (np.arange(24) + 0.5) * 15) < 1e-3
+        assert apart(found["u_phase"].values[0, 0], -2 * (np.arange(24) + 1) * 15) < 1e-3
+        assert np.abs(found["eta_mean"]).max() < 1e-5 * amplitude
+        assert found["period"][0] == pytest.approx(12.4206, rel=1e-5)
+        assert found["constituent"].values.tolist() == ["M2"]
+
+
+@pytest.mark.fault("an analysis has other nodal factors than the tide")
+@pytest.mark.parametrize("nodal", [True, False])
+def test_analysis_has_the_nodal_factors_of_the_tide(nodal):
+    options = {"time.start": "2012-03-01", "output.harmonics": ["M2"], "open_sides.nodal": nodal}
+    (found,) = named(swmodel.load("gulf_tide", options, {}))
+    assert found == constituents(("M2",), "2012-03-01", nodal)[0]
+
+
+@pytest.mark.promise("tides are those of the Moon and the Sun")
+def test_run_that_was_cut_has_the_same_constants(tmp_path):
+    """It is cut between two values, and goes on with the sums in its restart file; without them it is refused."""
+    config, _ = canal_with(restart__every_steps=101)
+    swmodel.Simulation(config).run(tmp_path / "whole")
+    swmodel.Simulation(config, restart=path_of(tmp_path / "whole", 101)).run(tmp_path / "rest")
+    assert_same_data(*(tmp_path / name / "harmonics.nc" for name in ("whole", "rest")))
+    alone, _ = canal_with(restart__every_steps=101, output__harmonics=(), run__steps=101)
+    swmodel.Simulation(alone).run(tmp_path / "alone")
+    with pytest.raises(UsageError, match=r"^output.harmonics: .* 101"):
+        swmodel.Simulation(config, restart=path_of(tmp_path / "alone", 101)).run(tmp_path / "late")
+
+
+@pytest.mark.fault("a run too short for a tidal analysis, an unknown constituent")
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"output__harmonics": ("M22",)}, 'output.harmonics: no .* "M22"; .*"M2"'),
+        ({"output__harmonics": ("M2", "m2")}, 'output.harmonics: "M2" is listed 2 times'),
+        ({"run__steps": 100}, "output.harmonics: M2 and the mean cannot be separated in 0.2695 days"),
+        ({"output__harmonics_from": 20000.0}, "output.harmonics: M2 .* in 0.286 days from output.harmonics_from on"),
+        ({"output__harmonics": ("M2", "S2")}, "output.harmonics: S2 and M2 cannot be separated in 0.5175 days"),
+        ({"output__harmonics_every_steps": 96}, "output.harmonics_every_steps: M2 has a period of 44714.2 s"),
+        ({"time__start": "", "tide__constituents": ()}, "time.start: must be given"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_before_the_first_step(options, problem):
+    with pytest.raises(ConfigError, match=problem):
+        check_config(canal_with(**options)[0])
+
+
+SPECTRA = {"output__spectra_every_steps": 3}
+
+
+@pytest.fixture(scope="module")
+def spectral(tmp_path_factory):
+    """A run with a tracer and output and spectra at steps 0, 5 and 10."""
+    options = {"output__spectra_every_steps": 5, "physics__tracers": ({"name": "tracer", "initial": 1.0},)}
+    options |= {"output__fields": ["h", "u", "v", "tracer"], "run__dtype": "float64", "output__means": []}
+    return make_run(tmp_path_factory.mktemp("spectra") / "run", **options)
+
+
+@pytest.mark.fault("a run with `spectra.nc` stops and resumes")
+def test_spectra_of_a_resumed_run_are_those_of_a_whole_one(tmp_path, run_folder):
+    """They can also be asked for when a run goes on."""
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    restarts.simulation(**SPECTRA).run(whole)
+    restarts.simulation(run__steps=7, restart__every_steps=5, **SPECTRA).run(resumed)
+    restarts.resumed(resumed, **SPECTRA)
+    assert list(data(whole / "spectra.nc")["step"]) == [0, 3, 6, 9, 11]
+    assert_same_data(resumed / "spectra.nc", whole / "spectra.nc")
+    assert verdicts(resumed)["spectra.nc"] == "intact"
+    restarts.resumed(run_folder, **SPECTRA)
+    assert list(data(run_folder / "spectra.nc")["step"]) == [9, 11]
+
+
+def test_spectra_are_of_one_record_or_the_mean_of_all(spectral, tmp_path):
+    def made(**options):
+        return data(spectra(spectral, ["enstrophy"], output=tmp_path / "made.nc", **options)[0])
+
+    each = data(spectral / "spectra.nc")
+    alone, nearest, mean = made(record=1), made(time=float(each["time"][1]) + 1.0), made(mean=True)
+    assert "kinetic_energy" not in alone
+    np.testing.assert_allclose(alone["enstrophy"], each["enstrophy"][1:2], rtol=1e-9)
+    np.testing.assert_array_equal(nearest["enstrophy"], alone["enstrophy"])
+    np.testing.assert_allclose(mean["enstrophy"][0], each["enstrophy"].mean(0), rtol=1e-9)
+    np.testing.assert_array_equal(mean["time_bounds"], [each["time"][[0, -1]]])
+
+
+def test_budget_holds_what_acts_and_the_fluxes(spectral, tmp_path):
+    file, picture = spectra(spectral, record=-1, budget=True, output=tmp_path / "budget.nc")
+    found, start = data(file), "kinetic_energy_by_"
+    acting = {name.removeprefix(start) for name in found if name.startswith(start) and name[-2:] not in ALONG}
+    assert acting == {"advection", "coriolis", "pressure", "viscosity"}
+    assert "tracer_variance_by_viscosity" not in found
+    flux = -found["wavenumber"][1] * np.cumsum(found["kinetic_energy_by_advection"], axis=1)
+    np.testing.assert_allclose(found["kinetic_energy_flux"], flux, rtol=1e-12, atol=1e-15 * np.abs(flux).max())
+    assert np.all(found["kinetic_energy_by_viscosity"].sum(1) < 0)
+    assert picture.stat().st_size > 10_000
+    assert "enstrophy_flux" in describe_results(file)
+    assert not checked(file)[0]
+
+
+@pytest.mark.night
+def test_series_satisfy_cf_checker_and_spectra_are_drawn(done, spectral, tmp_path):
+    for path in (done / "stations.nc", done / "sections.nc", spectral / "spectra.nc"):
+        errors, report = checked(path)
+        assert not errors, report
+    assert plot(path, record=0, output=tmp_path / "picture.png").stat().st_size > 10_000
+    with pytest.raises(PlotError, match="has no fields"):
+        plot(path, ["eta"])
+
+
+@pytest.mark.fault("spectra of a file without the fields, of an unknown quantity or record, of an empty file")
+def test_spectra_that_cannot_be_computed_are_refused(spectral, tmp_path):
+    thin = make_run(tmp_path / "thin", output__fields=["zeta"], output__means=[])
+    land = make_run(tmp_path / "land", "rest", output__means=[], run__steps=1)
+    empty, text, none = tmp_path / "empty.nc", tmp_path / "text.nc", tmp_path / "none" / "output.nc"
+    netCDF4.Dataset(empty, "w").close()
+    text.write_text("nothing")
+    none.parent.mkdir()
+    config = restarts.config()
+    Output(none, config, Serial(block(0, (1, 1), config.grid.ny, config.grid.nx))).close()
+    other = shutil.copy(spectral / "diagnostics.nc", tmp_path / "other.nc")
+    refused = [
+        ("heat", spectral, {"names": ["heat"]}),
+        ("kinetic_energy needs h and u and v", thin, {}),
+        ("without land", land, {}),
+        ("empty.nc", empty, {}),
+        ("no record yet", none.parent, {}),
+        ("nowhere", tmp_path / "nowhere", {}),
+        ("text.nc", text, {}),
+        ("no record 7", spectral / "output.nc", {"record": 7}),
+        ("not both", spectral, {"record": 1, "time": 0.0}),
+        ("output.nc is another file", spectral, {"output": spectral / "output.nc"}),
+        ("other.nc is another file", spectral, {"output": other}),
+        ("spectra.png", spectral, {"output": tmp_path / "spectra.png"}),
+    ]
+    before = (spectral / "output.nc").read_bytes(), other.read_bytes()
+    for words, path, options in refused:
+        with pytest.raises((PlotError, UsageError, FilesError), match=words) as caught:
+            spectra(path, **options)
+        assert "\n" not in str(caught.value)
+    assert ((spectral / "output.nc").read_bytes(), other.read_bytes()) == before
+
+
+def test_command_writes_spectra_beside_the_output(spectral):
+    result = CliRunner().invoke(main, ["spectra", str(spectral), "--record", "-1"])
+    assert result.exit_code == 0, result.output
+    assert result.output.split() == [
+        "Wrote",
+        str(spectral / "output-spectra.nc"),
+        "Wrote",
+        str(spectral / "output-spectra.png"),
+    ]
+    with netCDF4.Dataset(spectral / "output-spectra.nc") as file:
+        assert "swmodel" in file.history.splitlines()[-1]
+        assert file["kinetic_energy"].units == "m3 s-2"
+    assert CliRunner().invoke(main, ["spectra", str(spectral), "--field", "heat"]).exit_code == 2

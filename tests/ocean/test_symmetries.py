@@ -1,0 +1,251 @@
+"""Symmetries of the equations: other units, and x for y, give the same answer.
+
+A run in other units of length, height and time has the same bits: every field and parameter is multiplied by the
+powers of L (horizontal length), H (height), T (time) and R (density) that its dimension has, stepped, and divided
+again. With powers of two no rounding changes, so that one term with a wrong dimension, or one number in the code that
+should have had a dimension, changes the answer. Horizontal lengths and heights are of different kinds in shallow water:
+u ~ L/T, h ~ H, f ~ 1/T. The pressure gradient g dh/dx ~ L/T2 gives gravity L2/(H T2); quadratic drag C |u| u / h ~ L/T2
+gives C, which is a number only where both are measured in metres, H/L; wind stress / (rho h) ~ L/T2 gives the stress
+R L H/T2.
+
+An f plane turned by 90 degrees, stepped and turned back is the f plane stepped. Turned clockwise, x' = y and y' = -x:
+u' = v and v' = -u. East faces become south faces, which the grid counts as north faces of the cell below, hence the
+shift by one. Every term adds the same numbers in another order, so that answers agree to round-off. A sponge at one
+side only of a ring is not turned: the face where the ring closes counts as its east or north end.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from support.by_numpy import EVERY_SCHEME, FRICTION, fields_of_case, options_of, steps
+from support.random_case import configuration
+from support.stepping import after, same_bits
+from support.unchecked import unchecked
+
+import swmodel
+from swmodel.config import Config
+from swmodel.ocean.derived import POTENTIALS
+from swmodel.ocean.diagnostics import QUANTITIES
+from swmodel.ocean.evaluation import derived
+from swmodel.ocean.table import COEFFICIENTS, VARIABLES, row_of
+from swmodel.ocean.terms import TERMS as TERMS_OF_THE_MODEL
+from swmodel.setup.checks.extremes import survey
+from swmodel.setup.checks.stability import dt_from_state, largest_dt
+from swmodel.setup.setup import setup_of
+
+NY, NX = 7, 9
+
+#: The numbers of a configuration by their exponents of L, H, T and R.
+DIMENSIONS = {
+    (1, 0, 0, 0): "grid.dx grid.dy grid.lx grid.ly grid.radius sponge.width",
+    (0, 1, 0, 0): "physics.depth open_sides.amplitude drying.thickness",
+    (0, 0, 1, 0): "time.dt tide.ramp body_force.period",
+    (0, 0, 0, 1): "physics.density wind_drag.air_density",
+    (0, 0, -1, 0): "grid.rotation physics.f0 sponge.rate",
+    (-1, 0, -1, 0): "physics.beta",
+    (1, 0, -2, 0): "body_force.x body_force.x_amplitude body_force.y body_force.y_amplitude",
+    (2, -1, -2, 0): "physics.gravity physics.full_gravity",
+    (2, 0, -2, 1): "open_sides.pressure",
+    (0, 0, 0, 0): "grid.west grid.south grid.east grid.north grid.dlon grid.dlat grid.pole body_force.x_phase "
+    "body_force.y_phase open_sides.phase time.cfl time.ab2_epsilon time.robert_asselin",
+}
+PARAMETERS = {key: powers for powers, keys in DIMENSIONS.items() for key in keys.split()}
+PARAMETERS |= {row.key: row.dimension for row in COEFFICIENTS.values() if row.key}
+NUMBERS = {"mass": (2, 1, 0, 1), "energy": (4, 1, -2, 1), "potential_enstrophy": (2, -1, -2, 0)}
+NUMBERS |= {"max_speed": (1, 0, -1, 0), "min_h": (0, 1, 0, 0), "cfl": (0, 0, 0, 0)}
+
+#: Powers of two for L, H, T and R: each alone, and all together.
+UNITS = {"L": (5, 0, 0, 0), "H": (0, -3, 0, 0), "T": (0, 0, 7, 0), "R": (0, 0, 0, 4), "all": (-5, 3, -4, 6)}
+
+#: What is carried along, and what varies in time.
+MORE = {
+    **{"body_force__x": 1e-5, "body_force__y_amplitude": 2e-5, "body_force__y_phase": 0.3, "body_force__period": 300.0},
+    "physics__tracers": ({"name": "tracer", "diffusivity": 300.0},),
+}
+OPEN = {"open_sides__sides": ("west", "north"), "open_sides__level": 0.2, "grid__periodic_x": False}
+OPEN |= {"open_sides__transport_x": 3.0, "open_sides__transport_y": -2.0}
+BETA_PLANE = FRICTION | {"grid__periodic_x": True, "grid__periodic_y": False, "physics__beta": 2e-10}
+
+
+def factor(exponents, units):
+    """The power of two that a quantity with these exponents of L, H, T and R is multiplied by."""
+    return 2.0 ** np.dot(exponents, units)
+
+
+def options_in(units, options):
+    """The options of a configuration (section__key) in other units."""
+    complete = configuration(NY, NX, **options)
+    numbers = {}
+    for key, powers in PARAMETERS.items():
+        section, name = key.split(".")
+        if (number := getattr(getattr(complete, section), name)) not in (None, ()):
+            numbers[f"{section}__{name}"] = number * factor(powers, units)
+    size = factor((2, 0, -1, 0), units)
+    tracers = [row | {"diffusivity": row["diffusivity"] * size} for row in options.get("physics__tracers", ())]
+    return options | numbers | {"physics__tracers": tuple(tracers)}
+
+
+def config_in(units, options):
+    """The configuration of the random case in other units."""
+    fields = fields_of_case(options, NY, NX)
+    fields = {name: field * factor(row_of(name).dimension, units) for name, field in fields.items()}
+    return configuration(NY, NX, fields, **options_in(units, options))
+
+
+def in_both_units(options, units="all", steps=steps):
+    """State and memory in other units, divided, and those in the old units.
+
+    Adams-Bashforth methods remember tendencies, per T.
+    """
+    units, configs = UNITS[units], [config_in(each, options) for each in ((0, 0, 0, 0), UNITS[units])]
+    expected, ours = map(steps, configs)
+    names = setup_of(configs[0]).scheme.state._fields
+    per_time = factor((0, 0, -1, 0), units) if configs[0].time.stepper.startswith("ab") else 1.0
+    scales = [factor(row_of(names[n % len(names)]).dimension, units) for n in range(len(ours))]
+    scales = [scale * (per_time if n >= len(names) else 1.0) for n, scale in enumerate(scales)]
+    assert all(np.isfinite(field).all() and field.any() for field in expected)
+    return [field / field.dtype.type(scale) for field, scale in zip(ours, scales, strict=True)], expected
+
+
+@pytest.mark.promise("the equations are dimensionally consistent")
+@pytest.mark.parametrize("scheme", EVERY_SCHEME, ids=" ".join)
+def test_other_units_give_same_bits(scheme):
+    assert same_bits(*in_both_units(MORE | options_of(*scheme)))
+
+
+#: What is compiled for both symmetries.
+COMPILED = [("native", "arakawa_lamb", "gfb", "friction", "float32"), ("xla", "energy", "ab2", "friction", "float64")]
+
+
+def compiled_steps(executor):
+    """The function of a configuration to its state after four steps."""
+    return lambda config: after(executor, config, 4)[: len(setup_of(config).scheme.state._fields)]
+
+
+@pytest.mark.slow
+@pytest.mark.promise("the equations are dimensionally consistent")
+@pytest.mark.parametrize(("executor", "scheme"), [(executor, scheme) for executor, *scheme in COMPILED])
+def test_machine_code_gives_same_bits_in_other_units(executor, scheme):
+    assert same_bits(*in_both_units(MORE | options_of(*scheme), steps=compiled_steps(executor)))
+
+
+@pytest.mark.promise("the equations are dimensionally consistent")
+def test_open_sides_and_single_units_give_same_bits():
+    assert same_bits(*in_both_units(OPEN))
+    for unit in UNITS:
+        assert same_bits(*in_both_units(BETA_PLANE, unit)), unit
+
+
+def test_manning_drag_is_same_in_other_units():
+    """But for rounding, as it has powers of a third."""
+    for field, other in zip(*in_both_units(FRICTION | {"physics__manning": 0.03}), strict=True):
+        np.testing.assert_allclose(field, other, rtol=1e-9, atol=1e-12 * np.abs(other).max())
+
+
+@pytest.mark.promise("the equations are dimensionally consistent")
+def test_diagnostics_and_time_steps_are_same_in_other_units():
+    """Numbers of the whole domain and derived fields of the initial state to the bit; the largest time step, too."""
+    units, found = UNITS["all"], []
+    options = BETA_PLANE | MORE | {"physics__reduced_gravity": True, "physics__gravity": 0.7}
+    for each in ((0, 0, 0, 0), units):
+        config = config_in(each, options | {"run__executor": "reference"})
+        simulation, extremes = swmodel.Simulation(unchecked(config)), survey(setup_of(config))
+        fields = simulation.fields([name for name in derived(simulation.scheme) if name not in POTENTIALS])
+        longest = largest_dt(config, extremes)[0], dt_from_state(config, extremes)
+        found.append((simulation.diagnostics(), fields, np.array(longest)))
+    old, new = found
+    for name, powers in NUMBERS.items():
+        assert new[0][name] / factor(powers, units) == old[0][name], name
+    assert same_bits([field / factor(row_of(name).dimension, units) for name, field in new[1].items()], old[1].values())
+    np.testing.assert_allclose(new[2], old[2] * factor((0, 0, 1, 0), units), rtol=1e-12)
+
+
+def exponents_of(units: str):
+    """Exponents of m, s and kg of units as the options state them ("m2 s-1"; Pa and J spelled out)."""
+    if units == "s m-1/3":  # which holds a length and a thickness to broken powers
+        return pytest.approx(-1 / 3), 1, 0
+    spelled = units.replace("Pa", "kg m-1 s-2").replace("J", "kg m2 s-2").replace("cells", "1").replace("degrees", "1")
+    found = {"m": 0, "s": 0, "kg": 0}
+    for symbol, power in re.findall(r"(kg|m|s)(-?\d*)", spelled):
+        found[symbol] += int(power or 1)
+    return found["m"], found["s"], found["kg"]
+
+
+@pytest.mark.promise("the equations are dimensionally consistent")
+def test_every_number_of_configuration_has_its_dimension():
+    terms = (term.name for term in TERMS_OF_THE_MODEL.values() if term.options)
+    found = {
+        f"{section}.{key}": field.json_schema_extra["unit"]
+        for section in ("drying", "grid", "physics", "scheme", "time", *terms)
+        for key, field in Config.model_fields[section].annotation.model_fields.items()
+        if "float" in str(field.annotation)
+    }
+    assert found.keys() == PARAMETERS.keys()
+    fields = (*VARIABLES, "tracer", "tracer_content")
+    units = found | {name: row_of(name).units for name in fields}
+    units |= {name: quantity.units for name, quantity in QUANTITIES.items()}
+    known = PARAMETERS | {name: row_of(name).dimension for name in fields} | NUMBERS
+    for name, (length, height, time, density) in known.items():
+        assert exponents_of(units[name]) == (length + height - 3 * density, time, density), name
+
+
+BOUND = 16.0  # units in the last place of each field's largest value
+#: Where each side of the domain goes.
+TURNED_SIDES = {"west": "north", "north": "east", "east": "south", "south": "west"}
+
+
+def turned(a):
+    """Values at centres, turned."""
+    return np.ascontiguousarray(a.T[::-1])
+
+
+def turned_current(u, v):
+    return turned(v), -turned(np.roll(u, 1, axis=1))
+
+
+def turned_fields(fields):
+    """The fields of a case, turned."""
+    u, v = turned_current(fields["u"], fields["v"])
+    found = {name: turned(values) for name, values in fields.items()}
+    return found | {"u": u, "v": v, "wind_x": turned(fields["wind_y"]), "wind_y": -turned(fields["wind_x"])}
+
+
+def turned_options(options):
+    """The options of a configuration, turned."""
+    grid, sponge = configuration(NY, NX, **options).grid, options.get("sponge__sides", ())
+    swapped = {"periodic_x": grid.periodic_y, "periodic_y": grid.periodic_x, "dx": grid.dy, "dy": grid.dx}
+    sides = {"sponge__sides": tuple(TURNED_SIDES[side] for side in sponge)} if sponge else {}
+    return options | {f"grid__{key}": value for key, value in swapped.items()} | sides
+
+
+@pytest.mark.slow
+@pytest.mark.promise("the model is isotropic on an f plane")
+@pytest.mark.parametrize(("executor", "scheme"), [(executor, scheme) for executor, *scheme in COMPILED])
+def test_machine_code_turns_with_the_domain(executor, scheme):
+    assert_turned(options_of(*scheme), compiled_steps(executor))
+
+
+@pytest.mark.promise("the model is isotropic on an f plane")
+@pytest.mark.parametrize("scheme", EVERY_SCHEME, ids=" ".join)
+def test_turned_domain_gives_turned_answer(scheme):
+    assert_turned(options_of(*scheme), steps)
+
+
+def assert_turned(options, steps):
+    """The turned domain has the turned answer to round-off."""
+    if "sponge__rate" in options:
+        options |= {"sponge__sides": ("west", "south", "north")}
+    fields = fields_of_case(options, NY, NX)
+    config = configuration(NY, NX, fields, **options)
+    straight = steps(config)
+    ours = steps(configuration(NX, NY, turned_fields(fields), **turned_options(options)))
+    names = setup_of(config).scheme.state._fields
+    for start in range(0, len(straight), len(names)):
+        group = dict(zip(names, straight[start : start + len(names)], strict=True))
+        u, v = turned_current(group["u"], group["v"])
+        expected = {name: turned(values) for name, values in group.items()} | {"u": u, "v": v}
+        for name, a in zip(names, ours[start : start + len(names)], strict=True):
+            b = expected[name]
+            assert np.abs(a - b).max() / np.spacing(np.abs(b).max()) <= BOUND, name
+            assert np.abs(b).max() > 0

@@ -1,0 +1,139 @@
+"""Pictures of gauges, sections, drifters and largest values."""
+
+from datetime import datetime
+
+import matplotlib.figure
+import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
+from matplotlib.collections import LineCollection
+from support.pages import content_of
+from support.small_run import make_run
+
+from swmodel.cli import main
+from swmodel.plotting import Over, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
+from swmodel.plotting.dataset import open_data
+from swmodel.plotting.page import content
+
+pytestmark = pytest.mark.slow
+
+STATIONS = ({"name": "Côte", "x": 2e4, "y": 2e4}, {"name": "b", "x": 4e4, "y": 3e4})
+DRIFTERS = [[10e3, 20e3], [60e3, 22e3], [30e3, 35e3]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run with two gauges, a section, drifters and largest values."""
+    options = {
+        "output__stations": STATIONS,
+        "output__sections": ({"name": "cut", "start": (3e4, -1e3), "end": (3e4, 3.6e4)},),
+        "output__maxima": ("eta",),
+        "output__arrival": 6.0,
+        "output__drifters": DRIFTERS,
+        "output__drifters_every_steps": 1,
+    }
+    return make_run(tmp_path_factory.mktemp("places") / "run", **options)
+
+
+def lines_of(figure):
+    return [(axes.get_title(loc="left"), axes.lines[0].get_ydata()) for axes in figure.axes if axes.lines]
+
+
+def test_gauges_and_sections_have_their_series_in_panels(folder, tmp_path):
+    with open_data(folder / "stations.nc") as data:
+        found = lines_of(series.draw_places(data, "station", "v"))
+        values = data["v"][:].data
+    for (title, drawn), known, words in zip(found, values.T, (("Côte", "20 km"), ("b", "40 km")), strict=True):
+        assert all(word in title for word in words)
+        assert np.ptp(drawn) > 0
+        assert np.corrcoef(drawn, known)[0, 1] == pytest.approx(1)
+    with open_data(folder / "sections.nc") as data:
+        figure = series.draw_places(data, "section", "transport")
+        ((title, drawn),) = lines_of(figure)
+        np.testing.assert_allclose(drawn, data["transport"][:, 0] * 1e-6, rtol=1e-12)
+    assert "x = 32.5 km, y = 37.5 km" in title
+    assert "Sv" in figure.get_supylabel()
+    assert plot_sections(folder, tmp_path / "b.png").stat().st_size > 10_000
+    with pytest.raises(PlotError, match="no w in "):
+        plot_stations(folder, "w")
+
+
+@pytest.mark.fault("the picture of a thousand gauges takes too long")
+@pytest.mark.night
+def test_first_of_many_gauges_are_drawn_and_others_by_name(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(series, "DRAWN", 1)
+    with open_data(folder / "stations.nc") as data:
+        for chosen, first in (((), "Côte:"), ((["b"],), "b:")):
+            figure = series.draw_places(data, "station", "eta", *chosen)
+            assert lines_of(figure)[0][0].startswith(first)
+            assert len(figure.axes) == 1
+    done = CliRunner().invoke(main, ["plot", str(folder), "--station", "b", "-o", str(tmp_path / "b.png")])
+    assert done.exit_code == 0, done.output
+    refused = CliRunner().invoke(main, ["plot", str(folder), "--station", "c"])
+    assert (refused.exit_code, '"c"' in refused.output) == (2, True)
+    page = content_of(view(folder, output=tmp_path / "page.html"))
+    (shown,) = (each for each in page["series"] if "(1 of 2 stations)" in each["label"])
+    with xarray.open_dataset(folder / "stations.nc", decode_times=False) as data:
+        np.testing.assert_allclose(shown["values"], data.eta[:, 0])
+        np.testing.assert_array_equal(shown["times"], data.time)
+    assert any(each["label"].startswith("cut: ") for each in page["series"])
+    assert "eta_max" in [field["name"] for field in page["fields"]]
+
+
+def test_highest_water_has_marks_of_gauges_and_its_own_scale(folder, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, _: drawn.append(figure))
+    plot_maxima(folder, tmp_path / "c.png")
+    axes = drawn[0].axes[0]
+    assert {text.get_text() for text in axes.texts} >= {"Côte", "b"}
+    assert any("6 m" in text.get_text() for text in drawn[0].texts)  # the level that arrives
+    with xarray.open_dataset(folder / "output.nc", decode_times=False) as data:
+        np.testing.assert_allclose(axes.images[0].get_array(), data.eta_max[-1], rtol=1e-6)
+        assert axes.images[0].norm.vmax == pytest.approx(float(data.eta_max[-1].max()))
+
+
+def test_gauge_is_marked_at_its_true_place_on_a_turned_grid(tmp_path):
+    band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
+    options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
+    options |= {"output__stations": ({"name": "Azores", "lon": -28.0, "lat": 38.0},), "output__maxima": ("eta",)}
+    folder = make_run(tmp_path / "run", "sea", **options, output__fields=("eta",))
+    with open_data(folder / "output.nc") as data:
+        figure = maxima.largest(data, 0)
+    ((x, y),) = (line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o")
+    assert (x % 360, y) == (332.0, 38.0)
+
+
+def test_run_without_results_names_the_key_that_makes_them(run):
+    for draw, words in ((plot_stations, "stations.nc"), (plot_sections, "sections.nc"), (plot_maxima, "output.maxima")):
+        with pytest.raises(PlotError, match=words):
+            draw(run)
+    with open_data(run / "output.nc") as data:
+        assert content.drifters(data, "eta") is None
+        with pytest.raises(PlotError, match=r"output\.drifters"):
+            maps.picture(data, ["eta"], over=Over(drifters=True))
+
+
+@pytest.mark.parametrize(("calendar", "dated"), [("proleptic_gregorian", True), ("360_day", False)])
+def test_curves_are_drawn_over_dates_of_real_calendars(tmp_path, calendar, dated):
+    """Those of calendars with other months are drawn over days."""
+    options = {"time__start": "2012-02-28T12:00", "time__calendar": calendar, "output__stations": STATIONS}
+    with open_data(make_run(tmp_path / "run", **options) / "stations.nc") as data:
+        drawn = series.draw_places(data, "station", "eta").axes[0].lines[0].get_xdata()
+        seconds = data["time"][:].data
+    if dated:
+        assert drawn[0] == datetime(2012, 2, 28, 12)
+        drawn = [(each - drawn[0]).total_seconds() for each in drawn]
+    np.testing.assert_allclose(np.divide(drawn, drawn[-1]), seconds / seconds[-1], rtol=1e-6, atol=1e-6)
+
+
+def test_map_has_the_way_of_each_drifter_up_to_its_record(folder):
+    with open_data(folder / "output.nc") as data:
+        for record, steps in ((0, 0), (2, 10)):
+            axes, *_ = maps.picture(data, ["eta"], record, over=Over(drifters=True)).axes
+            (lines,) = [each for each in axes.collections if isinstance(each, LineCollection)]
+            assert 3 * steps - 3 <= len(lines.get_segments()) <= 3 * steps
+            assert len(axes.lines[-1].get_xdata()) == 3
+        found = content.drifters(data, "eta")
+    assert np.shape(found["places"]) == (11, 3, 2)
+    np.testing.assert_allclose(found["places"][0], np.array(DRIFTERS) / 1e3)

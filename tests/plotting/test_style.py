@@ -1,0 +1,115 @@
+"""Panels of pictures: their colours, labels and axes can be read, and each value is drawn in its cell."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import same_color
+from matplotlib.transforms import Bbox
+from support.marks import at_night
+
+from swmodel.plotting import panels, style
+from swmodel.plotting.record import Map
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def no_layout():
+    """Figures here are laid out."""
+
+
+def field(values, name="eta", units="m", location="face", spacing=5e3):
+    values = np.ma.masked_invalid(np.atleast_2d(values))
+    ny, nx = values.shape
+    east, north = {"face": (0.5, 0.5), "edge1": (1, 0.5), "edge2": (0.5, 1), "node": (1, 1)}[location]
+    x, y = (np.arange(nx) + east) * spacing, (np.arange(ny) + north) * spacing
+    return Map(name, "sea level", units, values, x, y, location)
+
+
+def waves(ny=9, nx=14, amplitude=1.0):
+    return amplitude * np.sin(np.arange(nx)) * np.ones((ny, 1))
+
+
+ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "limits"),
+    [
+        *((name, waves() + 3, (-4, 4)) for name in ("eta", "zeta", "u", "eta_mean", "wind_x")),
+        *((name, waves() + 3, (0, 4)) for name in ("speed", "linear_drag", "eta_spread")),
+        ("tracer", waves() + 5, (4, 6)),
+        ("h", np.zeros((5, 6)), (-1, 1)),
+        ("speed", np.full((5, 6), 100.0), (0, 100)),
+        ("tracer", ONE, (0, 2)),  # equal except for rounding
+        ("tracer", ONE + [0, 1e-5, 0], (1, 1.00001)),
+    ],
+)
+def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
+    """About zero, from zero on, or as the values."""
+    low, high = style.look([field(values, name)]).limits
+    assert (low, high) == pytest.approx(limits, abs=0.02)
+    assert low < high
+
+
+def test_limits_ignore_a_single_extreme_and_span_all_records():
+    values = waves(99, 99)
+    values[5, 5] = 1e3
+    shown = style.look([field(values)])
+    assert (shown.limits, shown.extend) == (pytest.approx((-1.25, 1.25), rel=0.01), "max")
+    records = [field(waves(amplitude=a)) for a in (0.1, 2.0, 0.5)]
+    assert style.look(records).limits == style.look(records[1:2]).limits
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "units", "label"), [(2e-5, "s-1", "(10⁻⁵ s⁻¹)"), (3e17, "J", "(10¹⁷ J)"), (0.5, "1", "Sea level")]
+)
+def test_labels_have_units_and_a_power_of_ten(amplitude, units, label):
+    shown = style.look([field(waves(amplitude=amplitude * 1.01), units=units)])
+    assert shown.label.endswith(label)
+    assert abs(shown.limits[1]) * 10.0**shown.exponent == pytest.approx(1.01 * amplitude, rel=0.01)
+
+
+@pytest.mark.parametrize("location", ["face", "edge1", "edge2", "node"])
+def test_points_of_every_location_lie_in_their_cells(location):
+    values = np.ma.masked_less(np.arange(48.0).reshape(6, 8), 3)
+    panel = field(values, location=location)
+    assert panel.domain == pytest.approx((0, 4e4, 0, 3e4))
+    figure, _ = panels.draw([panel], [style.look([panel])], [""])
+    image = figure.axes[0].images[0]
+    west, east, south, north = image.get_extent()
+    rows, columns = image.get_array().shape
+    assert ((east - west) / columns, (north - south) / rows) == pytest.approx((5, 5))
+    assert image.get_array()[-1, -1] == 47
+    assert image.get_array().mask.sum() >= 3
+    assert same_color(image.get_cmap()(np.ma.masked), style.LAND)
+
+
+def test_narrow_channel_is_a_line_along_it():
+    values = waves(3, 200)
+    figure, (update,) = panels.draw([field(values)], [style.look([field(values)])], [""])
+    (line,) = figure.axes[0].lines
+    np.testing.assert_array_equal(line.get_ydata(), values[0])
+    update(field(2 * values), style.look([field(2 * values)]))
+    np.testing.assert_array_equal(line.get_ydata(), 2 * values[0])
+
+
+@pytest.mark.parametrize(("count", "shape"), [(3, (40, 20)), *at_night((2, (10, 60)), (4, (20, 20)))])
+def test_panels_have_the_domains_shape_and_do_not_overlap(count, shape):
+    """Title, ticks and numbers of each panel and its colour bar are in a rectangle of their own, and in the figure."""
+    shown = replace(field(waves(*shape, amplitude=1.23e-5), units="m s-1 per cell"), long_name="a name of some length")
+    lines = ["one", "and another line of words"]
+    figure, _ = panels.draw([shown] * count, [style.look([shown])] * count, lines)
+    caption = panels.write_caption(figure, lines)
+    FigureCanvasAgg(figure).draw()
+    pairs = [[each for each in figure.axes if each.images], [each for each in figure.axes if not each.images]]
+    boxes = [Bbox.union([axes.get_tightbbox() for axes in pair]) for pair in zip(*pairs, strict=True)]
+    boxes.append(caption.get_window_extent())
+    assert all(not one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert all(figure.bbox.containsx(x) and figure.bbox.containsy(y) for box in boxes for x, y in box.corners())
+    drawn = figure.axes[0].get_window_extent()
+    wanted = min(max(shape[0] / shape[1], panels.FLATTEST), panels.TALLEST)
+    assert drawn.height / drawn.width == pytest.approx(wanted, rel=0.01)

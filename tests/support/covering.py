@@ -1,0 +1,232 @@
+"""A covering array: 24 configurations that contain every pair of options, for the theorems that need machine code.
+
+A row of TABLE has a level of each of FACTORS; "-" is the level without the option. The step of each row is compiled
+once in a test run. Pairs of FORBIDDEN do not exist. Levels of TURNS stand for two options that take turns, for example
+rk3 and rk4: tests/executors/test_product.py compares every stepper with every flux, without a compiler. After a change
+of FACTORS, `python tests/support/covering.py` makes a new table.
+"""
+
+import itertools
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+
+import swmodel
+from support.random_case import COEFFICIENTS, DRYING, DRYING_SPHERE, TIDE, configuration, flats, random_fields
+from swmodel import operators as op
+
+NY, NX = 19, 23
+SPONGE = {"sponge__rate": 1e-4, "sponge__width": 2e4}
+OPEN = {
+    **{"grid__periodic_x": False, "open_sides__sides": ("west", "south"), "open_sides__transport_x": 2.0},
+    **{"open_sides__constituents": ("M2", "K1"), "open_sides__amplitude": (0.3, 0.2), "open_sides__phase": (70, -30)},
+}
+SPHERE = {"sphere": True, "grid__south": -40.0}
+TRACER, DYE = {"name": "tracer", "diffusivity": 100.0}, {"name": "dye", "initial": 2.0}
+FIFTH = tuple(each | {"advection": "weno5"} for each in (TRACER, DYE))
+FORCE = {
+    "body_force__x": 1e-5,
+    "body_force__y_amplitude": 1e-4,
+    "body_force__y_phase": 0.4,
+    "body_force__period": 300.0,
+}
+#: The levels of each option of the equations, and the keys that they set.
+FACTORS = {
+    "stepper": {name: {"time__stepper": name} for name in ("ab2", "ab3", "rk", "leapfrog", "gfb")} | {"drying": {}},
+    "flux": {name: {"scheme__vorticity_flux": name} for name in ("energy", "enstrophy", "arakawa_lamb", "weno")},
+    "boundary": {
+        "rings": {"grid__periodic_y": True},
+        "channel": {},
+        "basin": {"grid__periodic_x": False},
+        "open": OPEN,
+    },
+    "ground": {
+        "f_plane": {},
+        "beta_plane": {"physics__beta": 2e-10},
+        "sphere": {},
+    },
+    "friction": {
+        "viscosity": {},
+        "biharmonic": {"physics__viscosity": 0.0, "physics__biharmonic_viscosity": 1e8},
+        "inviscid": {"physics__viscosity": 0.0},
+    },
+    "closure": {
+        "-": {},
+        "smagorinsky": {"physics__smagorinsky": 0.15, "physics__biharmonic_smagorinsky": 0.06},
+        "leith": {"physics__leith": 1.0, "physics__leith_e": 8.0},
+        "backscatter": {
+            **{"physics__backscatter": 0.3, "physics__zanna_bolton": 1.0},
+            **{"physics__biharmonic_smagorinsky": 0.06, "physics__biharmonic_viscosity": 1e7},
+        },
+    },
+    "drag": {"quadratic": {}, "manning": {"physics__manning": 0.03, "physics__quadratic_drag": 0.0}},
+    "tracers": {
+        "-": {},
+        "two": {"physics__tracers": (TRACER, DYE)},
+        "fifth_order": {"physics__tracers": FIFTH},
+    },
+    "coefficients": {"numbers": {}, "fields": {}},
+    "slip": {"free": {}, "no": {"physics__slip": "no"}},
+    "dtype": {name: {"run__dtype": name} for name in ("float64", "float32")},
+    "tide": {"-": {}, "tide": TIDE | {"physics__self_attraction": 0.1}},
+    "weather": {"-": {}, "weather": {"in_time": True}},
+    "sponge": {"-": {}, "sponge": SPONGE},
+    "force": {"-": {}, "force": FORCE},
+    "term": {"-": {}, "own_term": {}},
+}
+#: What multiplies coefficients on the small cells of the rows with drying.
+SMALLER = {"viscosity": (50 / 4e3) ** 2, "biharmonic_viscosity": (50 / 4e3) ** 4}
+#: Two levels that no run can have together.
+FORBIDDEN = {
+    *((("boundary", "rings"), ("ground", ground)) for ground in ("beta_plane", "sphere")),
+    *((("ground", ground), ("tide", "tide")) for ground in ("f_plane", "beta_plane")),
+    *((("stepper", name), ("tracers", "fifth_order")) for name in ("ab2", "ab3", "rk", "leapfrog")),
+    (("boundary", "rings"), ("tide", "tide")),
+    (("stepper", "leapfrog"), ("boundary", "open")),
+}
+#: What takes turns in a level, from one of its rows to the next.
+TURNS = {
+    **{("stepper", "rk"): ({"time__stepper": "rk3"}, {"time__stepper": "rk4"})},
+    **{("flux", "weno"): tuple({"scheme__vorticity_flux": name} for name in ("weno5", "weno7"))},
+    **{("weather", "weather"): ({"in_time": True}, {"in_time": True, "wind_drag__law": "large_pond"})},
+    **{("boundary", "open"): (OPEN, OPEN | {"open_sides__sides": ("east", "north"), "open_sides__current_x": 0.1})},
+    **{("ground", "sphere"): (SPHERE, SPHERE | {"grid__pole": (-42.0, 76.0)})},
+}
+TABLE = """
+ab2 energy basin f_plane viscosity smagorinsky quadratic - fields free float64 - - sponge force own_term
+ab2 enstrophy channel beta_plane biharmonic backscatter quadratic two fields no float64 - weather - - -
+ab2 arakawa_lamb open sphere inviscid - manning - fields no float32 tide - sponge force -
+ab2 weno rings f_plane inviscid leith manning two numbers no float32 - weather sponge force -
+ab3 energy open beta_plane biharmonic backscatter manning two fields free float64 - weather - force -
+ab3 enstrophy basin sphere inviscid smagorinsky manning two fields no float64 tide - - - own_term
+ab3 arakawa_lamb rings f_plane viscosity leith quadratic - fields free float32 - weather sponge - own_term
+ab3 weno channel beta_plane biharmonic - manning two numbers no float32 - - - - own_term
+rk energy rings f_plane biharmonic smagorinsky manning - numbers free float32 - - - - own_term
+rk enstrophy open f_plane viscosity leith quadratic two numbers no float64 - - - force -
+rk arakawa_lamb channel beta_plane biharmonic - quadratic - numbers no float32 - - - - -
+rk weno basin sphere inviscid backscatter quadratic two fields no float32 tide weather sponge - -
+leapfrog energy channel f_plane inviscid - quadratic - numbers free float64 - weather - - -
+leapfrog enstrophy basin beta_plane biharmonic leith quadratic - fields no float32 - - - force -
+leapfrog arakawa_lamb channel sphere biharmonic smagorinsky quadratic two numbers free float64 tide - sponge force -
+leapfrog weno rings f_plane viscosity backscatter manning - fields free float64 - - - force own_term
+gfb energy open sphere biharmonic leith manning fifth_order numbers free float32 tide weather - force -
+gfb enstrophy rings f_plane inviscid - manning two fields free float64 - - sponge force own_term
+gfb arakawa_lamb basin sphere inviscid backscatter quadratic - fields no float64 tide - sponge - own_term
+gfb weno channel beta_plane viscosity smagorinsky quadratic fifth_order fields free float64 - weather - - -
+drying energy channel beta_plane inviscid leith manning - fields no float64 - - sponge force -
+drying enstrophy rings f_plane inviscid backscatter manning fifth_order numbers no float32 - - sponge force own_term
+drying arakawa_lamb basin sphere viscosity - manning fifth_order numbers no float32 tide weather sponge force -
+drying weno open sphere biharmonic smagorinsky quadratic two numbers free float64 - - - - own_term
+"""
+
+
+def rows() -> list[dict[str, str]]:
+    """The levels of each row, by factor."""
+    return [dict(zip(FACTORS, line.split(), strict=True)) for line in TABLE.split("\n") if line]
+
+
+def pairs(levels: dict[str, str]) -> set:
+    """The pairs of levels in a row."""
+    return set(itertools.combinations(levels.items(), 2))
+
+
+def wanted() -> set:
+    """All pairs of levels of two factors but those of FORBIDDEN."""
+    all_levels = [[(factor, level) for level in levels] for factor, levels in FACTORS.items()]
+    found = {pair for two in itertools.combinations(all_levels, 2) for pair in itertools.product(*two)}
+    return found - FORBIDDEN
+
+
+def named() -> dict[str, dict[str, str]]:
+    """The rows by name: stepper, flux, boundary and ground."""
+    return {"-".join([*row.values()][:4]): row for row in rows()}
+
+
+def overrides_of(name: str) -> dict:
+    """What a row sets, as for `random_case.configuration`."""
+    row, earlier = named()[name], rows()[: [*named()].index(name)]
+    options: dict = {}
+    if row["stepper"] == "drying":
+        options = (DRYING_SPHERE if row["ground"] == "sphere" else DRYING) | {"time__dt": 0.5, "forcing__every": 0.8}
+    for level in row.items():
+        turn = sum(level in other.items() for other in earlier) % 2
+        options |= TURNS[level][turn] if level in TURNS else FACTORS[level[0]][level[1]]
+    if (row["boundary"], row["weather"]) == ("open", "weather"):
+        options |= {"open_sides__pressure": 50.0}
+    for key, scale in SMALLER.items() if row["stepper"] == "drying" else ():
+        if f"physics__{key}" in options:
+            options[f"physics__{key}"] *= scale
+    return options
+
+
+def roughness(at):
+    """A field of the user's."""
+    return 1e-5 * (2 + np.sin(at.i + at.j))
+
+
+def own_drag(state, grid, t, roughness):
+    """A drag of the user's that varies in time."""
+    return {
+        "u": -op.mx_f(roughness) * state.u * (2 + np.cos(t / 50)),
+        "v": -op.my_f(roughness) * abs(state.v) * state.v,
+    }
+
+
+@cache
+def configuration_of(name: str) -> swmodel.Config:
+    """The configuration of a row, with random fields."""
+    row, options = named()[name], overrides_of(name)
+    names = [key for key in COEFFICIENTS if options.get(f"physics__{key}", key in ("viscosity", "quadratic_drag"))]
+    names = names if row["coefficients"] == "fields" else []
+    options = {key: value for key, value in options.items() if key.removeprefix("physics__") not in names}
+    if row["stepper"] == "drying":
+        fields = flats(NY, NX, sides=2 * (row["boundary"] == "open"), coefficients=names)
+        fields |= {name: fields[name] * SMALLER[name] for name in names if name in SMALLER}
+    else:
+        fields = random_fields(NY, NX, coefficients=names, amplitude=0.3)
+    config = configuration(NY, NX, fields, **options)
+    if row["term"] == "own_term":
+        return swmodel.load(config, fields={"roughness": roughness}, terms=[own_drag])
+    return config
+
+
+def search(seed: int, tries: int = 60_000) -> tuple[int, list[list[str]]]:
+    """The number of pairs that 24 rows lack, and the rows: simulated annealing from every stepper with every flux."""
+    rng, levels = np.random.default_rng(seed), [(factor, level) for factor in FACTORS for level in FACTORS[factor]]
+    number, missing = {level: k for k, level in enumerate(levels)}, np.zeros((2, len(levels), len(levels)), int)
+    for kind, some in enumerate((wanted(), FORBIDDEN)):
+        for a, b in some:
+            missing[kind, number[a], number[b]] = missing[kind, number[b], number[a]] = 1
+    choices = [[number[factor, level] for level in FACTORS[factor]] for factor in FACTORS]
+    table = [[s, f, *(rng.choice(c) for c in choices[2:])] for s in choices[0] for f in choices[1]]
+    table, counts = np.array(table), np.zeros(missing.shape[1:], int)
+    for row in table:
+        counts[np.ix_(row, row)] += 1
+    cost = (missing[0] * (counts == 0)).sum() // 2 + 3 * (counts * missing[1]).sum() // 2
+    for turn in range(tries):
+        i, k = rng.integers(len(table)), rng.integers(2, len(choices))
+        old, new, others = table[i, k], rng.choice(choices[k]), np.delete(table[i], k)
+        lost, won = ((missing[0, x, others] * (counts[x, others] == n)).sum() for x, n in ((old, 1), (new, 0)))
+        change = lost - won + 3 * (missing[1, new, others].sum() - missing[1, old, others].sum())
+        if new != old and (change <= 0 or rng.random() < np.exp(-change / max(0.12, 0.8 - turn / tries))):
+            for x, one in ((old, -1), (new, 1)):
+                counts[x, others] += one
+                counts[others, x] += one
+            table[i, k], cost = new, cost + change
+        if not cost:
+            break
+    return int(cost), [[levels[k][1] for k in row] for row in table]
+
+
+if __name__ == "__main__":
+    for seed in range(100):
+        lacking, found = search(seed)
+        print(f"seed {seed}: {lacking} pairs are missing", file=sys.stderr)
+        if not lacking:
+            print("\n".join(" ".join(row) for row in found))
+            break

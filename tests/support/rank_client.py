@@ -1,0 +1,92 @@
+"""Functions of tests on several ranks: one server of four ranks (rank_server.py) for a whole test run."""
+
+import contextlib
+import fcntl
+import os
+import pickle
+import subprocess
+import sys
+import time
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+
+from support.compiling import QUICK
+from swmodel.model.launch import find_mpiexec
+from swmodel.parallel import environment
+
+TESTS = Path(__file__).parents[1]
+SERVER = TESTS / "support" / "rank_server.py"
+
+
+class Ranks:
+    """Calls functions on ranks of the server, which whoever needs it first starts.
+
+        ranks((2, 2), function, *arguments)     # [the result of function((2, 2), *arguments) on each of four ranks]
+        ranks(3, function, *arguments)          # [the result of function(*arguments) on each of three ranks]
+        ranks([(1, 1), (3, 1)], function)       # {layout: results}, of groups that compute at the same time
+
+    A function is one of a module, so that it can be imported there; arguments and results can be pickled. An exception
+    on a rank fails the test with its traceback.
+
+    Args:
+        folder: a folder of all processes of the test run.
+        owner: the process with which the server ends.
+        name: that of the server's files.
+        environ: variables of its environment beside those of quick compilation, which empty ones remove.
+    """
+
+    def __init__(self, folder: Path, owner: int, name="ranks", **environ):
+        self.folder, self.owner, self.environ = folder, owner, environ
+        self.address, self.lock, self.log = (folder / f"{name}.{ending}" for ending in ("address", "lock", "log"))
+
+    def __call__(self, where, function, *arguments):
+        layouts = [(1, where)] if isinstance(where, int) else [where] if isinstance(where, tuple) else where
+        call = pickle.dumps((function, not isinstance(where, int), arguments))
+        with self.turn() as connection:
+            said = self.log.stat().st_size
+            try:
+                connection.send_bytes(pickle.dumps((layouts, call)))
+                results = connection.recv()
+            except (EOFError, OSError):
+                time.sleep(1.0)  # for the last words
+                text = self.log.read_bytes()[said:].decode(errors="replace")
+                raise AssertionError(f"{function} on {where}:\n{text}") from None
+        return dict(zip(layouts, results, strict=True)) if isinstance(where, list) else results[0]
+
+    def with_environment(self, name: str, **environ):
+        """Another server, in another environment."""
+        return Ranks(self.folder, self.owner, name, **environ)
+
+    def turn(self) -> Connection:
+        """A connection to the server, which has taken it up; it takes one at a time."""
+        while True:
+            connection = self.connected()
+            with contextlib.suppress(EOFError, OSError):  # the server has ended, because of another test
+                connection.recv()
+                return connection
+
+    def connected(self) -> Connection:
+        """A connection to the server, which is started where there is none."""
+        with self.lock.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):
+                return Client(self.address.read_text(), "AF_UNIX")
+            self.address.unlink(missing_ok=True)
+            server = self.start()
+            while not self.address.exists():
+                assert server.poll() is None, self.log.read_text(errors="replace")
+                time.sleep(0.05)
+            return Client(self.address.read_text(), "AF_UNIX")
+
+    def start(self) -> subprocess.Popen:
+        """Start the server; it compiles programs quickly, and its ranks share the cores with others."""
+        quick = QUICK | {"XLA_FLAGS": f"{QUICK['XLA_FLAGS']} --xla_cpu_max_isa=AVX"}  # as with `--reproducible`
+        environ = os.environ | environment.OVERSUBSCRIBED | quick | self.environ
+        path = os.pathsep.join([str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")])
+        environ |= {"NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "PYTHONPATH": path}
+        environ = {key: value for key, value in environ.items() if value and key != "MPIEXEC_TIMEOUT"}
+        line = [find_mpiexec(), "-n", "4", sys.executable, str(SERVER), str(self.address), str(self.owner)]
+        with self.log.open("a") as log:
+            return subprocess.Popen(
+                line, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )

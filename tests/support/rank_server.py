@@ -1,0 +1,151 @@
+"""Four ranks that serve a whole test run: `mpiexec -n 4 python rank_server.py ADDRESS OWNER` (rank_client.py).
+
+The first rank writes the path of its socket into the file ADDRESS. As many ranks as a request needs compute it, and
+each group of them is the world of the model meanwhile; the others sleep, so that those that compute have the cores. A
+rank whose function raises an exception ends all ranks, because others may wait for it. So does a request that takes
+too long, and the end of the process OWNER, the test run.
+"""
+
+import faulthandler
+import itertools
+import os
+import pickle
+import sys
+import threading
+import time
+import traceback
+from contextlib import contextmanager, suppress
+from functools import cache
+from multiprocessing.connection import Listener
+from pathlib import Path
+
+import jax
+from mpi4py import MPI
+
+from swmodel.parallel.environment import LAUNCHERS
+from swmodel.parallel.transport import messages, mpi
+from swmodel.parallel.transport.programs import jitted
+
+WORLD = MPI.COMM_WORLD.Clone()
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+#: Longest time for a request, s; and when the present one was begun, empty between requests.
+LONGEST, BEGUN = 240.0, []
+
+
+@cache
+def communicators(first: int, size: int) -> tuple:
+    """Of a group of ranks: the model's world, and those of its messages inside and outside of programs."""
+    group = WORLD.Create_group(WORLD.Get_group().Incl(range(first, first + size)))
+    return group, group.Clone(), group.Clone()
+
+
+def join(first: int, size: int):
+    """Let these ranks be all that the model knows of, by its communicators and by the variables of a launcher."""
+    world = communicators(first, size)
+    if world[0] != MPI.COMM_WORLD:
+        jitted.cache_clear()  # programs are kept by layout, and send within the group that they were made in
+    MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
+    for name in itertools.chain(*LAUNCHERS):
+        os.environ.pop(name, None)
+    place = {"PMI_RANK": RANK - first, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK - first, "MPI_LOCALNRANKS": size}
+    os.environ.update({name: str(number) for name, number in place.items()})
+
+
+@contextmanager
+def undone():
+    """Take back changes of the environment and of the working folder."""
+    environ, folder = dict(os.environ), Path.cwd()
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(environ)
+        os.chdir(folder)
+
+
+def compute(request: bytes) -> list | None:
+    """Take part in a request; on rank 0 of the server, the results of the ranks of each layout."""
+    layouts, call = pickle.loads(request)
+    sizes = [rows * columns for rows, columns in layouts]
+    ends = list(itertools.accumulate(sizes))
+    mine = next((number for number, end in enumerate(ends) if end > RANK), None)
+    if mine is None:
+        return None
+    BEGUN.append(time.monotonic())
+    with undone():
+        join(ends[mine] - sizes[mine], sizes[mine])
+        function, with_layout, arguments = pickle.loads(call)
+        result = function(*[layouts[mine]] * with_layout, *arguments)
+    BEGUN.clear()
+    if RANK:
+        return WORLD.send(result, dest=0)
+    results = [result, *(received(rank) for rank in range(1, ends[-1]))]
+    return [results[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def received(source: int):
+    """The next message from a rank, waited for asleep."""
+    while not WORLD.Iprobe(source):
+        time.sleep(0.005)
+    return WORLD.recv(source=source)
+
+
+def serve(listener: Listener):
+    """Take requests from all processes of the test run, one at a time."""
+    while True:
+        with listener.accept() as connection, suppress(EOFError, OSError):  # of a process that has gone
+            connection.send("begun")
+            request = connection.recv_bytes()
+            for rank in range(1, SIZE):
+                WORLD.send(request, dest=rank)
+            connection.send(compute(request))
+
+
+def end(code: int):
+    """End all ranks."""
+    sys.stderr.flush()
+    time.sleep(0.5)  # mpiexec would drop the last output
+    WORLD.Abort(code)
+
+
+def watch(owner: int):
+    """End all ranks with the process `owner`, or when a request takes too long."""
+    while alive(owner):
+        if BEGUN and time.monotonic() > BEGUN[0] + LONGEST:
+            faulthandler.dump_traceback(all_threads=True)
+            end(1)
+        time.sleep(0.5)
+    WORLD.Abort(0)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process has not ended."""
+    with suppress(OSError):
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat")
+        return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+    return False
+
+
+def main(address: Path, owner: int):
+    jax.config.update("jax_enable_x64", True)
+    if RANK == 0:
+        jax.config.update("jax_num_cpu_devices", 4)  # for tests that compare ranks with devices
+    jax.devices()  # which a command would change
+    messages.has_mpi4jax()  # mpi4jax examines MPI's world when it is imported
+    threading.Thread(target=watch, args=(owner,), daemon=True).start()
+    try:
+        if RANK == 0:
+            listener = Listener(None, "AF_UNIX", backlog=64)
+            address.with_suffix(".new").write_text(listener.address)
+            address.with_suffix(".new").rename(address)
+            serve(listener)
+        while True:
+            compute(received(0))
+    except BaseException:
+        sys.stderr.write(f"rank {RANK} of the server of ranks\n{traceback.format_exc()}")
+        end(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

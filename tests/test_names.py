@@ -1,0 +1,105 @@
+"""Names that the documentation gives are in the package; links lead to files; implementations have their protocol."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+from conftest import ROOT
+
+import swmodel
+from swmodel import Simulation
+from swmodel.cli import main
+from swmodel.config import Config
+from swmodel.executors.registry import COMPILED, EXECUTORS, Executor
+from swmodel.files import run_folder
+from swmodel.parallel.transport import Transport
+from swmodel.parallel.transport.mpi import Mpi
+from swmodel.parallel.transport.serial import Serial
+from swmodel.parallel.transport.sharded import Sharded
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+#: In a new process: public names must be there after `import swmodel`; other modules may have to be imported.
+LOOK = """
+import pkgutil, sys, swmodel
+for name in sys.argv[1:]:
+    public = name.split(".")[0] in (*swmodel.__all__, *swmodel.MODULES)
+    eval(f"swmodel.{name}") if public else pkgutil.resolve_name(f"swmodel.{name}")
+"""
+
+
+def test_links_of_pages_lead_to_files():
+    links = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())]
+    local = [(page, link) for page, link in links if not re.match(r"https?:|mailto:", link)]
+    assert [(page.name, link) for page, link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.fault("a page names something that the package lacks")
+def test_names_of_the_package_on_pages_exist():
+    written = "\n".join(page.read_text() for page in PAGES)
+    names = set(re.findall(r"\bswmodel\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", written))
+    done = subprocess.run([sys.executable, "-c", LOOK, *sorted(names)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.fault("a page names something that the package lacks")
+def test_files_on_the_architecture_page_exist():
+    """Each `room/file.py`, or `file.py:name` with this name in it."""
+    files = [
+        str(path)
+        for folder in ("swmodel", "tests")
+        for end in ("py", "h")
+        for path in (ROOT / folder).rglob(f"*.{end}")
+    ]
+    named = re.findall(r"`([\w/]+\.(?:py|h))(?::(\w+))?`", (ROOT / "docs" / "architecture.md").read_text())
+    for path, name in named:
+        found = [file for file in files if file.endswith(f"/{path}")]
+        assert any(re.search(rf"\b{name}\b", Path(file).read_text()) for file in found), f"{path}:{name}"
+
+
+@pytest.mark.promise("stable names exist")
+def test_stable_names_are_those_of_the_package():
+    def part(name):
+        return (ROOT / "docs" / "stable.md").read_text().split(f"## {name}\n")[1].split("\n## ")[0]
+
+    public = {"bmi.Model", "gradients.Problem", "typing", "errors", *swmodel.__all__}
+    assert sorted(re.findall(r"`swmodel\.([\w.]+)`", part("Python"))) == sorted(public)
+    assert set(re.findall(r"`([a-z-]+)`", part("Command line").split("\n\n`-s")[0])) == {
+        name for name, command in main.commands.items() if not command.hidden
+    }
+    sections = part("Configuration").split("Sections: ")[1].split(". ")[0]
+    assert re.findall(r"`(\w+)`", sections) == list(Config.model_fields)
+    files = set(re.findall(r"`([a-z]+\.(?:nc|toml|json))`", part("Files")))
+    assert files == {*run_folder.FILES, run_folder.ENSEMBLE, run_folder.SENSITIVITY, run_folder.ANALYSIS}
+
+
+def methods(protocol):
+    """{method that a Protocol lists: name, kind and default of its parameters}."""
+    own = {name: getattr(value, "__func__", value) for name, value in vars(protocol).items()}
+    own = {name: value for name, value in own.items() if isinstance(value, FunctionType)}
+    return {name: parameters(value) for name, value in own.items() if value.__module__ == protocol.__module__}
+
+
+def parameters(function):
+    return [(each.name, each.kind, each.default) for each in inspect.signature(function).parameters.values()]
+
+
+def test_implementations_have_the_methods_and_attributes_of_their_protocol():
+    grid = {"grid.nx": 6, "grid.ny": 5, "run.steps": 1, "run.executor": "reference"}
+    one = Simulation("double_gyre", grid)
+    made = [Serial(one.block), Mpi(one.block), Sharded((1, 1), 5, 6, 1)]
+    made += [executor(one.setup, one.transport, one.grid, one.params) for executor in COMPILED.values()]
+    pairs = [
+        *((Transport, each) for each in (Serial, Mpi, Sharded)),
+        *((Executor, each) for each in EXECUTORS.values()),
+    ]
+    for protocol, kind in pairs:
+        assert methods(protocol)
+        assert {name: parameters(getattr(kind, name)) for name in methods(protocol)} == methods(protocol), kind
+        example = next((each for each in made if type(each) is kind), kind)
+        assert [name for name in vars(protocol).get("__annotations__", ()) if not hasattr(example, name)] == []
