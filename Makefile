@@ -13,8 +13,8 @@ READY = $(VENV)/.ready-$(MPI)
 # Tests by their marks (pyproject.toml): `$(TESTS) -m MARKS`. A worker that has none left takes those of others.
 TESTS = $(BIN)/python -m pytest -n auto --dist worksteal
 # Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
-OPEN_MPI = layouts faults files launch restart slurm stop
-NOT_OPEN_MPI = to_mpiexec_and_all_ranks or a_frozen_rank or that_ended_before_mpi_started
+OPEN_MPI = layouts runs faults launch slurm stop
+NOT_OPEN_MPI = to_mpiexec_and_all_ranks or frozen_rank or that_ended_before_mpi
 
 .DEFAULT_GOAL = help
 .PHONY: help run check test test-all release-check check-release docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
@@ -107,7 +107,7 @@ openmpi:
 	.venv-openmpi/bin/python -m pytest -v $(OPEN_MPI:%=tests/mpi/test_%.py) -k "not ($(NOT_OPEN_MPI))" $(PYTEST_ARGS)
 
 exchange: $(READY)
-	PYTHONPATH=tests/support/without_mpi4jax $(TESTS) tests/mpi -k "not (mpi4jax or both_exchanges or two_mpi or counted)" $(PYTEST_ARGS)
+	PYTHONPATH=tests/support/without_mpi4jax $(TESTS) tests/mpi -k "not (mpi4jax or both_exchanges or two_mpi)" $(PYTEST_ARGS)
 
 sanitize: $(READY)
 	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)

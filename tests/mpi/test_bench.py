@@ -1,16 +1,12 @@
 """The quick size of every sweep, as users run it: rows measured on one and two processes, right, recorded, drawn."""
 
 import json
-import os
 import signal
-import subprocess
-import time
 from functools import cache
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.long_run import PROGRAM, TAG, processes_of
 from support.marks import at_night
 
 from swmodel.bench import session
@@ -65,25 +61,3 @@ def test_quick_sweep_is_right_and_complete(bench, name):
             corners = 2 if layout == [2, 1] else 0
             expected = {"messages": 2, "bytes": 2 * 3 * 4 * (side + corners)} if two else {"messages": 0, "bytes": 0}
             assert expected.items() <= entry["traffic"].items()
-
-
-@pytest.mark.release
-def test_interrupt_ends_ranks_and_keeps_samples(tmp_path):
-    sweep = subprocess.Popen(
-        [*PROGRAM, "bench", "halo", "--quick", "--oversubscribe", "--rounds", "50"],
-        **{"cwd": tmp_path, "env": os.environ | {TAG: str(tmp_path)}, "text": True},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    while not sweep.stdout.readline().startswith("[1/50] xla, 2 processes, 90"):
-        assert sweep.poll() is None
-    time.sleep(0.5)
-    sweep.send_signal(signal.SIGINT)
-    sweep.communicate(timeout=60)
-    assert sweep.returncode == 75
-    rows = json.loads((tmp_path / "outputs/bench-halo-quick/results.json").read_text())["rows"]
-    assert len(rows[0]["samples"]) >= 1
-    until = time.monotonic() + 20
-    while time.monotonic() < until and (left := processes_of(tmp_path)):
-        time.sleep(0.2)
-    assert not left

@@ -70,7 +70,7 @@ def test_unstable_run_of_ranks_warns_and_keeps_good_restart(ranks, tmp_path):
 
 
 @pytest.mark.fault("the disk fills up with output")
-def test_output_beyond_quota_is_named_and_earlier_records_are_whole(tmp_path):
+def test_output_beyond_quota_leaves_whole_records(tmp_path):
     often, seldom = ("-s", "output.every_steps=300"), ("-s", "restart.every_steps=6000")
     with LongRun(tmp_path, "--nproc", 2, *often, *seldom) as long:
         resource.prlimit(long.ranks()[0], resource.RLIMIT_FSIZE, (1000, 1000))  # as a quota does

@@ -129,18 +129,6 @@ def test_signal_to_mpiexec_and_all_ranks_stops_run(tmp_path):
         assert_stopped(run, *run.end(within=20), "SIGINT")
 
 
-@pytest.mark.fault("SIGTERM")
-@pytest.mark.release
-def test_signal_to_all_processes_stops_run_on_devices(tmp_path):
-    """As of systemd, and of Slurm when the time of a job is over: launcher, `spawn` and ranks get it."""
-    with LongRun(tmp_path, *DEVICES, chunk=10) as run:
-        pids = processes_of(tmp_path)
-        assert len(pids) == 4
-        for pid in pids:
-            os.kill(pid, signal.SIGTERM)
-        assert_stopped(run, *run.end(within=20), "SIGTERM")
-
-
 @pytest.mark.fault("the wall-clock limit is near")
 @pytest.mark.night
 def test_run_stops_before_its_wall_clock_limit(tmp_path):

@@ -74,7 +74,7 @@ def test_first_process_is_where_environment_or_mpi_says(monkeypatch, environ, ho
 
 
 @pytest.mark.fault("killed ranks left MPICH's shared memory, and Slurm requeues the job")
-def test_shared_memory_of_killed_ranks_is_removed_in_requeued_job(monkeypatch, tmp_path):
+def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
     """MPICH's shared memory has the same name in a job that is put back: MPI_Init hangs or crashes on the old one."""
     left, others, young = (tmp_path / name for name in ("mpich_shm_1_0", "sem", "mpich_shm_3_0"))
     for path in (left, others, young):
