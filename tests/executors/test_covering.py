@@ -125,11 +125,13 @@ DERIVED = [list(covering.named())[number] for number in (5, 15, 17, 20)]
 )
 @pytest.mark.parametrize("row", [*DERIVED, *at_night(*(row for row in covering.named() if row not in DERIVED))])
 def test_native_derivatives_are_exact(row):
-    """Taylor slope 2, or a difference quotient where the scheme has kinks; tangent and adjoint agree."""
+    """Taylor slope 2, or a difference quotient where the scheme has kinks; tangent and adjoint agree.
+
+    Through films derivatives grow from step to step, and so does what they lose by rounding.
+    """
     config = covering.configuration_of(row)
-    config = config.model_copy(
-        update={"run": config.run.model_copy(update={"executor": "native", "dtype": "float64", "steps": 3})}
-    )
+    run = {"executor": "native", "dtype": "float64", "steps": 2 if row.startswith("drying") else 3}
+    config = config.model_copy(update={"run": config.run.model_copy(update=run)})
     checks = Checks(Problem(config, controls_of(config), lambda view, k: view.state))
     found = {"dot_product_error": checks.dot_product_error(), "hessian_symmetry": 0.0, "dtype": "float64"}
     assert failures(found | checks.taylor()) == []

@@ -1,5 +1,7 @@
 """Tangent and transpose of the graph of a step: each other's, and the derivative of what the step computes."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 from support.stepping import STEPPERS
 
 from swmodel.executors.native.derive import footprint, tangent, transpose
-from swmodel.executors.native.graph import evaluate, nodes_of
+from swmodel.executors.native.fuse import folded
+from swmodel.executors.native.graph import Graph, Ref, evaluate, nodes_of
 from swmodel.executors.native.operations import OPERATIONS
 from swmodel.executors.native.trace import Tracing
 from swmodel.gradients.native_steps import reach_back
@@ -105,6 +108,18 @@ def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
     back = check(Step(scheme, method_of(stepper)))
     reach = max(abs(away) for p in back for cells in footprint(p.outputs).values() for cell in cells for away in cell)
     assert 0 < reach <= reach_back(scheme)
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "fma", "fms", "fnma"])
+def test_folding_of_zeros_and_ones_keeps_values(op):
+    """Of every operation of which some operands are numbers, as on water, where masks are."""
+    count, x = OPERATIONS[op].value.__code__.co_argcount - 2, np.array([[0.7, -1.3]])
+    for operands in itertools.product((0.0, 1.0, "x"), repeat=count):
+        graph = Graph(np.dtype(float))
+        args = [Ref(graph.leaf("field" if each == "x" else "number", each)) for each in operands]
+        node = graph.node(op, tuple(args), None, False, False)
+        ours, plain = (evaluate({"y": ref}, {"x": x}, {}, np)["y"] for ref in (folded(graph, node, args), Ref(node)))
+        np.testing.assert_array_equal(np.broadcast_to(ours, x.shape), np.broadcast_to(plain, x.shape), str(operands))
 
 
 def strange(flow, params, now):

@@ -118,6 +118,11 @@ def test_events_are_due_every_so_many_steps(last, every, due):
     assert visited == due
 
 
+def test_rounding_moves_no_event_to_the_next_step():
+    assert 2.1 / 0.7 > 3
+    assert [step for step in range(11) if Schedule(0.7, 10, seconds=2.1).due(step)] == [0, 3, 6, 9, 10]
+
+
 @pytest.mark.fault("an output interval below a time step, or that no time step divides")
 @pytest.mark.parametrize("seconds", [1e-30, 1e-3, 99.9999999, 100.0])
 def test_interval_of_a_step_or_less_is_every_step(seconds):

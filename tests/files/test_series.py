@@ -97,6 +97,15 @@ def test_transport_is_that_through_the_faces_of_any_way(done):
 
 
 @pytest.mark.promise("gauges, sections and largest values see every step")
+def test_series_end_with_the_last_step(tmp_path):
+    stations = [{"name": "a", "x": 2e4, "y": 2e4}]
+    make_run(tmp_path / "run", output__stations=stations, output__stations_every_steps=4, run__steps=10)
+    with netCDF4.Dataset(tmp_path / "run" / "stations.nc") as file:
+        np.testing.assert_array_equal(
+            file["step"][:] if "step" in file.variables else file["time"][:] / 18, [0, 4, 8, 10]
+        )
+
+
 def test_xla_sees_every_step_within_its_loop(tmp_path):
     """model/test_outputs_agree.py has the other executors."""
     options = {"time__stepper": "ab2", "output__every_steps": STEPS, "output__maxima": ("eta",), "output__arrival": 0.5}

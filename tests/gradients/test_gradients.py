@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 NY, NX, STEPS = 5, 7, 6
 FIELDS = random_fields(NY, NX, seed=3, amplitude=0.3)
+FIELDS["mask"][2, 3] = 0  # an island
 #: Those of most tests, which share a compiled adjoint step.
 CONTROLS = ["eta", "depth", "viscosity", "wind_x"]
 
@@ -57,6 +58,7 @@ def test_derivatives_are_exact():
     checks = Checks(Problem(config, controls, last_state))
     results = {"dot_product_error": checks.dot_product_error(), "hessian_symmetry": 0.0, "dtype": "float64"}
     assert failures(results | checks.taylor()) == []
+    np.testing.assert_array_equal(checks.gradient["eta"][FIELDS["mask"] == 0], 0)  # land has no sea level
 
 
 @pytest.mark.parametrize("smooth", [True, False])

@@ -91,6 +91,20 @@ def test_both_exchanges_give_same_bits(ranks, layout):
         assert found["ffi"] == found["mpi4jax"]
 
 
+def error_of_wide_halo(layout):
+    """Largest error of a halo of five cells, wider than a block."""
+    transport, whole = connect("mpi", layout, 9, 14), np.random.default_rng(1).random((9, 14))
+    rows, columns = (slice(span.start, span.stop) for span in (transport.block.y, transport.block.x))
+    (ours,) = jax.jit(lambda field: surround([field], 5, transport))(jnp.asarray(whole[rows, columns]))
+    around = (slice(part.start, part.stop + 10) for part in (rows, columns))
+    return float(np.abs(ours - np.pad(whole, 5, mode="wrap")[tuple(around)]).max())
+
+
+@pytest.mark.parametrize("layout", [(2, 2), (3, 1)])
+def test_halo_wider_than_a_block_is_exact(ranks, layout):
+    assert max(ranks(layout, error_of_wide_halo)) == 0
+
+
 # States
 
 

@@ -66,6 +66,15 @@ def test_tide_with_its_transport_comes_in_as_it_is():
     assert np.abs((h - H - eta)[:, 1:-1]).max() > 0.1 * amplitude
 
 
+def test_phases_of_outside_tide_are_degrees():
+    """A whole turn changes nothing, and half of one the sign of what comes in."""
+    sides = {"open_sides__sides": ("west",), "open_sides__constituents": ("M2",), "open_sides__amplitude": (1e-3,)}
+    found = [stepped(2, 9, {"eta": np.zeros((2, 9))}, 5, **sides, open_sides__phase=(p,))[0] - H for p in (0, 360, 180)]
+    assert np.abs(found[0]).max() > 1e-6
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max() + 1e-13)
+    np.testing.assert_allclose(found[2], -found[0], atol=1e-3 * np.abs(found[0]).max())
+
+
 FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}
 
 

@@ -174,6 +174,6 @@ def derivatives():
 def test_derivatives_on_devices_are_those_of_one(ranks):
     """On blocks of different sizes, with respect to fields and numbers."""
     ((number, apart, dot_product, slope),) = ranks(1, derivatives)
-    assert number == 2 * 10
+    assert number == 2 * 11
     assert max(apart, dot_product) < 1e-12
     assert slope == pytest.approx(2, abs=0.02)
