@@ -10,7 +10,7 @@ from support.stepping import STEPPERS
 
 from swmodel.executors.native.derive import footprint, tangent, transpose
 from swmodel.executors.native.fuse import folded
-from swmodel.executors.native.graph import Graph, Ref, evaluate, nodes_of
+from swmodel.executors.native.graph import Coefficient, Graph, Ref, evaluate, nodes_of
 from swmodel.executors.native.operations import OPERATIONS
 from swmodel.executors.native.trace import Tracing
 from swmodel.gradients.native_steps import reach_back
@@ -110,14 +110,14 @@ def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
     assert 0 < reach <= reach_back(scheme)
 
 
-@pytest.mark.parametrize("op", ["add", "sub", "mul", "fma", "fms", "fnma"])
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "fma", "fms", "fnma", "axpy"])
 def test_folding_of_zeros_and_ones_keeps_values(op):
     """Of every operation of which some operands are numbers, as on water, where masks are."""
     count, x = OPERATIONS[op].value.__code__.co_argcount - 2, np.array([[0.7, -1.3]])
     for operands in itertools.product((0.0, 1.0, "x"), repeat=count):
         graph = Graph(np.dtype(float))
         args = [Ref(graph.leaf("field" if each == "x" else "number", each)) for each in operands]
-        node = graph.node(op, tuple(args), None, False, False)
+        node = graph.node(op, tuple(args), Coefficient(3.0) if op == "axpy" else None, False, False)
         ours, plain = (evaluate({"y": ref}, {"x": x}, {}, np)["y"] for ref in (folded(graph, node, args), Ref(node)))
         np.testing.assert_array_equal(np.broadcast_to(ours, x.shape), np.broadcast_to(plain, x.shape), str(operands))
 
