@@ -34,7 +34,7 @@ from swmodel.setup.setup import setup_of
 pytestmark = pytest.mark.mpi
 
 #: Layouts that configurations have by turns: cuts in x and in y, rings of three blocks of unequal size.
-TURNS = (((1, 2), (3, 1)), ((2, 2), (2, 1)), ((2, 1), (1, 3)), ((2, 2), (1, 2)))
+TURNS = (((1, 2), (3, 1)), ((2, 2),), ((2, 1), (1, 3)), ((2, 2),), ((3, 1),))
 #: A configuration of the covering array, with its layouts.
 CASES = list(zip(named(), cycle(TURNS), strict=False))
 

@@ -76,6 +76,7 @@ def stormy(folder, name, every):
 
 
 @pytest.mark.fault("several processes or devices have other series while the weather varies")
+@pytest.mark.night
 def test_weather_cuts_no_series_of_ranks(ranks, tmp_path):
     """They are those of one process that writes each step."""
     ranks(1, stormy, tmp_path, "one", 1)
