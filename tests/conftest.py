@@ -46,13 +46,22 @@ def pytest_addoption(parser):
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    """With --no-skips, as in continuous integration, a check that could not be made is none that passed."""
-    report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and item.config.option.no_skips:
+def without_skip(report, config):
+    """The report; with --no-skips, as in continuous integration, a check that could not be made is none that passed."""
+    if report.skipped and not hasattr(report, "wasxfail") and config.option.no_skips:
         report.outcome, report.longrepr = "failed", f"skipped: {report.longrepr[2]}"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    return without_skip((yield), item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Of a file, which may be skipped as a whole."""
+    return without_skip((yield), collector.config)
 
 
 def pytest_collection_finish():
