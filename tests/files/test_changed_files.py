@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import xarray
 from click.testing import CliRunner
+from support.faults import flip
 from support.restarts import FILES, change, data, resumed, simulation
 from support.snapshots import config_of, write
 
@@ -26,13 +27,6 @@ from swmodel.plotting.dataset import open_data, values_of
 
 def cli(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def flip(path, place):
-    """Change a bit of a file, in the byte at a place."""
-    content = bytearray(path.read_bytes())
-    content[place] ^= 8
-    path.write_bytes(content)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import ROOT
 from support.damage import Truth
+from support.faults import flip
 from support.marks import at_night
 from support.restarts import FILES, assert_same_data, change, resumed, simulation
 
@@ -30,13 +31,6 @@ GOOD = {"intact", "can be read; it holds no checksums"}
 
 def cli(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def flip(path, place):
-    """Change a bit of a file, in the byte at a place."""
-    content = bytearray(path.read_bytes())
-    content[place] ^= 8
-    path.write_bytes(content)
 
 
 def flip_chunk(path, name, record):

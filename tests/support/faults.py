@@ -81,3 +81,10 @@ def wait_until_free(folder, within=10.0):
 def messages(done):
     """The program's lines on stderr, without those of mpiexec itself."""
     return [line for line in done.stderr.splitlines() if line.startswith(("Error: ", "WARNING: ", "[rank "))]
+
+
+def flip(path, place):
+    """Change a bit of a file, in the byte at a place."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 8
+    path.write_bytes(content)
