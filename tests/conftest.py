@@ -2,7 +2,6 @@
 
 import fcntl
 import gc
-import json
 import logging
 import os
 import shutil
@@ -18,10 +17,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 import jax
 import pytest
-from support import compiling
+from support import compiling, examining
 
 from swmodel.files.integrity import guard
-from swmodel.files.integrity.examine import facts
 from swmodel.parallel import environment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +29,7 @@ if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the n
 
     swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_TEST_KERNELS"], "_step.so")
 
+guard.examined = examining.examined
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves
 os.environ.setdefault("SWMODEL_CXXFLAGS", compiling.CXXFLAGS)
 
@@ -92,24 +91,6 @@ def alone(request, tmp_path_factory):
         return
     with (tmp_path_factory.getbasetemp().parent / "alone").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def files_examined_here():
-    """Files are examined in this process, as to start one takes half a second.
-
-    Tests that replace its program, and commands that tests start, have a process for it as users do.
-    """
-    program, in_a_process = guard.PROGRAM, guard.examined
-
-    def examined(jobs):
-        if program != guard.PROGRAM:
-            return in_a_process(jobs)
-        return json.loads(json.dumps([facts(str(job.path), job.kind) for job in jobs]))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guard, "examined", examined)
         yield
 
 

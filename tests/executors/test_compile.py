@@ -10,6 +10,7 @@ import threading
 
 import pytest
 from click.testing import CliRunner
+from support import compiling
 from support.faults import small_disk
 from support.random_case import TIDE, configuration
 from support.stepping import step_by_step
@@ -130,8 +131,8 @@ def test_optimisation_and_vector_width_change_no_bit(cache, monkeypatch):
     """So tests may compile steps quickly."""
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
     config = configuration(9, 21, sphere=True, in_time=True, run__dtype="float32", **weights, **TIDE)
-    states, builds = [], [("-Og", "native"), ("-O3", "native")]
-    builds += [("-Og", "x86-64-v3")] if platform.machine() == "x86_64" and steps.runs("x86-64-v3") else []
+    states, builds = [], [(compiling.CXXFLAGS, "native"), ("-O3", "native")]
+    builds += [(compiling.CXXFLAGS, "x86-64-v3")] if platform.machine() == "x86_64" and steps.runs("x86-64-v3") else []
     for level, march in builds:
         monkeypatch.setenv("SWMODEL_CXXFLAGS", level)
         monkeypatch.setenv("SWMODEL_INSTRUCTIONS", march)

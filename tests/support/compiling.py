@@ -10,8 +10,9 @@ from jax import monitoring
 XLA_FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 #: The environment of processes whose programs are compiled quickly; they give the same numbers to round-off.
 QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": XLA_FLAGS}
-#: Options of the C++ compiler for native steps: half of the time, and the same bits (tests/executors/test_compile.py).
-CXXFLAGS = "-Og"
+#: Options of the C++ compiler for native steps, which have the same bits (tests/executors/test_compile.py): the first
+#: takes half of the time, and of adjoint steps the second halves that again, by a simple allocation of registers.
+CXXFLAGS = "-Og --param=ira-max-conflict-table-size=0"
 OPTION = "jax_disable_most_optimizations"
 
 

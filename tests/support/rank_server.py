@@ -22,6 +22,8 @@ from pathlib import Path
 import jax
 from mpi4py import MPI
 
+from support import examining
+from swmodel.files.integrity import guard
 from swmodel.parallel.environment import LAUNCHERS
 from swmodel.parallel.transport import messages, mpi
 from swmodel.parallel.transport.programs import jitted
@@ -129,6 +131,7 @@ def alive(pid: int) -> bool:
 
 def main(address: Path, owner: int):
     jax.config.update("jax_enable_x64", True)
+    guard.examined = examining.examined
     if RANK == 0:
         jax.config.update("jax_num_cpu_devices", 4)  # for tests that compare ranks with devices
     jax.devices()  # which a command would change
