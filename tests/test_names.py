@@ -4,7 +4,6 @@ import inspect
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import FunctionType
 
 import pytest
@@ -45,21 +44,6 @@ def test_names_of_the_package_on_pages_exist():
     names = set(re.findall(r"\bswmodel\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", written))
     done = subprocess.run([sys.executable, "-c", LOOK, *sorted(names)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.fault("a page names something that the package lacks")
-def test_files_on_the_architecture_page_exist():
-    """Each `room/file.py`, or `file.py:name` with this name in it."""
-    files = [
-        str(path)
-        for folder in ("swmodel", "tests")
-        for end in ("py", "h")
-        for path in (ROOT / folder).rglob(f"*.{end}")
-    ]
-    named = re.findall(r"`([\w/]+\.(?:py|h))(?::(\w+))?`", (ROOT / "docs" / "architecture.md").read_text())
-    for path, name in named:
-        found = [file for file in files if file.endswith(f"/{path}")]
-        assert any(re.search(rf"\b{name}\b", Path(file).read_text()) for file in found), f"{path}:{name}"
 
 
 @pytest.mark.promise("stable names exist")

@@ -9,13 +9,11 @@ import sys
 import threading
 
 import pytest
-from click.testing import CliRunner
 from support import compiling
 from support.faults import small_disk
 from support.random_case import TIDE, configuration
 from support.stepping import step_by_step
 
-from swmodel.cli import main
 from swmodel.config import load
 from swmodel.errors import SetupError
 from swmodel.executors.native import compile as steps
@@ -80,18 +78,6 @@ def test_step_is_compiled_once_and_then_loaded(cache, compiler, monkeypatch, req
     assert compiler.calls() == 1
     assert first.stat().st_mode & 0o777 == 0o500
     assert {place.stat().st_mode & 0o777 for place in (cache, first.parent)} == {0o700}
-
-
-@pytest.mark.night
-def test_run_reports_a_compilation_once(cache, tmp_path):
-    words = ["run", "jet", "-s", "grid.nx=8", "-s", "grid.ny=6", "--steps", "1", "--force", "-o", f"{tmp_path}/run"]
-    said = []
-    for options in ([], [], ["--quiet", "--dtype", "float64"]):  # not compiled yet, there, another one
-        done = CliRunner().invoke(main, [*words, *options])
-        assert done.exit_code == 0, done.output
-        said.append(done.stderr.count("compiling the native step"))
-        forget()
-    assert said == [1, 0, 0]
 
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")

@@ -12,7 +12,6 @@ from support.marks import at_night
 from support.random_case import configuration, random_fields
 from support.stepping import same_bits
 
-import swmodel
 from swmodel.executors.native import calls
 from swmodel.executors.native.kernel import choose_steps_per_sweep
 from swmodel.ocean.timestep import method_of
@@ -123,15 +122,3 @@ def test_cells_left_out_far_from_water_change_no_bit(stepper, many, sides, monke
     near = after(config, 7, threads=2, **options)
     for ours, other, all_near in zip(fewer, others, near, strict=True):
         assert ours.tobytes() == other.tobytes() == all_near.tobytes()
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("stepper", ["ab3", "gfb"])
-def test_land_keeps_its_bits(stepper):
-    """Also where groups of columns are left out in one row, and computed in the next."""
-    model = swmodel.Simulation("global_m2", {"time.stepper": stepper, "time.dt": 15.0, "run.executor": "native"})
-    margin, before = model.scheme.margin, [np.array(field) for field in model.state]
-    wet = np.asarray(model.grid.wet)[margin:-margin, margin:-margin]
-    model.advance(3)
-    for name, old, new in zip(model.state._fields, before, model.state, strict=True):
-        assert np.array_equal(np.asarray(new)[wet == 0], old[wet == 0]), name

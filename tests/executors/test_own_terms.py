@@ -75,23 +75,6 @@ def test_time_of_a_term_is_that_of_its_stage(way, stepper):
     assert_same(ours, theirs, 1e-11)
 
 
-@pytest.mark.night
-def test_conditions_hold_for_each_cell():
-    """Drag where the water runs east and is shallow, or stands still; the same on each executor."""
-
-    def drag(state, grid, t):
-        here = (state.u > 0) & (op.mx_f(state.eta) < 0.1) | (state.u == 0)
-        return {"u": np.where(here, -1e-4, 0.0) * state.u}
-
-    models = [simulation(executor, terms=[drag]) for executor in EXECUTORS.values()]
-    for model in models:
-        model.advance(20)
-    assert_same(*models, 1e-12)
-    without = simulation("reference")
-    without.advance(20)
-    assert np.abs(without.state.u - models[0].state.u).max() > 1e-4 * np.abs(without.state.u).max()
-
-
 @pytest.mark.fault("a user's term is redefined under its name in one process")
 def test_redefined_term_replaces_the_old_one():
     """As in a cell of a notebook that is executed again: the same name, file and line, in one process."""
@@ -213,21 +196,6 @@ def test_term_that_changes_during_a_run_is_refused(tmp_path, term, before, after
     set_rate(after)
     with pytest.raises(UsageError, match=rf"test_own_terms.py:\d+: {term.__name__} .*has changed"):
         model.run(tmp_path / "run")
-
-
-@pytest.mark.night
-def test_derivatives_pass_through_own_term():
-    """The gradient by the adjoint of the native step, beside that of the model's own drag by JAX."""
-    found = []
-    for executor, fields, terms in (("native", {"damping": rate}, [slow]), ("xla", {"linear_drag": rate}, ())):
-        options = SMALL | {"run.executor": executor, "run.steps": 6, "physics.linear_drag": 0.0, "time.dt": 600.0}
-        config = swmodel.load("double_gyre", options, {}, fields=fields, terms=terms)
-        problem = Problem(config, ["eta", "depth"], lambda view, k: view.state)
-        x = problem.first_guess()
-        value, gradient = problem.value_and_gradient(x, lambda series: jnp.sum(series.u[-1] ** 2))
-        found.append((float(value), *gradient.values()))
-    for ours, theirs in zip(*found, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11 * np.abs(theirs).max())
 
 
 def tanh(state, grid, t):

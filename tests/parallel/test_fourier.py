@@ -1,9 +1,7 @@
 """Transforms of fields: those of scipy.fft, on one process and on devices; on ranks: tests/mpi/test_layouts.py."""
 
-import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.fft
@@ -73,50 +71,6 @@ def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
             numbers, truth, rtol=0, atol=ROUNDING[dtype] * np.abs(truth).max(), err_msg=str(pair)
         )
         np.testing.assert_allclose(back, off_walls(field, *pair), rtol=0, atol=4 * ROUNDING[dtype], err_msg=str(pair))
-
-
-@pytest.mark.night
-def test_transform_back_has_its_transpose():
-    """The real part of the sum of c B'(u) is the sum of u B(c), for coefficients that no real field has, too."""
-    random = np.random.default_rng(4)
-    transforms = [Fourier(one_process(12, 7), *pair) for pair in PAIRS]
-    given = [random.standard_normal((*fourier.size, 2)).view(complex)[..., 0] for fourier in transforms]
-    given = [numbers if "periodic" in pair else numbers.real for pair, numbers in zip(PAIRS, given, strict=True)]
-    weight = random.standard_normal((12, 7))
-
-    def sums(given, weight):
-        found = []
-        for fourier, numbers in zip(transforms, given, strict=True):
-            back, transposed = jax.vjp(fourier.backward, numbers)
-            found.append([jnp.real(transposed(weight)[0] * numbers).sum(), (weight * back).sum()])
-        return found
-
-    for pair, (ours, theirs) in zip(PAIRS, jax.jit(sums)(given, weight), strict=True):
-        assert float(ours) == pytest.approx(float(theirs), rel=1e-12), pair
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("location", ["centre", "u", "v", "corner"])
-@pytest.mark.parametrize("periodic", list(itertools.product([True, False], repeat=2)), ids=str)
-def test_wave_has_one_coefficient_at_its_wavenumber(location, periodic):
-    """At the places where the C-grid has the field: a product of waves that obeys the walls."""
-    (ny, nx), (dy, dx), (row, column) = (10, 9), (2.0, 0.5), (3, 2)
-    fourier = Fourier.of(one_process(ny, nx), location, periodic)
-    ky, kx = fourier.wavenumbers(dy, dx)
-    shifted = {"centre": (0, 0), "u": (0, 1), "v": (1, 0), "corner": (1, 1)}[location]
-    y, x = ((np.arange(n) + (1 + shift) / 2) * d for n, shift, d in zip((ny, nx), shifted, (dy, dx), strict=True))
-
-    def wave(k, places, periodic, on_faces):
-        """The transform's origin is the first value where the axis is periodic, and the wall where it is not."""
-        if periodic:
-            return np.exp(1j * k * (places - places[0]))
-        return np.sin(k * places) if on_faces else np.cos(k * places)
-
-    field = wave(ky[row], y, periodic[0], shifted[0])[:, None] * wave(kx[column], x, periodic[1], shifted[1])
-    numbers = np.array(jax.jit(fourier.forward)(field.real))
-    assert abs(numbers[row, column]) > 20
-    numbers[row, column] = 0
-    assert np.abs(numbers).max() < 1e-12
 
 
 @pytest.mark.promise("transforms of blocks equal those of one process")

@@ -9,9 +9,7 @@ from support.compiling import collectives, compilations, compile_quickly
 from support.covering import configuration_of, named
 from support.marks import at_night
 from support.random_case import configuration
-from support.restarts import assert_same_data
 from support.spectral_case import spectral_bits
-from support.stormy_sea import sea
 from support.unchecked import unchecked
 
 from swmodel.gradients import Problem
@@ -82,24 +80,6 @@ def bits_in_sweeps():
 def test_steps_in_a_sweep_change_no_bit_on_uneven_blocks(ranks):
     ((one, three),) = ranks(1, bits_in_sweeps)
     assert one == three
-
-
-def series(folder):
-    """Of one process that writes each step, and of devices."""
-    compile_quickly(True)
-    for name, where, every in (("one", {}, 1), ("four", {**DEVICES, "layout": "2x2"}, 7)):
-        config = sea("formula", folder, run__executor="native", output__every_steps=every)
-        run = config.run.model_copy(update=where)
-        Simulation(config.model_copy(update={"run": run})).run(folder / name)
-
-
-@pytest.mark.fault("several processes or devices have other series while the weather varies")
-@pytest.mark.night
-def test_series_of_devices_see_every_step(ranks, tmp_path):
-    """The weather varies: steps are cut where its records are, and rows of the series are not."""
-    ranks(1, series, tmp_path)
-    for name in ("stations.nc", "sections.nc", "harmonics.nc"):
-        assert_same_data(tmp_path / "four" / name, tmp_path / "one" / name)
 
 
 def spectral():

@@ -170,10 +170,11 @@ def roughness(at):
 
 
 def own_drag(state, grid, t, roughness):
-    """A drag of the user's that varies in time."""
+    """A drag of the user's that varies in time along x, and has conditions along y, where it is quadratic."""
+    northward = (state.v > 0) & (op.my_f(state.h) > 0) | (state.v == 0)
     return {
         "u": -op.mx_f(roughness) * state.u * (2 + np.cos(t / 50)),
-        "v": -op.my_f(roughness) * abs(state.v) * state.v,
+        "v": -op.my_f(roughness) * np.where(northward, state.v, -state.v) * state.v,
     }
 
 
