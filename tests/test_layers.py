@@ -96,6 +96,51 @@ def test_the_reference_shares_no_code_with_the_dynamics():
     assert {full for full in used if "executors.reference" not in enclosing(full)} == SHARED
 
 
+#: Functions of a set whose result does not depend on its order.
+ANY_ORDER = {"sorted", "set", "frozenset", "any", "all", "min", "max", "len"}
+
+
+def is_set(node, names) -> bool:
+    """Whether an expression is a set, by its form or as one of the names of variables that are sets."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor):
+        return any(is_set(each, names) or ast.unparse(each).endswith(".keys()") for each in (node.left, node.right))
+    made = isinstance(node, ast.Call) and ast.unparse(node.func) in ("set", "frozenset")
+    return made or isinstance(node, ast.Set | ast.SetComp) or (isinstance(node, ast.Name) and node.id in names)
+
+
+def in_order_of_a_set(function) -> list[ast.expr]:
+    """The sets in a function whose order the function sees: in loops, lists, dicts and arguments."""
+    nodes, names = list(ast.walk(function)), set()
+    for each in nodes:
+        if isinstance(each, ast.Assign) and is_set(each.value, names):
+            names |= {target.id for target in each.targets if isinstance(target, ast.Name)}
+    free = {each for node in nodes if isinstance(node, ast.Set | ast.SetComp) for each in ast.iter_child_nodes(node)}
+    for node in nodes:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ANY_ORDER:
+            free |= {*node.args, *(each for one in node.args for each in ast.iter_child_nodes(one))}
+    seen = [node.value for node in nodes if isinstance(node, ast.Starred) and node not in free]
+    seen += [node.iter for node in nodes if isinstance(node, ast.For)]
+    seen += [node.iter for node in nodes if isinstance(node, ast.comprehension) and node not in free]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) not in ANY_ORDER]
+    takes = ("list", "tuple", "enumerate", "zip", "map", "dict.fromkeys")
+    seen += [each for call in calls if ast.unparse(call.func) in takes for each in call.args if call not in free]
+    return [each for each in seen if is_set(each, names)]
+
+
+@pytest.mark.fault(
+    "two tracers on two processes: their sums are exchanged, as the order of a set differs between ranks"
+)
+def test_order_of_a_set_has_no_effect():
+    """It is another one in each process; that of numbers is not, of which the sets in files/relief are."""
+    found = []
+    for path in sorted((ROOT / "swmodel").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        if "relief" not in path.parts:
+            parts = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            found += [f"{path}:{each.lineno}" for part in parts for each in in_order_of_a_set(part)]
+    assert found == []
+
+
 def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     """A run without input files does not load xarray either."""
     program = """

@@ -160,7 +160,7 @@ def true_corrections(config, problem: Problem) -> dict:
     """The corrections among the controls that turn the problem's coefficients into those of the truth."""
     setup, (rows, columns) = problem.domain.setup, rows_and_columns(problem.block, 0)
     found = {}
-    for name in CORRECTIONS.keys() & {*problem.names}:
+    for name in (name for name in problem.names if name in CORRECTIONS):
         of = name.removesuffix(CORRECTION)
         steps = np.minimum(corrections.times(setup, name) / config.time.dt, problem.steps)
         found[name] = np.stack(

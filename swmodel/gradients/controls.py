@@ -101,7 +101,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
 def replace(grid: Grid, params: dict, active: dict) -> tuple[Grid, dict]:
     """Grid and Params with the active fields."""
     ours = {name: field for name, field in active.items() if name in Grid._fields}
-    return grid._replace(**ours), params | {name: active[name] for name in active.keys() - ours.keys()}
+    return grid._replace(**ours), params | {name: field for name, field in active.items() if name not in ours}
 
 
 class Parameters:

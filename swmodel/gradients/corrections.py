@@ -61,7 +61,7 @@ def times(setup, name: str) -> np.ndarray:
 def extended(x: dict, setup) -> dict:
     """Controls of a longer run, in which the corrections are zero after their last record."""
     found = dict(x)
-    for name in CORRECTIONS.keys() & x.keys():
+    for name in (name for name in x if name in CORRECTIONS):
         more = times(setup, name).size - len(x[name])
         found[name] = jnp.pad(x[name], ((0, more), (0, 0), (0, 0)))
     return found

@@ -64,7 +64,7 @@ def plan(steps: int, room: int, step: float = 1.0) -> Plan:
     if room < least(step):
         raise UsageError("too little memory for a checkpoint and a step")
     shares = {max(least(step) - 1, min(room - 1, room * eighths // 8)) for eighths in range(1, 8)}
-    plans = [Plan(steps, int(share / step), room - share) for share in shares]
+    plans = [Plan(steps, int(share / step), room - share) for share in sorted(shares)]
     return min(plans, key=lambda p: (p.runs(), p.length))
 
 

@@ -194,8 +194,9 @@ class Problem:
         return answer, self._parameters.outside(found)
 
     def _pull_back(self, sweeps: Sweeps, x: Any, respond: Callable[[Any], Any]) -> Any:
-        for other in {self._sweeps, self._tangent} - {sweeps}:
-            other.release()
+        for other in (self._sweeps, self._tangent):
+            if other is not sweeps:
+                other.release()
         self._plans[sweeps] = fit(sweeps, x, self.memory, self._plans.get(sweeps))
         return sweeps.pull_back(self._plans[sweeps], x, respond)
 

@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     march = instructions().split()[0]
     wanted = {folder / request.name(instructions()): request for request in requests()}
-    for old in set(folder.glob("*.so")) - set(wanted):
+    for old in (path for path in folder.glob("*.so") if path not in wanted):
         old.unlink()
     missing = {target: request for target, request in wanted.items() if not target.exists()}
     try:

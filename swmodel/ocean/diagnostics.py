@@ -142,7 +142,7 @@ def bounds_of_strip(state: State, grid, shape) -> dict[str, float]:
     most = {name: max(values.max(initial=0), -values.min(initial=0)) for name, values in fields.items()}
     for name, of in {"area": "area", "dx": "dx", "dy": "dy", "per_area": "rarea"}.items():
         most[name] = max(place.cut((-1, -1), shape).values.max() for place in getattr(grid, of))
-    for name in {*tracers_in(state._fields)} & most.keys():
+    for name in (name for name in tracers_in(state._fields) if name in most):
         most[name + CONTENT] = float(most["h"]) * float(most.pop(name))
     most["per_length"] = per_length(grid, shape, wet)
     return most | {"min_h": -h.min(initial=np.inf)}

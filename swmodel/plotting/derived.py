@@ -158,7 +158,7 @@ def grid_of(config: dict) -> GridOptions:
 def known_options(options: type, given: dict):
     """A section of the configuration, without keys of a later version and without tracers."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return options(**{name: values[name] for name in values.keys() & options.model_fields.keys() - {"tracers"}})
+    return options(**{name: values[name] for name in options.model_fields if name in values and name != "tracers"})
 
 
 def current(data: netCDF4.Dataset, record: int = -1, member: int | None = None) -> tuple[Map, Map]:

@@ -205,5 +205,5 @@ def write(made, data, records: list[int], found: list[dict], names: Sequence[str
         records = records[-1:]
     for place, (record, spectra) in enumerate(zip(records, found, strict=True)):
         made["time"][place], made["step"][place] = times[record], steps[record]
-        for name in made.variables.keys() & spectra.keys():
+        for name in (name for name in spectra if name in made.variables):
             made[name][place] = spectra[name]

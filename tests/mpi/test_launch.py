@@ -49,13 +49,9 @@ def test_ranks_of_mpiexec_refuse_wrong_input_once(tmp_path):
 
 @pytest.mark.promise("devices and hosts do not change the answer")
 def test_processes_of_devices_have_bits_of_one(ranks, tmp_path):
-    case = ["run", "jet", *SMALL, "-s", "time.dt=18", "-s", "output.every_steps=4", "--executor", "native", "--quiet"]
-    case += [
-        "-s",
-        'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]',
-        "-s",
-        "output.sections_every_steps=3",
-    ]
+    section = 'output.sections=[{name="a", start=[20e3, 0], end=[90e3, 50e3]}]'
+    case = ["run", "jet", *SMALL, "-s", "time.dt=18", "-s", "output.every_steps=4", "-s", section]
+    case += ["-s", "output.sections_every_steps=3", "--executor", "native", "--quiet"]
     where = ["--transport", "sharded", "--nproc", 2, "--devices", 2, "--layout", "2x2"]
     done = swmodel(tmp_path, *case, "--steps", 8, *where, "-o", "run")
     assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@ def words(**settings):
 
 #: A tide and a current that come in from two sides. Gauges between blocks and at walls, a line across blocks, drifters.
 SEA = words(
-    **{"grid__nx": 24, "grid__ny": 17, "grid__periodic_x": "false", "time__stepper": "ab3", "tide__ramp": 4000},
+    **{"grid__nx": 24, "grid__ny": 17, "grid__periodic_x": "false", "tide__ramp": 4000},
     **{"open_sides__sides": "west,east", "open_sides__constituents": "M2", "open_sides__current_x": 0.2},
     **{"open_sides__amplitude": 0.3, "open_sides__phase": 40, "run__executor": "native"},
     **{"output__every_steps": 6, "output__diagnostics_every_steps": 5, "output__means": "eta,speed,zeta"},
@@ -35,6 +35,7 @@ SEA = words(
     output__sections='[{name="across", start=[20e3, 0.0], end=[90e3, 80e3]}]',
     output__drifters="[{box=[20e3, 100e3, 10e3, 80e3], spacing=11e3}]",
     **{"output__sections_every_steps": 3, "output__maxima": "eta,speed", "output__arrival": 0.3},
+    physics__tracers='[{name="salt", initial=35.0}, {name="dye", initial=2.0}, {name="nitrate", initial=0.1}]',
 )
 JET = ["run", "jet", *SEA, "--quiet"]
 
@@ -76,6 +77,9 @@ def assert_same_files(run, truth, steps=20):
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
 @pytest.mark.promise("gauges, sections and largest values see every step")
 @pytest.mark.fault("a run continues on another number of ranks")
+@pytest.mark.fault(
+    "two tracers on two processes: their sums are exchanged, as the order of a set differs between ranks"
+)
 @pytest.mark.fault("gauges and largest speeds beside open sides show no current")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize(("form", "nproc"), [("zarr", 3), *at_night(("netcdf", 1), ("netcdf", 3))])

@@ -172,20 +172,10 @@ def test_ranks_end_and_folder_is_free_when_launcher_is_killed(tmp_path):
 @pytest.mark.fault("SIGINT, and a second one")
 @pytest.mark.night
 def test_signal_ends_sensitivity_on_all_ranks(tmp_path):
-    line = [
-        *PROGRAM,
-        "sensitivity",
-        "double_gyre",
-        "-s",
-        "grid.nx=13",
-        "-s",
-        "grid.ny=11",
-        "--of",
-        "mass",
-        "--to",
-        "eta",
-    ]
-    line += ["--steps", "3000000", "--nproc", "2", "--output", "run", "--memory", "3GB"]
+    words = (
+        "double_gyre -s grid.nx=13 -s grid.ny=11 --of mass --to eta --steps 3000000 --memory 3GB --nproc 2 --output run"
+    )
+    line = [*PROGRAM, "sensitivity", *words.split()]
     said = tmp_path / "out.txt"
     with said.open("w") as out:
         environ = os.environ | {TAG: str(tmp_path)}

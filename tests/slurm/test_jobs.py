@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 TWO = ["--nodes=1", "--ntasks-per-node=2"]
 RESTARTS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
 RECORDS = ["-s", "output.every_steps=20000", "-s", "output.diagnostics_every_steps=20000"]
-CASE = ["jet", *SMALL, "-s", "time.stepper=ab3", *RECORDS]
+CASE = ["jet", *SMALL, "-s", "time.stepper=ab3", "-s", "time.dt=18", *RECORDS]
 ENDLESS = [*CASE, *RESTARTS, "--days", "100000"]
 #: The environment's activate; a file `steps-JOB` gives the step at which a run that goes on is to end.
 ACTIVATE = """source "{prefix}/bin/activate"
@@ -154,12 +154,12 @@ def test_job_that_hits_its_limit_leaves_restart(limited):
 
 
 def test_job_with_published_grid_completes(node, site):
-    published = ["jet", "-s", "grid.nx=3600", "-s", "grid.ny=1800", "--steps", "20"]
+    published = ["published_jet", "-s", "grid.nx=3600", "-s", "grid.ny=1800", "--steps", "20"]
     job = Job(node, site, "examples/slurm.sh", *published)
     assert job.until_state("COMPLETED", "FAILED", seconds=180) == "COMPLETED", job.log
     status = read_status(job.run)
     assert (status["state"], status["steps"], status["nproc"]) == ("completed", 20, 2)
-    assert "published_jet: 3600 x 1800 cells, 20 steps of 19.95 s (0.004619 days), 2 processes" in job.log
+    assert "published_jet: 3600 x 1800 cells, 20 steps" in job.log
 
 
 def test_srun_starts_run_on_devices_without_mpi(node, site):

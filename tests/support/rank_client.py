@@ -16,6 +16,8 @@ from swmodel.parallel import environment
 
 TESTS = Path(__file__).parents[1]
 SERVER = TESTS / "support" / "rank_server.py"
+#: A shell's command that starts a rank on which sets of texts have an order of their own.
+OWN_ORDER = 'PYTHONHASHSEED=${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"'
 
 
 class Ranks:
@@ -85,7 +87,8 @@ class Ranks:
         path = os.pathsep.join([str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")])
         environ |= {"NPROC": "1", "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "PYTHONPATH": path}
         environ = {key: value for key, value in environ.items() if value and key != "MPIEXEC_TIMEOUT"}
-        line = [find_mpiexec(), "-n", "4", sys.executable, str(SERVER), str(self.address), str(self.owner)]
+        line = [find_mpiexec(), "-n", "4", "sh", "-c", OWN_ORDER, "sh", sys.executable, str(SERVER)]
+        line += [str(self.address), str(self.owner)]
         with self.log.open("a") as log:
             return subprocess.Popen(
                 line, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

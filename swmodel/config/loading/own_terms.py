@@ -30,7 +30,9 @@ def check_terms(setup: Setup) -> None:
     config, scheme = setup.config, setup.scheme
     problems, names = [], [term.name for term in scheme.own]
     problems += [
-        f"terms: there are two called {name}; give one another name" for name in {*names} if names.count(name) > 1
+        f"terms: there are two called {name}; give one another name"
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
     ]
     for term in scheme.own:
         coefficients = [row.name for row in term.coefficients if row.name not in COEFFICIENTS]

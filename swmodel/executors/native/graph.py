@@ -270,7 +270,7 @@ class Program(NamedTuple):
         }
         older = {source: name for name, source in kept.items()}
         moves = dict(kept)
-        for name in older.keys() - kept.keys():
+        for name in (name for name in older if name not in kept):
             moves[name] = name
             while moves[name] in older:
                 moves[name] = older[moves[name]]

@@ -18,14 +18,14 @@ from ...setup.fields.netcdf_input.source import Source, parse
 SHIPPED = Path(__file__).with_name("relief.nc")
 
 #: Standard names of heights, positive upward, and of depths, positive downward.
-HEIGHTS = {
+HEIGHTS = (
     "surface_altitude", "bedrock_altitude", "altitude", "ground_level_altitude", "height_above_mean_sea_level",
     "height_above_geopotential_datum", "height",
-}  # fmt: skip
-DEPTHS = {
+)  # fmt: skip
+DEPTHS = (
     "sea_floor_depth_below_geoid", "sea_floor_depth_below_mean_sea_level", "sea_floor_depth_below_sea_surface",
     "sea_floor_depth_below_geopotential_datum", "sea_floor_depth", "model_sea_floor_depth_below_geoid", "depth",
-}  # fmt: skip
+)  # fmt: skip
 
 #: Names of either without a standard name, in lower case.
 NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "band1", "topobathy"), 1.0)
@@ -178,7 +178,7 @@ def find(dataset: CFDataset, wanted: Source):
         if wanted.name not in fields:
             raise ReliefError(f'{wanted.path} has no field "{wanted.name}"; it has {", ".join(fields) or "none"}')
         return dataset.data[wanted.name]
-    standard = [name for name, one in fields.items() if one.attrs.get("standard_name") in HEIGHTS | DEPTHS]
+    standard = [name for name, one in fields.items() if one.attrs.get("standard_name") in HEIGHTS + DEPTHS]
     known = standard or [name for name in fields if name.lower() in NAMES]
     if len(known) == 1:
         return dataset.data[known[0]]

@@ -215,9 +215,9 @@ class BlockStore:
     def _sync(self) -> None:
         """Sync the files written since the last call that are there, and their folders."""
         there = {file for file in self._unsynced if file.exists()}  # others are still in pieces
-        for file in there:
+        for file in sorted(there):
             sync(file)
-        for folder in {parent for file in there for parent in file.relative_to(self.path.parent).parents}:
+        for folder in sorted({parent for file in there for parent in file.relative_to(self.path.parent).parents}):
             sync_folder(self.path.parent / folder / "x")
         self._unsynced -= there
 

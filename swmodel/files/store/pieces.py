@@ -33,7 +33,7 @@ def file_shape(parts: Sequence[Rectangle], ny: int, nx: int) -> tuple[int, int]:
 
 def along(spans, size: int) -> int:
     """Cells of a file on one axis: the largest number that divides all parts, unless it is very small."""
-    spans = set(spans)
+    spans = sorted(set(spans))
     fits = math.gcd(*(start for start, _ in spans)) or size
     longest = max(stop - start for start, stop in spans)
     usual = max(math.ceil(longest / ACROSS), min(longest, LEAST))

@@ -197,9 +197,9 @@ class RecordStore(BlockStore):
         if first < last:
             steps, times = zip(*self._whole_records, strict=True)
             values = {"time": times, "step": steps, "time_bounds": list(zip([self._last, *times], times, strict=False))}
-            for name in values.keys() & self._arrays.keys():
+            for name in (name for name in values if name in self._arrays):
                 self._arrays[name][first:last] = values[name]
-            for record in {first, last - 1}:
+            for record in sorted({first, last - 1}):
                 for file in arrays.series_files(self.path, self._documents, record):
                     sync(file)
             self._last = times[-1]

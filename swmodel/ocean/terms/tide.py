@@ -156,7 +156,7 @@ def build(config, rows, columns):
         values = *turns_of(config.time.dt, each.period), *numbers
         built |= {element("tide", each.name, part): value for part, value in zip(PARTS, values, strict=True)}
     built |= ramp_of(config, RAMP)
-    for species in {SPECIES[name] for name in options.constituents}:
+    for species in sorted({SPECIES[name] for name in options.constituents}):
         built |= shapes(species, at.lon, at.lat)
     return built
 

@@ -109,7 +109,7 @@ def in_degrees(coordinate) -> bool:
 def cf_dataset(data: Dataset, place: str) -> CFDataset:
     """The CFDataset of variables, decoded except for times."""
     for variable in data.variables.values():
-        variable.attrs |= {text: str(variable.attrs[text]) for text in TEXTS & variable.attrs.keys()}
+        variable.attrs |= {text: str(variable.attrs[text]) for text in variable.attrs if text in TEXTS}
     kinds = {name: kind_of(str(name), one.attrs) for name, one in data.variables.items()}
     return CFDataset(data, {name: kind for name, kind in kinds.items() if kind}, place, {})
 
@@ -187,7 +187,7 @@ def complete(variable, filled: bool) -> None:
     if filled and kind in "iuf" and size > 1 and "_FillValue" not in attributes:
         attributes["_FillValue"] = variable.dtype.type(netCDF4.default_fillvals[variable.dtype.str[1:]])
     if kind in "iu" and size > 2:
-        attributes |= {name: np.float64(attributes[name]) for name in PACKING & attributes.keys()}
+        attributes |= {name: np.float64(attributes[name]) for name in attributes if name in PACKING}
 
 
 @contextmanager

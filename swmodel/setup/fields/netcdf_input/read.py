@@ -140,7 +140,7 @@ def dataset_of(array, place: str) -> CFDataset:
     """The CFDataset of a DataArray and its coordinates, with dates as numbers as in a file."""
     from xarray.conventions import encode_cf_variable
 
-    texts = {name: str(name) for name in {*array.dims, *array.coords} if not isinstance(name, str)}
+    texts = {name: str(name) for name in dict.fromkeys((*array.dims, *array.coords)) if not isinstance(name, str)}
     data = (array.rename(texts) if texts else array).to_dataset(name=place)
     dates = {name: one.variable.drop_encoding() for name, one in data.coords.items() if one.dtype.kind in "MO"}
     return cf_dataset(data.assign_coords({name: encode_cf_variable(one) for name, one in dates.items()}), place)
