@@ -93,10 +93,10 @@ twins: $(READY)
 	$(BIN)/python tools/twins.py
 
 soak: $(READY)
-	PYTHONPATH=.:tests $(BIN)/python -m support.soak $(SOAK_ARGS)
+	$(BIN)/python tools/soak.py $(SOAK_ARGS)
 
 damage: $(READY)
-	PYTHONPATH=.:tests $(BIN)/python -m support.damage $(DAMAGE_ARGS)
+	$(BIN)/python tools/damage.py $(DAMAGE_ARGS)
 
 slurm: $(READY)
 	SWMODEL_SLURM=1 $(BIN)/python -m pytest -v tests/slurm $(PYTEST_ARGS)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import gamma, kv
 from support.background_case import CONTROLS, DX, DY, background_case
-from support.marks import at_night
 from support.small_domain import RINGS
 
 from swmodel.assimilation.background import build_balance, geostrophic, inverse
@@ -53,7 +52,6 @@ def test_noise_is_standard_normal_and_independent():
     # Seed 1 with member 12 is not seed 11 with member 2, and a name does not stand for a member.
     numbers = [white_number(*key) for key in ((1, "a", 12), (11, "a", 2), (1, "2 a", 1), (112, "a", 0), (1, "a", 1))]
     assert len(set(numbers)) == len(numbers)
-    assert white_number(1, "a", 12) == numbers[0]
 
 
 def balance_of(ny, nx, **options):
@@ -64,9 +62,9 @@ def balance_of(ny, nx, **options):
     return jax.jit(lambda eta: geostrophic(eta, balance, transport)), config
 
 
-def balance_error(cells, beta):
+def balance_error(cells):
     """Largest error, over the largest speed, of the currents around a Gaussian hill three cells from walls and more."""
-    size, radius, g, f0 = 600e3, 60e3, 9.81, 1e-4
+    size, radius, g, f0, beta = 600e3, 60e3, 9.81, 1e-4, 1e-10
     d = size / cells
     currents, _ = balance_of(cells, cells, grid__dx=d, grid__dy=d, physics__f0=f0, physics__beta=beta)
     centres, faces = (np.arange(cells) + 0.5) * d, (np.arange(cells) + 1.0) * d
@@ -83,7 +81,7 @@ def balance_error(cells, beta):
 
 
 def test_balanced_currents_are_geostrophic_to_second_order():
-    coarse, fine = balance_error(40, beta=1e-10), balance_error(80, beta=1e-10)
+    coarse, fine = balance_error(40), balance_error(80)
     assert fine < 0.02
     assert 1.9 < np.log2(coarse / fine) < 2.1
 
@@ -109,7 +107,7 @@ def test_balance_fades_at_the_equator_only():
     assert np.all(np.diff(part[f >= 0]) >= -1e-15)
 
 
-@pytest.mark.parametrize("options", [RING[3], RING[1] | SPECTRUM, *at_night(*RING[:3])], ids=str)
+@pytest.mark.parametrize("options", [RING[3], RING[1] | SPECTRUM], ids=["diffusion", "spectrum"])
 def test_transpose_of_errors_is_exact_and_that_of_jax(options):
     background = case(**options)
     w, x = background.noise(1, 0), background.noise(1, 1)
@@ -125,7 +123,9 @@ def test_errors_are_zero_on_land_and_closed_faces_alone():
     background, _, _, grid = background_case((1, 1), NY, NX)
     margin, dx = (grid.wet.shape[0] - NY) // 2, background.draw(3, 0)
     for name, mask in (("eta", grid.wet), ("u", grid.open_u), ("v", grid.open_v), ("wind_x", grid.wet)):
-        assert np.array_equal(np.asarray(dx[name]) != 0, mask[margin : margin + NY, margin : margin + NX] != 0), name
+        np.testing.assert_array_equal(
+            dx[name] != 0, mask[margin : margin + NY, margin : margin + NX] != 0, err_msg=name
+        )
 
 
 def test_records_have_their_correlation_in_time():
@@ -192,10 +192,9 @@ def test_correlations_on_a_sphere_are_of_distances_in_metres():
     assert np.interp(12 + cells, np.arange(nx), found[12]) == pytest.approx(found[18, 12], abs=0.03)
 
 
-@pytest.mark.parametrize(("order", "cells"), [(10, 5), *at_night((4, 8))])
-def test_correlations_are_the_matern_function_far_from_coasts(order, cells):
-    """To 0.2 (dx/l)², twice as fine a grid four times as well; and the length is l to the same precision."""
-    n, middle = 91, 45
+def test_correlations_are_the_matern_function_far_from_coasts():
+    """The error is below 0.2 (dx/l)², and the length is l to the same precision."""
+    n, middle, order, cells = 91, 45, 10, 5
     options = {"controls": {"eta": (1.0, cells * DX)}, "balanced": False, "land": False, "grid__dy": DX}
     background = case(n, n, order=order, tolerance=1e-8, **options)
     delta = jnp.zeros((n, n)).at[middle, middle].set(1)
@@ -219,11 +218,7 @@ def standard_deviations(background, size):
     return {name: field[field > 0] for name, field in deviations.items()}
 
 
-#: Each size and each kind of ring once.
-SIZES = list(zip([(11, 13), (1, 12), (9, 1), (2, 5)], RING, strict=True))
-
-
-@pytest.mark.parametrize(("size", "ring"), [SIZES[3], *at_night(*SIZES[:3])], ids=str)
+@pytest.mark.parametrize(("size", "ring"), [((9, 1), RING[2]), ((2, 5), RING[3])], ids=str)
 def test_variance_is_exactly_one_without_land(size, ring):
     background = case(*size, land=False, **PLAIN, **ring)
     for name, deviation in standard_deviations(background, size).items():
@@ -264,10 +259,7 @@ def line(n, size, length, ring, on_faces):
     return (np.exp(-(r**2) / (2 * length**2)) * sign).sum(-1)
 
 
-CASES = list(zip(["eta", "u", "v", "u", "v"], [*RING, RING[3]], strict=True))
-
-
-@pytest.mark.parametrize(("name", "ring"), [CASES[1], CASES[4], *at_night(CASES[0], *CASES[2:4])])
+@pytest.mark.parametrize(("name", "ring"), [("u", RING[1]), ("v", RING[3])])
 def test_spectrum_gives_the_gaussian_with_its_images(name, ring):
     """L Lᵀ by unit vectors. The grid cuts the spectrum off where it is exp(-(pi L/dy)²/2), 3e-4."""
     sigma, ny, nx, length, (in_y, in_x) = 0.3, 7, 8, 1.6 * DX, ring.values()
@@ -293,11 +285,8 @@ def test_spectrum_gives_the_gaussian_with_its_images(name, ring):
 def test_spectrum_refuses_land_and_too_many_blocks():
     with pytest.raises(UsageError, match="spectrum .* without land"):
         background_case((1, 1), NY, NX, **SPECTRUM | {"land": True})
-    for options, words in (
-        ({"land": True}, "without land"),
-        ({"land": False, "run__nproc": 9, "run__layout": "9x1"}, "lines, too few for 9 blocks"),
-    ):
+    for options in ({"land": True}, {"land": False, "run__nproc": 9, "run__layout": "9x1"}):
         config = background_case((1, 1), NY, NX, controls={}, balanced=False, **options)[1]
         chosen = config.assimilation.model_copy(update={"correlation": "spectrum"})
         found = [*problems(config.model_copy(update={"assimilation": chosen}))]
-        assert any(line.startswith("assimilation.correlation: ") and words in line for line in found), found
+        assert any(line.startswith("assimilation.correlation: ") for line in found), found

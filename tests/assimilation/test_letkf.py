@@ -8,9 +8,8 @@ import netCDF4
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from support.marks import at_night
-from support.small_twin import LETKF, SMALL, twin
-from support.small_weather import weather
+from support.restarts import assert_same_data
+from support.small_twin import LETKF, SMALL, letkf_twin
 
 import swmodel
 from swmodel.assimilation import assimilate, filter, letkf, settings
@@ -21,7 +20,6 @@ from swmodel.assimilation.localisation import Near, near, taper
 from swmodel.errors import Stopped, UsageError
 from swmodel.model.resolve import resolve
 from swmodel.ocean.coordinates import edges
-from swmodel.plotting import plot
 
 pytestmark = pytest.mark.slow
 
@@ -79,18 +77,12 @@ def test_perturbations_have_the_symmetric_root_and_relaxation(sizes):
 
 
 def test_taper_is_that_of_gaspari_and_cohn():
-    """Values of eq. (4.10) at 0, c/2, c, 3c/2 and 2c; two derivatives are continuous; the transform is not negative."""
+    """Values of eq. (4.10) at 0, c/2, c, 3c/2 and 2c; the transform in three dimensions is not negative."""
     c = 3.0
     values = taper(c * np.array([0, 0.5, 1, 1.5, 2, 2.1, 50]), 2 * c)
     np.testing.assert_allclose(values, [1, 263 / 384, 5 / 24, 19 / 1152, 0, 0, 0], rtol=0, atol=1e-15)
     assert (values[4:] == 0).all()
-    h = 1e-3
-    for place in (c, 2 * c):
-        left, right = (taper(place + sign * h * np.arange(4), 2 * c) for sign in (-1, 1))
-        for order in (1, 2):
-            slopes = [np.diff(side, order)[0] / (sign * h) ** order for sign, side in ((-1, left), (1, right))]
-            assert abs(slopes[0] - slopes[1]) < 20 * h
-    for k in np.linspace(0.1, 20, 40):  # the transform in three dimensions
+    for k in np.linspace(0.1, 20, 40):
         assert quad(lambda r, k=k: taper(r, 2 * c) * r * np.sin(k * r), 0, 2 * c, limit=200)[0] / k > -1e-9
 
 
@@ -107,7 +99,7 @@ def grid_of(kind):
 
 
 def distance(grid, kind, one, other):
-    """The distance of two positions by other formulas: with images of the ring, and the haversine formula."""
+    """The distance of two positions by other formulas: with images across the period, and the haversine formula."""
     if kind == "sphere":
         (a, b), (c, d) = np.radians(one), np.radians(other)
         half = np.sin((d - b) / 2) ** 2 + np.cos(b) * np.cos(d) * np.sin((c - a) / 2) ** 2
@@ -129,26 +121,6 @@ def test_observations_near_a_point_are_within_the_radius(kind):
         np.testing.assert_allclose(found.weight[own], taper(apart[found.index[own]], radius), rtol=0, atol=1e-9)
 
 
-@pytest.mark.promise("LETKF is the Kalman filter where that is known")
-def test_observation_beyond_the_radius_changes_no_bit():
-    """Observations far from some points are added, among the others: these points keep their bits."""
-    grid, rng, members = grid_of("basin"), np.random.default_rng(5), 8
-    points, places = rng.uniform(0, 900e3, (2, 50)), rng.uniform(0, 900e3, (2, 60))
-    radius, x, Y, y, error = 300e3, *(rng.standard_normal(s) for s in ((members, 50), (members, 60), 60)), np.ones(60)
-    kept = np.flatnonzero(places[0] < 550e3)
-    whole = analyse(x, seen_by(Y, y, error), near(grid, points, places, radius), 1.1, 0.3)
-    less = analyse(x, seen_by(Y[:, kept], y[kept], error[kept]), near(grid, points, places[:, kept], radius), 1.1, 0.3)
-    others = np.delete(places, kept, axis=1)
-    far = np.hypot(*(points[:, :, None] - others[:, None])).min(axis=1) >= radius
-    assert 3 < far.sum() < 40
-    np.testing.assert_array_equal(whole[:, far], less[:, far])
-    assert (whole[:, ~far] != less[:, ~far]).any(axis=0).all()
-
-
-def small(**more):
-    return twin(**LETKF | more)
-
-
 def made(config, folder):
     """The experiment of a configuration, and its filter."""
     experiment = prepare(config, folder, None, derivatives=False)
@@ -156,7 +128,8 @@ def made(config, folder):
 
 
 def change(filter_, sample, number=None):
-    """Change the members by the observations of a sample, or by the first ones; returns these."""
+    """Observe a sample, and change the members by its observations or by the first ones; returns these."""
+    filter_.observe(sample)
     chosen = np.flatnonzero(filter_.operator.sample == sample)[:number]
     filter_.analyse(chosen)
     return chosen
@@ -172,7 +145,7 @@ def apart_from(observations, chosen, cell, shape, north=0.0, east=0.0):
 def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch):
     """Their mean is the first guess, their spread sigma; the numbers depend on the seed, and on nothing else."""
     options = {"ensemble.members": 60, "assimilation.length": 3e5}
-    experiment, filter_ = made(small(**options), tmp_path)
+    experiment, filter_ = made(letkf_twin(**options), tmp_path)
     fields = filter_.fields()
     size = np.abs(np.asarray(experiment.base["eta"])).max()
     rounding = 4 * np.finfo("float64").eps * float(filter_.depth.max() + size)
@@ -182,16 +155,15 @@ def test_members_start_from_the_first_guess_and_its_errors(tmp_path, monkeypatch
     assert 0.8 < np.sqrt(np.mean(spread**2)) / 10.0 < 1.2
     assert (fields["u"][..., -1] == 0).all()  # closed faces in the east
     monkeypatch.setattr(filter, "GATHERED", 60 * 7)  # in strips of seven points
-    np.testing.assert_equal(Filter(small(**options), experiment).fields(), fields)
-    other = Filter(small(**options, **{"ensemble.seed": 1}), experiment)
+    np.testing.assert_equal(Filter(letkf_twin(**options), experiment).fields(), fields)
+    other = Filter(letkf_twin(**options, **{"ensemble.seed": 1}), experiment)
     assert (other.fields()["eta"] != fields["eta"]).all()
 
 
+@pytest.mark.promise("LETKF is the Kalman filter where that is known")
 def test_analysis_changes_no_bit_far_from_observations(tmp_path):
-    _, filter_ = made(small(**{"assimilation.localisation": 2.5e5}), tmp_path)
+    _, filter_ = made(letkf_twin(**{"assimilation.localisation": 2.5e5}), tmp_path)
     before = filter_.fields()
-    for sample in range(3):
-        filter_.observe(sample)
     chosen, after = change(filter_, 0, number=1), filter_.fields()
     for name, (north, east) in (("eta", (0, 0)), ("u", (0, 0.5)), ("v", (0.5, 0))):
         (apart,) = apart_from(filter_.observations, chosen, 100e3, (12, 10), north, east)
@@ -201,29 +173,18 @@ def test_analysis_changes_no_bit_far_from_observations(tmp_path):
 
 
 @pytest.mark.night
-def test_analysis_corrects_the_water_outside_near_observations(tmp_path):
-    """Also in the outermost cells of open sides, which are not of the sea."""
-    sides = {"open_sides.sides": ("west", "south"), "assimilation.controls": ("eta", "outside_level_correction")}
-    options = {"assimilation.sigma_outside_level_correction": 1e-3, "assimilation.localisation": 4.5e5}
-    config = weather(**LETKF | sides | options | {"assimilation.cycle_steps": 0, "ensemble.members": 4})
-    _, filter_ = made(config, tmp_path)
-    before = filter_.fields()["outside_level_correction"].copy()
-    filter_.members.take_steps(5)
-    filter_.observe(1)
-    apart = apart_from(filter_.observations, change(filter_, 1), 120e3, (9, 7))
-    changed = (filter_.corrections["outside_level_correction"] != before).any(axis=(0, 1))
-    np.testing.assert_array_equal(changed, (apart < 4.5e5).any(axis=0))
-    assert changed[:, 0].any()
-    assert changed[0].any()
-
-
-@pytest.mark.night
 def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
-    """Records half a day apart, linear in time between them; steps of a record's interval and a part of it."""
-    winds = {"assimilation.controls": ("eta", "u", "v", "wind_x_correction", "wind_y_correction")}
-    winds |= {"assimilation.correction_every": 43200.0, "assimilation.correction_length": 3e5}
-    winds |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.correlation_time": 86400.0, "grid.nx": 11}
-    config = resolve(swmodel.load("double_gyre_winds", SMALL | LETKF | winds | {"ensemble.members": 3}, environ={}))
+    """Records half a day apart, linear in time between them; steps of a record's interval and a part of it.
+
+    An analysis corrects the later records, also in the outermost cells of an open side, which are not of the sea.
+    """
+    corrections = ("wind_x_correction", "wind_y_correction", "outside_level_correction")
+    options = {"assimilation.controls": ("eta", "u", "v", *corrections), "assimilation.balanced": False}
+    options |= {"assimilation.correction_every": 43200.0, "assimilation.correction_length": 3e5, "grid.nx": 11}
+    options |= {"assimilation.sigma_wind_correction": 0.1, "assimilation.sigma_outside_level_correction": 1e-3}
+    options |= {"assimilation.correlation_time": 86400.0, "assimilation.localisation": 2.5e5, "ensemble.members": 3}
+    options |= {"open_sides.sides": ("west",)}
+    config = resolve(swmodel.load("double_gyre_winds", SMALL | LETKF | options, environ={}))
     experiment, filter_ = made(config, tmp_path)
     filter_.members.take_steps(0)
     x = {name: values[1] for name, values in filter_.fields().items()}
@@ -236,11 +197,14 @@ def test_corrected_member_is_the_run_with_its_corrections(tmp_path):
     filter_ = Filter(config, experiment)
     before = {name: values.copy() for name, values in filter_.corrections.items()}
     filter_.members.take_steps(15)
-    filter_.observe(5)
-    change(filter_, 5)
-    for name, values in filter_.corrections.items():
-        changed = (values != before[name]).any(axis=(0, 2, 3))
-        assert changed.tolist() == [False, True, True, True], name  # records at 0, 0.5, 1 and 1.5 days; now 0.625 days
+    apart, changed = apart_from(filter_.observations, change(filter_, 5), 100e3, (12, 11)), {}
+    for name in corrections:
+        changed[name] = filter_.corrections[name] != before[name]
+        records = changed[name].any(axis=(0, 2, 3))  # at 0, 0.5, 1 and 1.5 days; now 0.625 days
+        assert records.tolist() == [False, True, True, True], name
+    cells = changed["outside_level_correction"].any(axis=(0, 1))
+    np.testing.assert_array_equal(cells, (apart < 2.5e5).any(axis=0))
+    assert cells[:, 0].any()
 
 
 def compute(config, folder, report=lambda event: None, **options):
@@ -249,7 +213,7 @@ def compute(config, folder, report=lambda event: None, **options):
 
 
 def test_members_come_nearer_to_the_truth(tmp_path):
-    compute(small(), tmp_path)
+    compute(letkf_twin(), tmp_path)
     results = json.loads((tmp_path / "assimilation.json").read_text(), parse_constant=pytest.fail)
     assert [round(row["day"], 3) for row in results["cycles"]] == [0.25, 0.5, 0.75, 1, 1.25]
     assert sum(row["observations"] for row in results["cycles"]) == results["observations"]
@@ -263,28 +227,22 @@ def test_members_come_nearer_to_the_truth(tmp_path):
         np.testing.assert_array_equal(file["eta_increment"][:], increment)
         misfits = file["departure_analysis"][:] / file["observation_error"][:]
         np.testing.assert_allclose(np.sqrt(np.mean(misfits**2)), results["misfit"]["analysis"])
-        assert file["cycle_day"][:].size == 5
-    assert plot(tmp_path) == tmp_path / "assimilation.png"
-    assert "5 analyses with 24 members" in assimilate.summary(tmp_path)
 
 
-@pytest.mark.parametrize(("dtype", "stepper"), [("float64", "ab3"), *at_night(("float32", "gfb"))])
-def test_stopped_filter_continues_with_the_same_bits(dtype, stepper, tmp_path):
+def test_stopped_filter_continues_with_the_same_bits(tmp_path):
     """But not with another number of members."""
-    more = {"run.dtype": dtype, "time.stepper": stepper, "time.dt": 1800.0, "run.steps": 18, "ensemble.members": 5}
+    more = {"run.steps": 18, "ensemble.members": 5}
     one, two, steps = tmp_path / "one", tmp_path / "two", []
 
     def stop_after_two(event):
         if event["step"] == 2:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    compute(small(**more), one)
-    with pytest.raises(Stopped, match="2 cycles"):
-        compute(small(**more), two, stop_after_two)
+    compute(letkf_twin(**more), one)
+    with pytest.raises(Stopped):
+        compute(letkf_twin(**more), two, stop_after_two)
     with pytest.raises(UsageError, match=r"ensemble\.members"):
-        compute(small(**more | {"ensemble.members": 4}), two, resume=True)
-    compute(small(**more), two, lambda event: steps.append(event["step"]), resume=True)
+        compute(letkf_twin(**more | {"ensemble.members": 4}), two, resume=True)
+    compute(letkf_twin(**more), two, lambda event: steps.append(event["step"]), resume=True)
     assert steps == [3]
-    with netCDF4.Dataset(one / "analysis.nc") as ours, netCDF4.Dataset(two / "analysis.nc") as theirs:
-        for name in ours.variables:
-            np.testing.assert_array_equal(theirs[name][:], ours[name][:], err_msg=name)
+    assert_same_data(two / "analysis.nc", one / "analysis.nc")

@@ -1,6 +1,4 @@
-"""Samples of the model, ensembles and transforms, on few cells: measured, and right, else not at all."""
-
-from __future__ import annotations
+"""Samples of the model and of transforms on few cells: measured if they are right, else not at all."""
 
 import dataclasses
 import time
@@ -8,7 +6,6 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.marks import at_night
 
 from swmodel.bench import answers, stepping
 from swmodel.bench.parts import count_all_to_alls, measure_transforms, pencils
@@ -20,8 +17,6 @@ from swmodel.parallel.transport.mpi import Mpi
 pytestmark = pytest.mark.slow
 
 JET = Row("model", "xla", 1, 48, 24, steps=4)
-EVERYTHING = dataclasses.replace(JET, fields=True, settings=("physics.linear_drag=1e-6",))
-ENSEMBLE = Row("ensemble", "xla", 1, 24, 16, members=2, advance="map", seconds=0.01)
 TRANSFORM = Row("fft", "xla", 1, 24, 16, seconds=0.01)
 
 
@@ -32,8 +27,8 @@ def task(row: Row, folder, factor=1.0) -> dict:
     return {"launched": 0.0, "answer": path, "steps": None, "check": True}
 
 
-@pytest.mark.parametrize("row", [EVERYTHING, *at_night(JET)])
-def test_right_answer_is_timed(row, tmp_path):
+def test_right_answer_is_timed(tmp_path):
+    row = dataclasses.replace(JET, fields=True, settings=("physics.linear_drag=1e-6",))
     found = stepping.measure_stepping(row, task(row, tmp_path))
     assert (found["reason"], found["sample"]["steps"]) == ("", 4)
     assert max(found["differences"].values()) <= answers.TOLERANCE
@@ -41,26 +36,14 @@ def test_right_answer_is_timed(row, tmp_path):
     assert found["traffic"] == {"messages": 0, "bytes": 0}
 
 
-@pytest.mark.parametrize("where", ["at this size", *at_night("in double precision")])
-def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, where):
-    """A reference whose u is off by one part in 10⁴: the kind of error that no eye would see in a picture."""
-    wrong = task(JET, tmp_path, 1.0001 if where == "at this size" else 1.0)
-    right = answers.answer
-    monkeypatch.setattr(answers, "answer", lambda config: right(config) * np.array([1, 1, 1.0001])[:, None, None])
-    found = stepping.measure_stepping(JET, wrong)
+@pytest.mark.parametrize(("factor", "where"), [(1.0001, "at this size"), (1.0, "in double precision")])
+def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, factor, where):
+    """An answer is off by one part in 10⁴: that of the row, or that of a small run in double precision."""
+    given, right = task(JET, tmp_path, factor), answers.answer
+    monkeypatch.setattr(answers, "answer", lambda config: right(config) * 1.0001)
+    found = stepping.measure_stepping(JET, given)
     assert found["reason"].startswith(f"wrong answer {where}")
     assert ("seconds" in found["sample"]) == (where == "in double precision")
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("advance", ["map", "runs"])
-def test_ensemble_is_measured_only_where_it_is_right(advance, tmp_path):
-    row = dataclasses.replace(ENSEMBLE, advance=advance)
-    right, wrong = (stepping.measure_ensemble(row, task(row, tmp_path, by) | {"steps": 3}) for by in (1.0, 1.001))
-    assert (right["reason"], right["sample"]["steps"]) == ("", 3)
-    assert right["sample"]["seconds"] > 0
-    assert "wrong answer" in wrong["reason"]
-    assert not wrong["sample"]
 
 
 @pytest.mark.fault("a benchmark times a transform with a wrong result")

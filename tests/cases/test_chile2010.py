@@ -34,11 +34,8 @@ def test_tsunami_arrives_at_the_buoy_as_recorded(tmp_path, caplog):
         assert found.depth.item() == pytest.approx(4325, rel=0.05)
         assert found.distance.item() < 40e3
     top, height, half = crest(time, level) / crest(*recorded())
-    assert (top, height, half) == (
-        pytest.approx(1, rel=0.04),
-        pytest.approx(0.74, rel=0.05),
-        pytest.approx(1, rel=0.01),
-    )
+    assert (top, half) == (pytest.approx(1, rel=0.04), pytest.approx(1, rel=0.01))
+    assert height == pytest.approx(0.74, rel=0.05)
     truth, ours = (np.interp(np.arange(9000, 13500), *each).clip(0).sum() for each in (recorded(), (time, level)))
     assert ours == pytest.approx(truth, rel=0.2)
     with xarray.open_dataset(tmp_path / "run/output.nc", decode_times=False) as maps:

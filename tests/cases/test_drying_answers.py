@@ -12,7 +12,6 @@ import pytest
 
 import swmodel
 from swmodel.bench.known_answers.answer import simulate, whole
-from swmodel.cases import beach
 from swmodel.config import Case
 
 pytestmark = pytest.mark.slow
@@ -93,15 +92,3 @@ def test_dam_break_floods_a_step_as_in_swashes():
     grid = {"grid.nx": 100, "grid.ny": 5, "grid.dx": 0.2, "grid.dy": 0.2, "grid.periodic_x": False}
     model = simulate(Case, grid | {"drying.active": True, "time.cfl": 0.3}, 1.0, bed)
     assert np.abs(model.field("h")[2] - expected).mean() < 0.01 * expected.mean()
-
-
-def test_solution_on_the_beach_is_near_the_law_of_run_up():
-    """Synolakis (1987): the highest water by the asymptotic law is that of the profiles within a few per cent."""
-    config, found = swmodel.load("beach", environ={}), beach.solution()
-    assert np.nanmax(found["profiles"]) == pytest.approx(beach.highest(config), rel=0.05)
-    assert np.isnan(found["near"][1]).any()
-    assert not np.isnan(found["far"]).any()
-    wave = beach.wave(config, whole(config))
-    assert wave.max() == pytest.approx(0.019, rel=1e-3)
-    toe = np.abs(beach.offshore(config, whole(config)) - 19.85).argmin()
-    assert wave.ravel()[toe] == pytest.approx(0.019 / 20, rel=0.02)

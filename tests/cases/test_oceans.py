@@ -1,4 +1,4 @@
-"""Oceans over the Earth's relief: the tide of all of them, and a sea at rest."""
+"""Oceans over the Earth's relief: the tide of all of them, that of a strait, and a sea at rest."""
 
 import netCDF4
 import numpy as np
@@ -66,6 +66,28 @@ def test_tide_drives_a_part_of_the_ocean_on_its_own_grid(run, tmp_path, pole):
     there = [fields.unfilled(config, part, np.arange(16), np.arange(16)) for part in parts_of("M2", LEVEL)]
     known = np.ma.masked_invalid(there[0] + 1j * there[1])
     assert (abs(found - known) ** 2).mean() < 0.01 * (abs(known) ** 2).mean()
+
+
+@pytest.mark.night
+def test_tide_of_the_salish_sea_is_that_observed():
+    """It is lowest near Victoria, and high and late in the strait of Georgia."""
+    places = ((40, 3), (16, 78), (58, 81))  # rows and columns in the ocean, near Victoria and near Vancouver
+    simulation = swmodel.Simulation("salish_sea", {"open_sides.amplitude": [0.8, 0.0]})
+    simulation.advance(round(0.75 * 86400 / simulation.dt))
+    levels, times = [], []
+    for _ in range(25):
+        simulation.advance(round(0.5 * 3600 / simulation.dt))
+        levels.append([simulation.field("eta")[place] for place in places])
+        times.append(simulation.time)
+    phase = 2 * np.pi / 44714.164 * np.array(times)
+    basis = np.stack([np.cos(phase), np.sin(phase), np.ones(25)], 1)
+    cosine, sine, _ = np.linalg.lstsq(basis, np.array(levels), rcond=None)[0]
+    ocean, victoria, vancouver = np.hypot(cosine, sine)
+    late = np.degrees(np.arctan2(sine, cosine)) / 360 * 12.42
+    assert 0.7 < ocean < 0.9
+    assert victoria < 0.6 * ocean
+    assert vancouver > 1.5 * victoria
+    assert 4 < (late[2] - late[0]) % 12.42 < 7
 
 
 @pytest.mark.fault("a sea over a real relief moves by itself")

@@ -1,12 +1,14 @@
-"""Waves, vortices and gyres follow their theory, where `swmodel verify` has no such answer; twins are twins."""
+"""Waves, vortices and turbulence follow their theory, where `swmodel verify` has no such answer; twins are twins."""
 
 import numpy as np
 import pytest
+from support.marks import at_night
 
 import swmodel
 from swmodel.assimilation.experiment import believed
 from swmodel.bench.known_answers.answer import order, refined, simulate, whole
-from swmodel.cases import inertial, munk, seamount, seiche
+from swmodel.cases import inertial, seamount, seiche, turbulence
+from swmodel.ocean.coordinates import points
 from swmodel.setup import fields
 
 pytestmark = pytest.mark.slow
@@ -72,21 +74,6 @@ def test_vortex_is_steady_to_second_order_with_other_fluxes(flux):
     assert [order(*pair) for pair in zip(*errors, strict=True)] == pytest.approx([2, 2, 2], abs=0.2)
 
 
-def test_munk_solution_has_his_limit_and_does_not_slip():
-    """In a wide basin the maximum lies where Munk (1950) has it; psi and its slope vanish at both walls."""
-    config = swmodel.load("munk", {"grid.nx": 4000, "grid.ny": 4000, "grid.dx": 20e3, "grid.dy": 20e3}, environ={})
-    width = munk.boundary_layer_width(config)
-    x = np.linspace(0, 10 * width, 100001)
-    psi = munk.streamfunction(config, x, config.grid.ny * config.grid.dy / 2)
-    assert width >= 2.999 * config.grid.dx
-    assert x[psi.argmax()] == pytest.approx(2 * np.pi * width / np.sqrt(3), rel=2e-3)
-    config = swmodel.load("munk", environ={})
-    Lx, step = config.grid.nx * config.grid.dx, 1e-4 * munk.boundary_layer_width(config)
-    psi = munk.streamfunction(config, np.array([0, step, Lx / 2, Lx - step, Lx]), config.grid.ny * config.grid.dy / 2)
-    assert np.abs(psi[[0, -1]]).max() < 1e-10 * psi[2]
-    assert np.abs(psi[[1, -2]]).max() < 1e-7 * psi[2]
-
-
 @pytest.mark.night
 def test_potential_vorticity_is_kept_over_a_seamount():
     """After seven days it is that upstream where the seamount is higher than a third; the cyclone drifts away."""
@@ -102,42 +89,6 @@ def test_potential_vorticity_is_kept_over_a_seamount():
     np.testing.assert_allclose(zeta[summit], squeezed[summit], rtol=0, atol=0.05 * strongest)
     assert cyclonic.max() == pytest.approx(strongest, rel=0.1)
     assert away == pytest.approx(config.case.speed * 7 * DAY, rel=0.25)
-
-
-def power(simulation):
-    """Work of the wind and losses to drag and friction, W: the products of velocity and force in the energy's sums."""
-    config, (h, u, v) = simulation.config, simulation.state
-    grid, physics = config.grid, config.physics
-
-    def between(a, axis):
-        return 0.5 * (a + np.roll(a, -1, axis))
-
-    inner = np.ones((grid.ny, grid.nx))
-    inner[:, -1], inner[-1] = 0, 0  # free slip: no tangential stress at the walls
-    wind = config.case.wind_x(config, whole(config)) * u
-    drag = -physics.linear_drag * physics.density * (between(h, 1) * u**2 + between(h, 0) * v**2)
-    along = [(a - np.roll(a, 1, axis)) / d for a, axis, d in ((u, 1, grid.dx), (v, 0, grid.dy))]
-    across = [inner * (np.roll(a, -1, axis) - a) / d for a, axis, d in ((u, 0, grid.dy), (v, 1, grid.dx))]
-    friction_u = (np.roll(along[0], -1, 1) - along[0]) / grid.dx + (across[0] - np.roll(across[0], 1, 0)) / grid.dy
-    friction_v = (across[1] - np.roll(across[1], 1, 1)) / grid.dx + (np.roll(along[1], -1, 0) - along[1]) / grid.dy
-    friction = physics.viscosity * physics.density * (between(h, 1) * u * friction_u + between(h, 0) * v * friction_v)
-    return np.array([field.sum() * grid.dx * grid.dy for field in (wind, drag, friction)])
-
-
-@pytest.mark.night
-def test_wind_work_goes_into_energy_drag_and_friction():
-    options = COARSE | {"physics.viscosity": 1300.0, "time.stepper": "rk4", "time.cfl": 0.1}
-    simulation = simulate("double_gyre", options, 50 * DAY)
-    before, powers, pairs = simulation.diagnostics()["energy"], [power(simulation)], 50
-    for _ in range(2 * pairs):
-        simulation.advance(1)
-        powers.append(power(simulation))
-    simpson = np.tile([2.0, 4.0], pairs + 1)[: 2 * pairs + 1]
-    simpson[[0, -1]] = 1.0
-    wind, drag, friction = simpson @ np.array(powers) * simulation.dt / 3
-    gained = simulation.diagnostics()["energy"] - before
-    assert wind > 0 > max(drag, friction)
-    assert gained == pytest.approx(wind + drag + friction, abs=1e-9 * wind)
 
 
 def everything(config, name):
@@ -156,22 +107,86 @@ def test_twins_believe_in_the_ocean_of_the_double_gyre(case):
     assert config.physics.model_copy(update=without) == plain.physics.model_copy(update=without)
 
 
-def test_drag_patch_is_gaussian_on_any_grid():
-    for cells in ({}, COARSE):
-        config = swmodel.load("double_gyre_drag", {"case.patch": 4e-6, **cells}, environ={})
-        at = whole(config)
-        distance = np.hypot(at.x - 0.3 * at.length_x, at.y - 0.5 * at.length_y)
-        expected = 5e-8 + 4e-6 * np.exp(-((distance / 200e3) ** 2))
-        np.testing.assert_allclose(everything(config, "linear_drag"), expected, rtol=1e-12)
-
-
 def test_unknown_winds_are_gaussian_and_correlated_in_time():
     config = swmodel.load("double_gyre_winds", environ={})
     case, at, steady = config.case, whole(config), swmodel.load("double_gyre", COARSE, environ={})
     np.testing.assert_array_equal(believed(config).case.wind_x(config, at, 5e5), everything(steady, "wind_x"))
     assert not believed(config).case.wind_y(config, at, 5e5).any()
     seeds, times = (case.model_copy(update={"seed": seed}) for seed in range(300)), (0, 5, 5 * 86400)
-    now, later, days = np.array([[each.unknown(at, t, "x")[25, 12] for t in times] for each in seeds]).T
+    middle = points(config.grid, "centre", [25], [12])
+    now, later, days = np.array([[each.unknown(middle, t, "x").item() for t in times] for each in seeds]).T
     np.testing.assert_allclose(np.std(now), 0.15, rtol=0.15)
     np.testing.assert_allclose(later, now, atol=0.01)
     assert abs(np.corrcoef(now, days)[0, 1] - np.exp(-0.5)) < 0.15
+
+
+#: Turbulence on an uneven grid.
+SMALL = {"grid.nx": 50, "grid.ny": 37, "grid.dx": 10e3, "grid.dy": 12e3, "case.wavenumber": 6}
+WALLS = {"grid.periodic_y": False}
+CLOSED = WALLS | {"grid.periodic_x": False}
+
+
+def turbulent(overrides):
+    return swmodel.load("turbulence", SMALL | overrides, environ={})
+
+
+def spectrum(config, u, v):
+    """K = 0, 1, ... wavelengths in the longer side, and the mean kinetic energy of waves within 1/2 of them."""
+    grid = config.grid
+    energy = sum(0.5 * np.abs(np.fft.fft2(a) / a.size) ** 2 for a in (u, v))
+    m, n = np.fft.fftfreq(grid.nx, 1 / grid.nx)[None, :], np.fft.fftfreq(grid.ny, 1 / grid.ny)[:, None]
+    length, height = grid.nx * grid.dx, grid.ny * grid.dy
+    K = np.rint(np.hypot(m / length, n / height) * max(length, height)).astype(int)
+    sums = np.bincount(K.ravel(), weights=energy.ravel())
+    return np.arange(sums.size), sums
+
+
+def divergence(grid, u, v):
+    return (u - np.roll(u, 1, 1)) / grid.dx + (v - np.roll(v, 1, 0)) / grid.dy
+
+
+@pytest.mark.parametrize("overrides", [{"case.speed": 2.0}, *at_night({"case.slope": -3.0, "case.wavenumber": 3})])
+def test_energy_has_the_spectrum_and_blocks_have_same_bits(overrides):
+    config, other = turbulent(overrides), turbulent(overrides | {"case.seed": 2})
+    rows, columns = range(-2, 9), range(31, 52)
+    inside = np.ix_(np.array(rows) % config.grid.ny, np.array(columns) % config.grid.nx)
+    for name in ("eta", "u", "v"):
+        np.testing.assert_array_equal(fields.evaluate(config, name, rows, columns), everything(config, name)[inside])
+        assert np.abs(everything(other, name) - everything(config, name)).max() > 0.01
+    shape = turbulence.flow_of(config).spectrum
+    K, found = spectrum(config, everything(config, "u"), everything(config, "v"))
+    within = (K > 0) & (shape.most >= K) & (found > 1e-20)
+    expected = np.where(within, shape(np.maximum(K, 1)), 0)
+    expected *= 0.5 * config.case.speed**2 / expected.sum()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * config.case.speed**2)
+    assert abs(K[expected.argmax()] - config.case.wavenumber) <= 1
+
+
+@pytest.mark.parametrize("overrides", [CLOSED, *at_night({}, WALLS)])
+def test_flow_has_its_speed_no_divergence_and_balances_pressure(overrides):
+    config = turbulent({"physics.f0": 3e-4, "physics.gravity": 1.0, **overrides})
+    (eta, u, v), grid = (everything(config, name) for name in ("eta", "u", "v")), config.grid
+    assert np.mean(u**2 + v**2) == pytest.approx(config.case.speed**2, rel=1e-12)
+    np.testing.assert_allclose(divergence(grid, u, v), 0, atol=1e-12 * np.abs(u).max() / grid.dx)
+    assert grid.periodic_x or np.abs(u[:, -1]).max() < 1e-14
+    assert grid.periodic_y or np.abs(v[-1]).max() < 1e-14
+
+    v_on_u = (v + np.roll(v, -1, 1) + np.roll(v, 1, 0) + np.roll(v, (1, -1), (0, 1))) / 4
+    pressure, balance = (np.roll(eta, -1, 1) - eta) / grid.dx, config.physics.f0 * v_on_u
+    inside = slice(None) if grid.periodic_x else slice(0, -1)  # the last face is the wall
+    np.testing.assert_allclose(pressure[:, inside], balance[:, inside], atol=1e-12 * np.abs(pressure).max())
+
+
+@pytest.mark.parametrize("overrides", [CLOSED, *at_night(WALLS)])
+def test_nonlinear_balance_leaves_the_flow_without_divergence(overrides):
+    """The model's own tendency of the divergence, where the layer is so deep that its thickness hardly varies."""
+    rates = {}
+    for balance in ("linear", "nonlinear"):
+        options = {"case.balance": balance, "physics.depth": 1e9, "scheme.vorticity_flux": "energy", "run.steps": 1}
+        options |= {"physics.biharmonic_viscosity": 0.0, "time.stepper": "ab2", "time.dt": 1e-3, **overrides}
+        simulation = simulate("turbulence", SMALL | options | {"run.executor": "reference"})
+        before = simulation.state
+        simulation.advance(1)
+        u, v = ((after - start) / 1e-3 for after, start in zip(simulation.state[1:], before[1:], strict=True))
+        rates[balance] = np.abs(divergence(simulation.config.grid, u, v)).max()
+    assert rates["nonlinear"] < 1e-5 * rates["linear"]

@@ -15,8 +15,7 @@ from conftest import ROOT
 from rich.console import Console
 from support.own_case import write_bump
 
-import swmodel as package
-from swmodel import cases, load
+from swmodel import load
 from swmodel.cli import GROUPS, main
 from swmodel.cli.doctor import findings, several
 from swmodel.cli.doctor.findings import Finding, jax_version
@@ -60,10 +59,10 @@ def test_wrong_input_is_named_and_nothing_is_written(swmodel, tmp_path, line, wo
 
 @pytest.mark.promise("nothing is overwritten by accident, also from Python")
 @pytest.mark.fault("output exists already")
-@pytest.mark.parametrize("files", [{"notes.txt": ""}, {"status.json": json.dumps({"state": "completed"})}])
-def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files):
+def test_folder_with_files_is_refused_and_kept(swmodel, tmp_path):
     folder = tmp_path / "outputs/jet"
     folder.mkdir(parents=True)
+    files = {"notes.txt": "", "status.json": json.dumps({"state": "completed"})}
     for name, text in files.items():
         (folder / name).write_text(text)
     result = swmodel("run jet")
@@ -78,7 +77,7 @@ def test_a_folder_with_files_is_refused_and_kept(swmodel, tmp_path, files):
 
 @pytest.mark.slow
 @pytest.mark.fault("the folder is not writable")
-def test_a_folder_that_cannot_be_written_is_refused(swmodel, tmp_path):
+def test_unwritable_folder_is_refused(swmodel, tmp_path):
     (tmp_path / "file").write_text("")
     for line in "check-gradient jet --json none/check.json", "run jet -o file", "run jet -o file/run":
         result = swmodel(line)
@@ -115,7 +114,7 @@ def test_every_command_for_a_case_takes_a_file(swmodel, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_case_file_and_its_template_run_alike(swmodel, tmp_path):
+def test_case_file_and_its_template_have_same_configuration(swmodel, tmp_path):
     write_bump(tmp_path)
     short = " -s grid.nx=12 -s grid.ny=8 --executor reference --steps 3 --quiet"
     template = swmodel("init bump.py -s case.height=0.3")
@@ -144,7 +143,7 @@ def test_exit_codes(swmodel, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_computes_nothing_imports_neither_jax_nor_mpi():
+def test_commands_that_compute_nothing_import_neither_jax_nor_mpi():
     """The package alone not even NumPy."""
     lines = ["--version", "run --help", "bench table --help", "bench tabel", "cases", "init jet", "run jet --nproc 0"]
     program = f"""import sys, swmodel
@@ -184,21 +183,8 @@ def test_older_names_of_options_mean_the_same():
     assert parsed("spectra run --of enstrophy") == parsed("spectra run --field enstrophy")
 
 
-def test_every_public_name_and_case_exists():
-    assert all(getattr(package, name) is not None for name in package.__all__)
-    listed = CliRunner().invoke(main, ["cases"]).stdout
-    assert all(name in listed.split() for name in cases.names())
-
-
-def report(monkeypatch, *found) -> int:
-    """The exit code of a report on these findings."""
-    for name in ("packages", "machine", "one_process", "several_processes", "several_devices", "transports"):
-        monkeypatch.setattr(doctor, name, lambda given=found if name == "machine" else (): iter(given))
-    return doctor.report(Console(file=io.StringIO()))
-
-
-def test_an_exchange_is_well_or_says_what_is_wrong():
-    """Processes that hang are ended."""
+def test_doctor_reports_exchange_between_processes():
+    """It ends processes that hang."""
     for words, found, bad in (
         (2 * '\n@doctor {"found": "well"}\n', "well", False),
         ('\n@doctor {"found": "well"}\nmpiexec warns\n@doctor {"problem": "no symbol"}\n', "no symbol", True),
@@ -207,27 +193,27 @@ def test_an_exchange_is_well_or_says_what_is_wrong():
     ):
         expected = Finding("exchange", found, *(["mend it", True] if bad else []))
         assert several.exchange([sys.executable, "-c", f"print({words!r})"], "mend it") == expected
-    start = time.monotonic()
-    program = "import time; print('hello', flush=True); time.sleep(60)"
+    start, program = time.monotonic(), "import time; print('hello', flush=True); time.sleep(60)"
     assert several.exchange([sys.executable, "-c", program], "mend it", timeout=0.2).broken
     assert time.monotonic() - start < 10
 
 
-def test_jax_outside_the_tested_range_is_advised_against():
-    for version, tested in ("0.9.2", False), ("0.10", True), ("0.11.2", True), ("0.12.0", False):
-        finding = jax_version(version)
-        assert (finding.advice == "", finding.broken) == (tested, False)
+@pytest.mark.parametrize(("version", "tested"), [("0.9.2", False), ("0.10", True), ("0.11.2", True), ("0.12.0", False)])
+def test_doctor_advises_against_untested_jax(version, tested):
+    finding = jax_version(version)
+    assert (finding.advice == "", finding.broken) == (tested, False)
 
 
-def test_mpi_may_be_missing_but_no_package(monkeypatch):
+def test_doctor_requires_packages_but_not_mpi(monkeypatch):
     def find_mpiexec():
         raise several.SetupError("there is no MPI")
 
     monkeypatch.setattr(several, "version_of", lambda name: None)
     monkeypatch.setattr(several.launch, "find_mpiexec", find_mpiexec)
-    (found,) = several.several_processes()
-    assert report(monkeypatch, found) == 0
     monkeypatch.setattr(findings, "REQUIRED", ("numpy", "no-such-package"))
-    missing = list(findings.packages())
-    assert [finding.what for finding in missing if finding.broken] == ["no-such-package"]
-    assert report(monkeypatch, *missing) == 3
+    without_mpi, without_package = list(several.several_processes()), list(findings.packages())
+    assert [finding.what for finding in without_package if finding.broken] == ["no-such-package"]
+    for found, code in ((without_mpi, 0), (without_package, 3)):
+        for name in ("packages", "machine", "one_process", "several_processes", "several_devices", "transports"):
+            monkeypatch.setattr(doctor, name, lambda given=found if name == "machine" else (): iter(given))
+        assert doctor.report(Console(file=io.StringIO())) == code

@@ -1,9 +1,7 @@
 """Starting mpiexec and judging how a run ended, with small programs in its place; what a run shows on the way."""
 
-import contextlib
 import io
 import os
-import pty
 import re
 import signal
 import socket
@@ -64,7 +62,7 @@ def test_mpiexec_is_looked_for_beside_the_interpreter_first(tmp_path, monkeypatc
 
 @pytest.mark.fault("more ranks than cores")
 @pytest.mark.fault("Open MPI: the root user, binding, slots, messages")
-def test_the_environment_of_ranks(monkeypatch):
+def test_environment_of_ranks_suits_cores_and_mpi(monkeypatch):
     """More ranks than cores let each other run; Open MPI starts as many as asked for and binds none to a core."""
     for name in (*launch.environment.OPEN_MPI, "MPIR_CVAR_POLLS_BEFORE_YIELD"):
         monkeypatch.delenv(name, raising=False)
@@ -92,7 +90,7 @@ def test_more_processes_than_memory_are_refused(monkeypatch):
     launch.starter(10**6, "sharded")
 
 
-def test_the_exit_code_is_that_of_the_status(tmp_path):
+def test_exit_code_is_that_of_status(tmp_path):
     for state, exit_code, mpiexec_code, code in (
         ("completed", 0, 0, 0),
         ("failed", 4, 0, 4),  # mpiexec may return 0 after a rank has failed
@@ -104,7 +102,7 @@ def test_the_exit_code_is_that_of_the_status(tmp_path):
 
 
 @pytest.mark.parametrize("words", [HYDRA, OPEN_MPI])
-def test_the_rank_that_died_is_named(tmp_path, capfd, words):
+def test_rank_that_died_is_named(tmp_path, capfd, words):
     """And none of mpiexec's own words are shown."""
     message = "rank 3 ended: Killed (signal 9)"
     hello = sent({"rank": 3, "pid": 4711, "host": "sea"})
@@ -117,7 +115,7 @@ STEP = f"print({sent({'step': 1})!r}, flush=True)"
 
 
 @pytest.mark.slow
-def test_a_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
+def test_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
     code = play(
         tmp_path,
         "import signal",
@@ -134,7 +132,7 @@ def test_a_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
     assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
 
 
-def test_a_signal_ends_what_keeps_nothing_and_a_second_all(tmp_path):
+def test_second_signal_ends_ranks_at_once(tmp_path):
     def interrupt_twice(event):
         os.kill(os.getpid(), signal.SIGINT)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -160,38 +158,8 @@ EVENT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch):
-    for name in (environment.LAUNCHED, "NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-def on_terminal(quiet=False):
-    """What the reporter writes on a terminal."""
-    ours, theirs = pty.openpty()
-    with os.fdopen(theirs, "w") as stream:
-        with progress.reporter(quiet, stream) as report:
-            report(EVENT | {"step": 0, "cfl": None, "energy": None, "remaining_seconds": None})
-            report(EVENT)
-        stream.flush()
-        os.set_blocking(ours, False)
-        written = b""
-        with contextlib.suppress(BlockingIOError):
-            while part := os.read(ours, 65536):
-                written += part
-    os.close(ours)
-    return written.decode()
-
-
-def test_a_terminal_gets_a_bar_and_quiet_nothing():
-    written = on_terminal()
-    assert all(words in written for words in ("50/200", "0:01:30", "250.0", "0.12", "1.5000e+15", "━", "\x1b[38;"))
-    assert on_terminal(quiet=True) == ""
-
-
-def test_under_the_launcher_events_survive_the_pipe(monkeypatch):
+def test_events_pass_from_rank_to_launcher(monkeypatch):
+    monkeypatch.delenv(environment.LAUNCHED, raising=False)
     for lines in 0, 1:
         stream = io.StringIO()
         with progress.reporter(quiet=True, stream=stream) as report:
@@ -202,7 +170,7 @@ def test_under_the_launcher_events_survive_the_pipe(monkeypatch):
     assert progress.receive("any other line\n") is None
 
 
-def test_without_a_terminal_a_line_comes_every_ten_seconds():
+def test_without_terminal_a_line_comes_every_ten_seconds():
     """And one at the end."""
     stream, now = io.StringIO(), 0.0
     with progress.Heartbeat(stream, clock=lambda: now) as report:

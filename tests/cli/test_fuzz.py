@@ -53,8 +53,7 @@ def refused_or_resolved(*source):
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-@pytest.mark.parametrize("examples", [80, *at_night(300)])
-def test_any_configuration_is_complete_or_refused(folder, examples):
+def test_any_configuration_is_complete_or_refused(folder):
     def check(found, how):
         name, texts = found["case"]["name"], fuzz.as_texts(found)
         if how == "file":
@@ -66,12 +65,11 @@ def test_any_configuration_is_complete_or_refused(folder, examples):
             environ = {f"SWMODEL_{key}".replace(".", "_").upper(): text for key, text in texts.items()}
             assert refused_or_resolved(name, (), environ)
 
-    with_any(examples, check, tables(), st.sampled_from(["file", "overrides", "environment"]))
+    with_any(80, check, tables(), st.sampled_from(["file", "overrides", "environment"]))
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-@pytest.mark.parametrize("examples", [20, *at_night(150)])
-def test_any_slip_of_the_pen_is_accepted_or_refused(folder, examples):
+def test_any_typing_error_is_accepted_or_refused(folder):
     """Characters deleted, changed and put into a valid file."""
 
     def check(name, data):
@@ -83,12 +81,11 @@ def test_any_slip_of_the_pen_is_accepted_or_refused(folder, examples):
         Path("any.toml").write_text("".join(text), encoding="utf-8")
         assert refused_or_resolved("any.toml", (), {})
 
-    with_any(examples, check, st.sampled_from(cases.names()), st.data())
+    with_any(20, check, st.sampled_from(cases.names()), st.data())
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-@pytest.mark.parametrize("examples", [8, *at_night(40)])
-def test_any_configuration_runs_or_is_refused(folder, examples):
+def test_any_configuration_runs_or_is_refused(folder):
     def check(found, steps):
         found.pop("input", None)
         run = {key: value for key, value in found.get("run", {}).items() if key not in LONG}
@@ -101,13 +98,12 @@ def test_any_configuration_runs_or_is_refused(folder, examples):
             assert (status["state"], status["steps"]) == ("completed", steps)
             assert swmodel("info", "any")[0] == 0
 
-    with_any(examples, check, tables(broken=False), st.integers(0, 3))
+    with_any(8, check, tables(broken=False), st.integers(0, 3))
 
 
 @pytest.mark.promise("no input causes a traceback or a hang")
-@pytest.mark.parametrize("examples", [40, *at_night(200)])
-def test_any_command_line_works_or_says_why_not(folder, examples):
-    with_any(examples, lambda line: swmodel(*line) and None, fuzz.lines())
+def test_any_command_line_works_or_gives_reason(folder):
+    with_any(40, lambda line: swmodel(*line) and None, fuzz.lines())
 
 
 @pytest.mark.fault("numbers at which formulas overflow or lose all digits")
@@ -121,7 +117,7 @@ def test_any_number_alone_is_taken_or_refused(folder):
 
 @pytest.mark.night
 @pytest.mark.parametrize("name", cases.names())
-def test_a_case_on_odd_grids_runs_or_is_refused(folder, name):
+def test_case_on_odd_grids_runs_or_is_refused(folder, name):
     for ny, nx in ((1, 1), (1, 13), (2, 2), (11, 7)):
         grid = ("-s", f"grid.ny={ny}", "-s", f"grid.nx={nx}", "--output", "odd-grid")
         code, said = swmodel("run", name, *grid, "--steps", 2, "--executor", "reference", "--force", "--quiet")
@@ -146,15 +142,12 @@ def test_any_environment_works_or_is_refused(folder):
     with_any(3, lambda environ, line: swmodel_in(environ, *line) and None, fuzz.environments(), st.sampled_from(lines))
 
 
-PLOT = {"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, ""
-
-
 @pytest.mark.fault("environment variables that are wrong or belong to other programs")
 @pytest.mark.parametrize(
     ("environ", "line", "code", "words"),
     [
         ({"JAX_ENABLE_X64": "junk"}, RUN, 3, "JAX_ENABLE_X64"),
-        *at_night(({"XLA_FLAGS": "--garbage"}, RUN, 3, "XLA_FLAGS=--garbage"), PLOT),
+        *at_night(({"MPLBACKEND": "module://missing", "PYTHONWARNINGS": "error"}, ("plot", "whole"), 0, "")),
     ],
 )
 def test_variables_of_others_have_no_effect_or_are_refused(folder, environ, line, code, words):

@@ -1,18 +1,25 @@
-"""Members of an ensemble: those of runs alone, with perturbations of the size asked for, on any devices."""
+"""Members of an ensemble: equal to runs alone, perturbed as asked for; which of them cannot go on; their memory."""
 
-from pathlib import Path
+import re
 
+import netCDF4
 import numpy as np
 import pytest
 from support import random_case
 from support.processes import python
-from support.small_ensemble import STILL, alone, configuration, perturbations, same
+from support.restarts import data
+from support.small_ensemble import alone, configuration, perturbations, same
+from support.unchecked import unchecked
 
 import swmodel
+from swmodel.errors import NumericalError
+from swmodel.files.restart.folder import candidates, facts
+from swmodel.files.status import read_status
 from swmodel.model.domain import domain
 from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.perturbations import Perturbations
+from swmodel.model.run import run
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +28,10 @@ NUMBERS = {"ensemble__initial_eta": 0.0, "ensemble__initial_eta_length": 0.0, "e
 
 @pytest.mark.promise("a member of an ensemble equals a run alone")
 @pytest.mark.fully_optimised
-def test_member_has_the_bits_of_a_run_alone():
-    config = configuration(run__dtype="float64", run__executor="native", ensemble__members=3)
+@pytest.mark.parametrize("advance", ["map", "vmap"])
+def test_member_has_the_bits_of_a_run_alone(advance):
+    options = {"run__executor": "native", "ensemble__members": 3, "ensemble__advance": advance}
+    config = configuration(run__dtype="float64", **options)
     together = Members(config)
     together.take_steps(7)
     together.take_steps(5)
@@ -65,14 +74,6 @@ def test_member_is_the_run_with_its_viscosity_and_wind():
     assert np.abs(states[1].u - states[0].u).max() > 1e-6 * np.abs(states[0].u).max()
 
 
-@pytest.mark.promise("a member of an ensemble equals a run alone")
-@pytest.mark.night
-def test_members_have_the_same_bits_on_any_devices():
-    """However they advance, with reproducible instructions."""
-    program = (Path(__file__).parent / "programs" / "devices.py").read_text()
-    python(program, JAX_NUM_CPU_DEVICES="4", XLA_FLAGS="--xla_cpu_max_isa=AVX")
-
-
 def test_perturbations_have_the_size_asked_for():
     many = configuration(run__dtype="float64", ensemble__members=400, ensemble__wind_length=0.0)
     numbers = np.log(settings.viscosity_factors(many))[1:] / 0.3, (settings.wind_factors(many)[1:] - 1) / 0.2
@@ -88,6 +89,7 @@ def test_perturbations_have_the_size_asked_for():
 def test_perturbed_wind_is_periodic_on_rings_alone():
     """Both components have the same factor."""
     basin = {"grid__periodic_x": True, "grid__periodic_y": False}
+    basin |= {"run__executor": "reference"}
     config = random_case.configuration(12, 16, **basin, ensemble__wind=0.2, ensemble__wind_length=2e4)
     perturbed = Perturbations(domain(config))
     params, base, n = perturbed.draw(1)[1], perturbed.params, perturbed.margin
@@ -105,21 +107,104 @@ def test_perturbed_wind_is_periodic_on_rings_alone():
 
 
 def test_perturbations_depend_on_seed_and_member_alone():
-    drawn, fewer, other = (
-        [made.draw(member) for member in range(3)]
-        for made in (
-            perturbations(configuration(run__dtype="float64", **changed))
-            for changed in ({}, {"ensemble__members": 3}, {"ensemble__seed": 1})
-        )
+    def drawn(**changes):
+        perturbed = perturbations(configuration(run__dtype="float64", **changes))
+        return [perturbed.draw(member) for member in range(3)]
+
+    members, other = drawn(), drawn(ensemble__seed=1)
+    np.testing.assert_equal(drawn(ensemble__members=3), members)
+    assert not np.array_equal(other[1][0].h, members[1][0].h)
+    assert not np.array_equal(members[1][0].h, members[2][0].h)
+
+
+def disturb(members, start, **values):
+    """Set values {field: [(member, row, column, value)]} in the state at the start."""
+    fields = {name: np.array(field) for name, field in start.state._asdict().items()}
+    for name, changes in values.items():
+        for *place, value in changes:
+            fields[name][tuple(place)] = value
+    members.replace(start._replace(state=type(start.state)(**fields)), 0)
+
+
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
+@pytest.mark.fault("the time step becomes too long")
+def test_unstable_members_stop_the_ensemble_and_leave_a_state(tmp_path, caplog):
+    """The time step is above the largest stable one, 3646 s; a warning at once, then the first bad member's state."""
+    often = {"run__check_every_steps": 5, "restart__every_steps": 10}
+    config = configuration(run__steps=300, run__dtype="float64", **often)
+    config = config.model_copy(update={"time": config.time.model_copy(update={"dt": 5500.0})})
+    model = Members(unchecked(config))
+    with pytest.raises(NumericalError) as caught:
+        run(model, tmp_path, lambda event: None)
+    match = re.search(
+        r"step (?P<step>\d+) .* members? (?P<member>\d)[ \d,]*: (?P<name>[huv]) is (?P<value>\S+) m.* at "
+        r"row (?P<row>\d+), column (?P<column>\d+).*blowup\.nc.*step-(?P<restart>\d+)\.nc",
+        str(caught.value),
     )
-    for member in range(3):
-        for ours, theirs in zip(fewer[member], drawn[member], strict=True):
-            assert same(ours, theirs)
-    assert not np.array_equal(other[1][0].h, drawn[1][0].h)
-    assert not np.array_equal(drawn[1][0].h, drawn[2][0].h)
-    options = {"case__name": "rest", "time__stepper": "rk3", "run__dtype": "float64", "ensemble__members": 2}
-    perturbed = perturbations(configuration(**options, **STILL))
-    dry = perturbed.grid.wet[2:-2, 2:-2] == 0
-    changed = perturbed.draw(1)[0].h != perturbed.draw(0)[0].h
-    assert dry.any()
-    np.testing.assert_array_equal(changed, ~dry)
+    step, member, row, column = (int(match[name]) for name in ("step", "member", "row", "column"))
+    with netCDF4.Dataset(tmp_path / "blowup.nc") as found:
+        for name in ("h", "u", "v"):
+            np.testing.assert_array_equal(found[name][-1].filled(0), getattr(model.state, name)[member])
+        assert np.isclose(found[match["name"]][-1, row, column], float(match["value"]), rtol=1e-5)
+    with netCDF4.Dataset(tmp_path / "ensemble.nc") as found:
+        assert found["step"][:].tolist() == list(range(0, step, 6))
+        assert np.isfinite(found["eta_mean"][:]).all()
+    assert int(match["restart"]) == facts(candidates(tmp_path)[0])["step"] < step
+    status = read_status(tmp_path)
+    assert (status["state"], status["exit_code"], status["message"]) == ("failed", 4, str(caught.value))
+    assert [message.split(" (")[0] for message in caplog.messages if "3646 s" in message] == ["step 1"]
+
+
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
+@pytest.mark.fault("a tracer leaves its bounds without a message")
+def test_bad_members_are_named_with_the_place_of_the_first(tmp_path):
+    """The bound on a tracer is that of each member."""
+    members = Members(configuration(physics__tracers=({"name": "tracer", "initial": 2.0},), run__executor="xla"))
+    start, health = members.get(members.carry), members.health(tmp_path)
+    thickness = 15 * start.state.h[3, 5, 4]
+    disturb(members, start, tracer_content=[(3, 5, 4, thickness)])
+    health.check()
+    for values, words in (
+        ({"tracer_content": [(3, 5, 4, 2 * thickness)]}, "member 3: tracer is 30 at row 5, column 4"),
+        ({"h": [(1, 3, 2, np.nan)], "u": [(3, 5, 4, 5e3)]}, "members 1, 3: h is nan m at row 3, column 2"),
+        ({"h": [(2, 7, 3, -4.0)]}, "member 2: h is -4 m at row 7, column 3"),
+    ):
+        disturb(members, start, **values)
+        with pytest.raises(NumericalError, match=words):
+            health.check()
+    assert data(tmp_path / "blowup.nc")["h"][-1, 7, 3] == -4.0
+
+
+CELLS, FEW, MANY = 300, 2, 42
+PROGRAM = """
+import sys
+from swmodel.parallel import environment
+environment.prepare()
+from support.small_ensemble import configuration
+from swmodel.model.ensemble.members import Members
+from swmodel.model.ensemble.ensemble_file import EnsembleFile
+cells, size, file = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+sizes = {"grid__nx": cells, "grid__ny": cells, "time__stepper": "ab3", "ensemble__members": size}
+config = configuration(**sizes, run__steps=2, time__cfl=0.1)
+members = Members(config)
+before = [leaf.unsafe_buffer_pointer() for leaf in members.carry.state]
+members.state
+members.take_steps(2)
+assert [leaf.unsafe_buffer_pointer() for leaf in members.carry.state] == before
+with EnsembleFile(file, config, members.transport) as records:
+    records.write(members)
+print(environment.peak_memory())
+"""
+
+
+@pytest.mark.night
+def test_members_take_the_memory_of_the_check(tmp_path):
+    """The check before the start counts fields per member; steps allocate none.
+
+    Malloc has one arena, because those of threads would keep megabytes of free memory, and the program waits for each
+    step, because how much of a step's memory is free at a moment would depend on the machine's load.
+    """
+    environment = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false", "MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    few, many = (int(*python(PROGRAM, CELLS, n, tmp_path / f"{n}.nc", **environment)) for n in (FEW, MANY))
+    fields = (many - few) / ((MANY - FEW) * CELLS**2 * 4)
+    assert 3 * settings.STATES["ab3"] - 1.5 < fields < 3 * settings.STATES["ab3"] + 4

@@ -12,21 +12,12 @@ import pytest
 from support.example import example
 
 
-@pytest.fixture(scope="module")
-def closure():
-    pytest.importorskip("equinox")
-    return example("closure")
-
-
-@pytest.fixture(scope="module")
-def laboratory():
-    pytest.importorskip("equinox")
-    return example("eddy_laboratory")
-
-
+@pytest.mark.promise("derivatives with respect to a network are exact")
 @pytest.mark.night
-def test_closure_training_finds_the_viscosity_of_the_data(closure):
+def test_closure_training_finds_the_viscosity_of_the_data():
     """To 1 %, online, from forecasts of six hours; with it almost nothing is lost."""
+    pytest.importorskip("equinox")
+    closure = example("closure")
     setup, true = replace(closure.TINY, stages=((1, 40),), batch=2), jnp.float32(0.03)
     forecast = closure.Forecast(setup, closure.harmonic, jnp.float32(0))
     states = jnp.stack([jnp.stack(forecast.carry.state)] * 2)
@@ -37,21 +28,6 @@ def test_closure_training_finds_the_viscosity_of_the_data(closure):
     assert losses[-1] < 1e-3 * losses[0]
 
 
-@pytest.mark.night
-def test_closure_filter_keeps_volume_and_divergence(closure):
-    """Of depth one, so that divergence in a coarse cell is the mean of those of its fine ones."""
-    u, v, h = np.random.default_rng(0).standard_normal((3, 12, 12))
-    state = closure.swmodel.Simulation("turbulence", closure.options(12, 1.0, **{"run.executor": "reference"})).state
-    coarse_h, coarse_u, coarse_v = closure.filtered(state._replace(h=h, u=u, v=v), 3)
-    np.testing.assert_allclose(coarse_h.mean(), h.mean(), rtol=1e-12)
-
-    def divergence(u, v, spacing):
-        return (u - np.roll(u, 1, 1) + v - np.roll(v, 1, 0)) / spacing
-
-    means = divergence(u, v, 1.0).reshape(4, 3, 4, 3).mean((1, 3))
-    np.testing.assert_allclose(divergence(coarse_u, coarse_v, 3.0), means, rtol=1e-12)
-
-
 def sea(cells, seed=0):
     """h, u, v with walls around."""
     h, u, v = np.random.default_rng(seed).standard_normal((3, 2 * cells, cells))
@@ -60,11 +36,13 @@ def sea(cells, seed=0):
 
 
 @pytest.mark.night
-def test_laboratory_filters_spectra_and_scores_are_exact(laboratory):
+def test_laboratory_filters_spectra_and_scores_are_exact():
     """A refined sea is filtered back to itself, up to the walls; the truth has no error.
 
     A Hann window spreads a wave over three rings; the sum is the mean energy.
     """
+    pytest.importorskip("equinox")
+    laboratory = example("eddy_laboratory")
     for found, given in zip(laboratory.filtered(laboratory.refined(sea(6), 3), 3), sea(6), strict=True):
         np.testing.assert_allclose(found, given, rtol=1e-12, atol=1e-12)
     v = np.broadcast_to(np.cos(2 * np.pi * 9 * np.arange(64) / 64), (128, 64))
@@ -79,8 +57,10 @@ def test_laboratory_filters_spectra_and_scores_are_exact(laboratory):
 
 
 @pytest.mark.release
-def test_laboratory_runs_on_few_cells(laboratory, tmp_path):
+def test_laboratory_runs_on_few_cells(tmp_path):
     """Each closure has a row of finite numbers; picture and film are there; two ranks train the network."""
+    pytest.importorskip("equinox")
+    laboratory = example("eddy_laboratory")
     command = [sys.executable, laboratory.__file__, "--tiny", "--nproc", "2", "--output", tmp_path]
     subprocess.run(command, check=True, timeout=900, capture_output=True)
     rows = [line.split("|")[1:-1] for line in (tmp_path / "table.md").read_text().splitlines()[2:]]

@@ -9,18 +9,15 @@ import pytest
 from support.marks import at_night
 from support.random_case import random_fields
 from support.ranks import run_ranks
-from support.restarts import data, simulation
+from support.restarts import data
 from support.snapshots import KINDS, NX, NY, config_of, write
 
 from swmodel.config import config_hash, to_toml
-from swmodel.errors import ConfigError, FilesError
-from swmodel.files.output import Diagnostics, continuation
-from swmodel.files.restart.folder import choose, compare
+from swmodel.errors import FilesError
+from swmodel.files.output import continuation
 from swmodel.files.store import arrays
 from swmodel.files.verify import verdicts
 from swmodel.ocean.diagnostics import QUANTITIES
-from swmodel.parallel.decomposition import block
-from swmodel.parallel.transport.serial import Serial
 from swmodel.plotting.dataset import opened
 
 pytestmark = pytest.mark.slow
@@ -82,27 +79,17 @@ def test_store_goes_on_beside_what_killed_writers_left(tmp_path):
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_history_has_each_run_and_configuration_is_the_latest(tmp_path, name):
+def test_history_is_bounded_and_configuration_is_the_latest(tmp_path, monkeypatch, name):
+    """Because the history of many runs would outgrow an attribute of HDF5."""
+    monkeypatch.setattr(continuation, "HISTORY_LINES", 3)
     path, longer = tmp_path / name, config_of(run__steps=100)
-    write(path, config_of(), (0, 7))
-    write(path, longer, (14,), keep=lambda step: True)
+    for step in range(6):
+        write(path, config_of() if step < 5 else longer, (step,), keep=(lambda step: True) if step else None)
     with opened(path) as file:
-        lines = [line.partition("Z: ")[2] for line in file.history.splitlines()]
-        assert lines == ["swmodel (0, 7)", "swmodel (14,)"]
+        first, _, *latest = [line.partition("Z: ")[2] for line in file.history.splitlines()]
+        assert [first, *latest] == [f"swmodel ({step},)" for step in (0, 3, 4, 5)]
         assert (file.configuration, file.configuration_sha256) == (to_toml(longer), config_hash(longer))
-        assert file["time_bounds"][:].tolist() == [[0, 0], [0, 140], [140, 280]]
-
-
-def test_file_can_be_continued_any_number_of_times(tmp_path, monkeypatch):
-    """The history would outgrow an attribute of HDF5, so only its first line and the latest are kept."""
-    path, here = tmp_path / "file.nc", Serial(block(0, (1, 1), NY, NX))
-    monkeypatch.setattr(continuation, "HISTORY_LINES", 10)
-    for step in range(15):
-        with Diagnostics(path, config_of(), here, "x" * 500, (lambda step: True) if step else None) as series:
-            series.write(step, 20.0 * step, dict.fromkeys(QUANTITIES, 1.0))
-    with netCDF4.Dataset(path) as file:
-        assert file["step"][:].tolist() == list(range(15))
-        assert len(file.history.splitlines()) == 12
+        assert file["time_bounds"][:].tolist() == [[0, 0], *([20 * step - 20, 20 * step] for step in range(1, 6))]
 
 
 def make_foreign(path):
@@ -116,30 +103,27 @@ def make_foreign(path):
             data.createDimension("time")
 
 
-def header(path):
-    return path / "zarr.json" if path.is_dir() else path
+def cut(path):
+    header = path / "zarr.json" if path.is_dir() else path
+    header.write_bytes(header.read_bytes()[: header.stat().st_size // 2])
 
 
-HARMS = {
-    "absent": lambda path: shutil.rmtree(path) if path.is_dir() else path.unlink(),
-    "without a header": lambda path: header(path).unlink(),
-    "empty": lambda path: header(path).write_bytes(b""),
-    "cut": lambda path: header(path).write_bytes(header(path).read_bytes()[: header(path).stat().st_size // 2]),
-    "foreign": make_foreign,
-}
+def remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @pytest.mark.promise("nothing is overwritten by accident, also from Python")
 @pytest.mark.fault("half a store, a store of another run, a damaged or missing chunk")
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("harm", ["another run", *HARMS])
+@pytest.mark.parametrize("harm", [None, remove, cut, make_foreign])
 def test_unfit_file_is_refused_on_all_ranks_and_left_as_it_is(tmp_path, name, harm):
+    """One of another run, if there is no harm."""
     path, config, words = tmp_path / name, config_of(), "."
     write(path, config, (0, 7))
-    if harm == "another run":
-        config, words = config_of(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
+    if harm:
+        harm(path)
     else:
-        HARMS[harm](path)
+        config, words = config_of(grid__dx=1.0, run__dtype="float64"), "grid.dx: 4000.0 before, 1.0 now; run.dtype: "
     before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
 
     def rank(transport):
@@ -177,12 +161,3 @@ def test_file_of_an_earlier_version_goes_on_without_a_variable(tmp_path, monkeyp
         assert data["step"][:].tolist() == [0, 7, 14]
         assert lacking not in data.variables
     assert verdicts(path) == {name: "intact"}
-
-
-def test_run_keeps_its_format_unless_it_is_begun_anew(tmp_path):
-    simulation(output__format="zarr", run__steps=7).run(tmp_path)
-    with pytest.raises(ConfigError, match=r"output\.format: zarr before, netcdf now"):
-        compare(simulation().config, choose(tmp_path)[0])
-    simulation().run(tmp_path, force=True)
-    assert (tmp_path / "output.nc").is_file()
-    assert not (tmp_path / "output.zarr").exists()

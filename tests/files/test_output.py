@@ -1,11 +1,11 @@
 """output.nc and diagnostics.nc hold what users' tools expect, on a plane and on a sphere: CF, SGRID, xgcm."""
 
 import cf_xarray  # noqa: F401  gives Datasets the attribute cf
-import matplotlib as mpl
 import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.quiver import Quiver
 from support.cf_checker import checked
 from support.made_cases import case_of
 from support.marks import at_night
@@ -14,13 +14,10 @@ from support.snapshots import CASE, NX, NY, config_of, whole, write
 from xgcm import Grid
 
 from swmodel import Simulation, load
-from swmodel.config import config_hash, to_toml
 from swmodel.gradients.quantities import parse
-from swmodel.model.resolve import fastest_executor
 from swmodel.ocean.coordinates import metrics
 from swmodel.ocean.diagnostics import QUANTITIES
 from swmodel.ocean.table import VARIABLES
-from swmodel.plotting import style
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.maps import picture
 from swmodel.plotting.overlays import Over
@@ -28,7 +25,6 @@ from swmodel.plotting.record import read_map
 from swmodel.setup.fields.netcdf_input import read_field
 from swmodel.setup.positions.crossings import straight
 from swmodel.setup.positions.gauges import station
-from swmodel.setup.setup import setup_of
 
 SHAPE = {"centre": ("y_c", "x_c"), "u": ("y_c", "x_f"), "v": ("y_f", "x_c"), "corner": ("y_f", "x_f")}
 FIELDS = ("h", "u", "v", "eta", "sea_level", "zeta", "q", "speed")
@@ -97,29 +93,6 @@ def test_constant_fields_come_back(data):
         np.testing.assert_array_equal(data[name], np.where(land, np.nan, CASE[name]))
     f = CONFIG.physics.f0 + 2e-11 * data.y_f.values[:, None] + np.zeros(NX)
     np.testing.assert_array_equal(data.f, f)
-    assert (data.cell_area == 4e3 * 5e3).all()
-    np.testing.assert_allclose(data.x_f - data.x_c.values, 2e3)
-    np.testing.assert_allclose(data.y_f - data.y_c.values, 2.5e3)
-
-
-def test_divergence_by_xgcm_is_that_of_the_grid(data):
-    grid = Grid(data, padding={"X": "periodic", "Y": "fill"})
-    u, v = (data[name].fillna(0.0).astype(float) for name in "uv")
-    divergence = grid.diff(u, "X") / data.dx_c + grid.diff(v, "Y") / data.dy_c
-    across = np.concatenate([np.zeros((3, 1, NX)), v.values], axis=1)
-    expected = (u.values - np.roll(u.values, 1, axis=2)) / 4e3 + np.diff(across, axis=1) / 5e3
-    assert divergence.dims == ("time", "y_c", "x_c")
-    np.testing.assert_allclose(divergence, expected, rtol=1e-12, atol=1e-18)
-
-
-def test_file_has_its_provenance(path):
-    with netCDF4.Dataset(path) as data:
-        assert data.Conventions == "CF-1.12 SGRID-0.3"
-        assert data.history.endswith("Z: swmodel (0, 7, 10)")
-        assert (data.configuration, data.configuration_sha256) == (to_toml(CONFIG), config_hash(CONFIG))
-        assert (data.nproc, data.layout, data.executor) == (2, "2x1", fastest_executor(setup_of(load("rest", {}, {}))))
-        assert data.institution == "Institute of Waves"
-        assert "numpy" in data.versions
 
 
 @pytest.mark.fault("the displacement of an interface is mistaken for sea level, or the reverse")
@@ -151,7 +124,6 @@ def test_units_with_a_broken_power_stand_in_the_long_name(tmp_path):
 def test_diagnostics_come_back(tmp_path):
     path = tmp_path / "diagnostics.nc"
     write(path, CONFIG, STEPS, layout=(2, 2))
-    assert checked(path)[0] == []
     with xr.open_dataset(path) as data:
         assert data.step.values.tolist() == list(STEPS)
         units = {"mass": "kg", "energy": "J", "potential_enstrophy": "m s-2", "max_speed": "m s-1", "cfl": "1"}
@@ -212,18 +184,12 @@ def test_divergence_by_xgcm_conserves_mass(sphere):
 
 
 @pytest.mark.slow
-def test_picture_is_in_degrees_with_coasts(sphere):
-    with open_data(sphere) as data, mpl.rc_context(style.RC):
-        figure = picture(data, ["eta", "speed"], over=Over(arrows=True))
-    axes = [each for each in figure.axes if each.images]
-    assert (axes[-1].get_xlabel(), axes[0].get_ylabel()) == ("longitude", "latitude")
-    assert axes[0].get_xlim() == (20.0, 380.0)
-    (coast,) = (each for each in axes[0].collections if isinstance(each, mpl.collections.LineCollection))
-    ends = np.concatenate(coast.get_segments())
-    assert (ends.min(axis=0).tolist(), ends.max(axis=0).tolist()) == ([95.0, 25.0], [155.0, 40.0])
-    assert len(coast.get_segments()) == 2 * (3 + 4)
-    (arrows,) = (each for each in axes[0].collections if isinstance(each, mpl.quiver.Quiver))
-    assert arrows.angles == "uv"  # as the current goes, though a degree of longitude is shorter than one of latitude
+def test_arrows_of_a_picture_point_as_the_current_goes(sphere):
+    """Though a degree of longitude is shorter than one of latitude."""
+    with open_data(sphere) as data:
+        figure = picture(data, ["eta"], over=Over(arrows=True))
+    (arrows,) = (each for axes in figure.axes for each in axes.collections if isinstance(each, Quiver))
+    assert (arrows.angles, figure.axes[0].get_xlim()) == ("uv", (20.0, 380.0))
 
 
 def test_stations_and_sections_are_in_degrees_and_metres():

@@ -8,13 +8,12 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from support.command import cli
 from support.own_case import BUMP, SHORT, write_bump
 from support.restarts import assert_same_data, assert_same_run
 
 import swmodel
 from swmodel import Case, ConfigError, operators
-from swmodel.cli import main
 from swmodel.files.restart.folder import path_of
 from swmodel.setup.fields import evaluate
 
@@ -35,25 +34,26 @@ def simulation(fields=FIELDS, terms=(), grid=PLANE, **options):
     return swmodel.Simulation(Case, SMALL | grid | options, fields=fields, terms=terms)
 
 
-def cli(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def resume(folder, steps=9):
     return cli("resume", folder, "--steps", steps, "--quiet")
 
 
-@pytest.mark.parametrize("format", ["netcdf", "zarr"])
-def test_run_of_given_fields_goes_on_any_number_of_times(tmp_path, format):
+@pytest.mark.parametrize(("format", "ends"), [("netcdf", (9, 15)), ("zarr", (15,))])
+def test_run_of_given_fields_goes_on_any_number_of_times(tmp_path, format, ends):
     """Also after the restart files are gone from which it has read the fields; with drifters."""
-    options = {"restart__format": format, "output__drifters": [[30e3, 20e3]]}
-    simulation(**options).run(tmp_path / "run")
-    for steps in (9, 21):
-        done = resume(tmp_path / "run", steps)
+    run, whole, drifters = (
+        tmp_path / "run",
+        tmp_path / "whole",
+        {"output__drifters": [[30e3, 20e3]], "restart__every_steps": 6},
+    )
+    simulation(restart__format=format, **drifters).run(run)
+    for steps in ends:
+        done = resume(run, steps)
         assert (done.exit_code, done.stderr) == (0, "")
-    simulation(run__steps=21, **options).run(tmp_path / "whole")
-    assert_same_run(tmp_path / "run", tmp_path / "whole", 21)
-    assert_same_data(*(tmp_path / name / "drifters.nc" for name in ("run", "whole")))
+    simulation(run__steps=15, **drifters).run(whole)
+    assert_same_data(path_of(run, 15, format), path_of(whole, 15))
+    for name in ("output.nc", "diagnostics.nc", "drifters.nc"):
+        assert_same_data(run / name, whole / name)
 
 
 @pytest.mark.fault("a damaged field in a restart file")
@@ -76,18 +76,18 @@ def test_restart_file_alone_has_all_given_fields(tmp_path):
     assert all(a.tobytes() == b.tobytes() for a, b in zip(model.state, whole.state, strict=True))
 
 
-@pytest.mark.parametrize("given", [{"u", "v", "wind_x", "wind_y"}, {"u", "wind_y"}], ids=["both", "one"])
-def test_components_about_another_pole_are_turned_again(given, tmp_path):
-    functions = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
-                 enumerate(("u", "v", "wind_x", "wind_y"), 1)}  # fmt: skip
-    fields = {name: functions[name] for name in given}
+def test_components_about_another_pole_are_turned_again(tmp_path):
+    """Both of a vector, or one alone."""
+    given, all_of_them = ("u", "v", "wind_y"), ("u", "v", "wind_x", "wind_y")
+    fields = {name: lambda at, by=by: by * np.sin(np.radians(at.lat + by * at.lon)) for by, name in
+              enumerate(given, 1)}  # fmt: skip
     simulation(fields, grid=SPHERE).run(tmp_path / "run")
     assert resume(tmp_path / "run").exit_code == 0
     whole = simulation(fields, grid=SPHERE, run__steps=9)
     whole.run(tmp_path / "whole")
     assert_same_run(tmp_path / "run", tmp_path / "whole", 9)
     kept = swmodel.Simulation.from_restart(path_of(tmp_path / "run", 9)).config
-    for name in functions:
+    for name in all_of_them:
         ours, theirs = (evaluate(config, name, np.arange(8), np.arange(12)) for config in (kept, whole.config))
         np.testing.assert_array_equal(ours, theirs)
         assert np.abs(ours).max() > 0.1
@@ -163,21 +163,19 @@ def test_files_of_a_run_hold_its_case(moved, tmp_path):
 
 @pytest.mark.fault("the case file of a run has changed, or is gone")
 def test_resume_refuses_another_case(moved):
-    was = (moved / "output.nc").read_bytes()
-
-    def refused(*words):
+    was, config = (moved / "output.nc").read_bytes(), (moved / "config.toml").read_text()
+    unsigned = "".join(line for line in config.splitlines(True) if not line.startswith("sha256"))
+    for case, text, words in (
+        (BUMP + "# as before\n", config, (f"{moved}/config.toml:3:", f"{moved}/case.py", "SHA-256")),
+        (BUMP + "# as before\n", unsigned, ("another run", "SHA-256")),
+        (None, unsigned, (f"{moved}/config.toml:3:", f"{moved}/case.py: there is no such file")),
+    ):
+        (moved / "case.py").write_text(case) if case else (moved / "case.py").unlink()
+        (moved / "config.toml").write_text(text)
         done = resume(moved)
         assert done.exit_code == 2
         assert all(each in done.stderr for each in ("case.file: ", *words)), done.stderr
-        assert (moved / "output.nc").read_bytes() == was
-
-    (moved / "case.py").write_text(BUMP + "# as before\n")
-    refused(f"{moved}/config.toml:3:", f"{moved}/case.py", "SHA-256")
-    config = (moved / "config.toml").read_text().splitlines()
-    (moved / "config.toml").write_text("\n".join(line for line in config if not line.startswith("sha256")))
-    refused("another run", "SHA-256")
-    (moved / "case.py").unlink()
-    refused(f"{moved}/config.toml:3:", f"{moved}/case.py: there is no such file")
+    assert (moved / "output.nc").read_bytes() == was
 
 
 @pytest.mark.fault("a folder from someone else holds a case file")
@@ -215,11 +213,9 @@ def test_run_of_a_class_goes_on_without_it_but_not_with_another(tmp_path, monkey
         assert (simulation.step, simulation.config.case.height) == (6, 0.2)
     done = resume(folder)
     assert (done.exit_code, done.stderr) == (0, "")
-    longer = swmodel.load(Bump, options | {"run.steps": 12}, {})
-    swmodel.Simulation(longer, restart=path_of(folder, 9)).run(folder)
-    swmodel.Simulation(longer).run(tmp_path / "whole")
-    assert_same_run(folder, tmp_path / "whole", 12)
+    swmodel.Simulation(swmodel.load(Bump, options | {"run.steps": 9}, {})).run(tmp_path / "whole")
+    assert_same_run(folder, tmp_path / "whole", 9)
     monkeypatch.setattr(Bump, "eta", lambda self, config, at: 0.3 * (at.i > 3))
     changed = swmodel.load(Bump, options | {"run.steps": 15}, {})
     with pytest.raises(ConfigError, match=r"python\.eta: SHA-256 .* before, SHA-256 .* now"):
-        swmodel.Simulation(changed, restart=path_of(folder, 12)).run(folder)
+        swmodel.Simulation(changed, restart=path_of(folder, 9)).run(folder)

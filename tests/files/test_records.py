@@ -3,10 +3,6 @@
 Whatever the layouts of store and run, each file of the store has one writer, and all cells are written once.
 """
 
-import os
-import signal
-import subprocess
-import sys
 import time
 import warnings
 
@@ -18,7 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.marks import at_night
 from support.ranks import run_ranks
-from support.snapshots import CASE, KINDS, NX, NY, config_of, record, steps_in, write
+from support.snapshots import (
+    CASE,
+    KINDS,
+    NX,
+    NY,
+    PROCESSES,
+    config_of,
+    record,
+    steps_in,
+    write,
+    write_and_die,
+    write_on,
+)
 
 from swmodel.errors import FilesError
 from swmodel.files import background, queue
@@ -31,7 +39,6 @@ from swmodel.parallel.transport.serial import Serial
 pytestmark = pytest.mark.slow
 
 STEPS = (0, 7, 14)
-ENVIRON = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 #: Checksums, and what differs between two runs.
 OWN = ("history", "nproc", "layout", "header_crc32")
 
@@ -118,35 +125,22 @@ def records_in(path):
     return len(StoreData(path)["time"]) if (path / "zarr.json").is_file() else 0
 
 
-PROGRAM = """
-from support.ranks import run_ranks
-from support.snapshots import KINDS, NX, NY, config_of, record
-def rank(transport):
-    with KINDS["output.zarr"]("output.zarr", config_of(), transport, keep=KEEP) as file:
-        for step in range(FIRST, 10**6):
-            record(file, config_of(), step)
-            print(step, flush=True)
-run_ranks(rank, LAYOUT, NY, NX)
-"""
-
-
 @pytest.mark.fault("a rank is killed while it writes its part of a record of a store")
 @pytest.mark.parametrize("kills", [3, *at_night(12)])
 def test_killed_store_has_whole_records_and_goes_on(tmp_path, kills):
     """After each kill the writer goes on after one of the last records, with another layout."""
     chance, kept, path = np.random.default_rng(kills), 0, tmp_path / "output.zarr"
     for number in range(kills):
-        keep = f"lambda step: step < {kept}" if (path / "zarr.json").exists() else "None"
-        layout = [(2, 1), (3, 1), (1, 1), (2, 2)][number % 4]
-        text = PROGRAM.replace("KEEP", keep).replace("FIRST", str(kept)).replace("LAYOUT", str(layout))
-        process = subprocess.Popen([sys.executable, "-c", text], cwd=tmp_path, env=ENVIRON, stdout=subprocess.PIPE)
-        process.stdout.readline()
+        layout, begun = [(2, 1), (3, 1), (1, 1), (2, 2)][number % 4], PROCESSES.Event()
+        process = PROCESSES.Process(target=write_on, args=(path, kept, layout, begun))
+        process.start()
+        assert begun.wait(60)
         end = time.monotonic() + 60
         while number % 3 and records_in(path) <= kept and time.monotonic() < end:
             time.sleep(0.01)  # every third kill comes as the store is opened
         time.sleep(chance.uniform(0, 0.3))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.kill()
+        process.join()
         steps = steps_in(path)
         assert steps == list(range(len(steps)))
         assert len(steps) >= kept
@@ -154,33 +148,16 @@ def test_killed_store_has_whole_records_and_goes_on(tmp_path, kills):
     assert kept > 0
 
 
-READ = """
-from pathlib import Path
-from support.snapshots import steps_in
-print(steps_in(Path("output.nc")))
-"""
-KILLED = f"""
-import os, subprocess, sys
-from support.snapshots import KINDS, NX, NY, config_of, record
-from swmodel.parallel.decomposition import block, blocks
-from swmodel.parallel.transport.serial import Serial
-output = KINDS["output.nc"]("output.nc", config_of(), Serial(block(0, (1, 1), NY, NX)))
-for step in range(3):
-    record(output, config_of(), step)
-output.put(lambda file: subprocess.run([sys.executable, "-c", {READ!r}]))
-output.put(lambda records: records.file["h"].resize(4, axis=0))
-output.put(lambda records: records.file["h"].__setitem__(3, 3.0))
-output.put(lambda file: os.kill(os.getpid(), 9))
-output._queue.finish()
-"""
-
-
 def test_readers_find_whole_records_also_of_a_killed_run(tmp_path):
-    environ = {name: text for name, text in ENVIRON.items() if name != "HDF5_USE_FILE_LOCKING"}
-    line = [sys.executable, "-c", KILLED]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=environ, cwd=tmp_path)
-    assert done.stdout == "[0, 1, 2]\n", done.stderr
-    assert steps_in(tmp_path / "output.nc") == [0, 1, 2]
+    path, written, read = tmp_path / "output.nc", PROCESSES.Event(), PROCESSES.Event()
+    process = PROCESSES.Process(target=write_and_die, args=(path, written, read))
+    process.start()
+    assert written.wait(60)
+    assert steps_in(path) == [0, 1, 2]
+    read.set()
+    process.join(60)
+    assert process.exitcode == -9
+    assert steps_in(path) == [0, 1, 2]
 
 
 @pytest.mark.fault("the disk of one rank is full while all write a store")

@@ -3,12 +3,10 @@
 import netCDF4
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from support.marks import at_night
+from support.command import cli
 from support.restarts import flip
 
 import swmodel
-from swmodel.cli import main
 from swmodel.config.remarks import from_zero
 from swmodel.errors import ConfigError
 from swmodel.gradients import Problem
@@ -38,7 +36,6 @@ def stored(tmp_path, case, options):
         ("jet", JET | TRACER),
         ("gulf_tide", {"open_sides.constituents": [], "open_sides.amplitude": [], "run.executor": "reference"}),
         ("steady_zonal", SPHERE),
-        *at_night(("double_gyre", JET | XLA | {"grid.nx": 10, "grid.ny": 20}), mark=pytest.mark.slow),
     ],
 )
 def test_unforced_runge_kutta_run_goes_on_with_same_bits(tmp_path, case, options):
@@ -102,13 +99,11 @@ def test_tracer_comes_from_a_run_with_another_stepper(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"grid.nx": 15}, "grid.nx is 14 there and 15 here"),
-        ({"grid.periodic_x": False}, "grid.periodic_x"),
-        (TRACER, "no dye_content"),
+        ({"grid.nx": 15}, "grid.nx is 14 there and 15 here"), ({"grid.periodic_x": False}, "grid.periodic_x"),
+        (TRACER, "no dye_content"), ({"input.eta": "other.nc"}, "eta"),
         ({"physics.biharmonic_viscosity": 1e9, "physics.backscatter": 0.2}, "no subgrid_energy"),
-        ({"input.eta": "other.nc"}, "eta"),
     ],
-)
+)  # fmt: skip
 def test_state_of_other_options_is_refused(tmp_path, options, words):
     path, _ = stored(tmp_path, "jet", JET)
     with pytest.raises(ConfigError, match=f"input.state: .*{words}"):
@@ -120,19 +115,16 @@ def test_run_from_an_unfit_state_writes_nothing(tmp_path, monkeypatch):
     line = ["-s", "grid.nx=14", "-s", "grid.ny=9", "--steps", "3", "--executor", "reference", "--quiet", "--force"]
 
     def run(*more):
-        return CliRunner().invoke(main, ["run", "jet", *line, *more])
+        return cli("run", "jet", *line, *more)
 
     assert run("-o", "spin").exit_code == 0
     assert run("-o", "on", "--from", "spin").exit_code == 0
     kept = sorted((tmp_path / "on").rglob("*"))
     flip(tmp_path / "spin/restart/step-0000000003.nc", "u")
     for more, code, words in (
-        (["spin"], 5, "damaged: variable u"),
-        (["on", "-s", "grid.nx=15"], 2, "another grid"),
-        (["on"], 2, "--output"),
-        (["none"], 2, "--from none: "),
-        (["on/output.nc"], 2, "no restart file"),
-    ):
+        (["spin"], 5, "damaged: variable u"), (["on", "-s", "grid.nx=15"], 2, "another grid"), (["on"], 2, "--output"),
+        (["none"], 2, "--from none: "), (["on/output.nc"], 2, "no restart file"),
+    ):  # fmt: skip
         done = run("-o", "on", "--from", *more)
         assert (done.exit_code, words in done.stderr) == (code, True), done.output
     assert sorted((tmp_path / "on").rglob("*")) == kept

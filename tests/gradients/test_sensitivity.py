@@ -1,24 +1,31 @@
-"""Sensitivities: the maps are the derivatives, the quantities those of the diagnostics."""
+"""Sensitivities: maps are the derivatives, quantities those of the diagnostics; the command writes them, or nothing."""
+
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.marks import at_night
+from support.processes import python
 from support.random_case import configuration, random_fields
 from support.unchecked import unchecked
 
 import swmodel
+from swmodel.cli import main
 from swmodel.config import load
 from swmodel.errors import NumericalError, UsageError
 from swmodel.executors.reference import Reference
+from swmodel.files.status import read_status
 from swmodel.gradients import quantities, sensitivity
 from swmodel.gradients.trajectory import View
 from swmodel.model.domain import domain
 from swmodel.ocean.grid import as_patches
 from swmodel.ocean.state import State
-from swmodel.ocean.table import CONTROLS, REDUCED
+from swmodel.ocean.table import REDUCED
 from swmodel.setup.positions.crossings import crossings, section
 from swmodel.setup.setup import setup_of
 
@@ -27,6 +34,8 @@ pytestmark = pytest.mark.slow
 NY, NX = 7, 9
 STATION = "sea_level:17e3,13e3"
 SECTION = "transport:x=16e3,from=3e3,to=22e3"
+#: Controls of most tests, which share a compiled adjoint step.
+CONTROLS = ["u", "v", "eta", "depth", "viscosity"]
 
 
 @pytest.fixture
@@ -98,12 +107,12 @@ STEPS = {"eta": 1e-3, "u": 1e-3, "v": 1e-3, "depth": 1e-2, "wind_x": 1e-2, "wind
 
 @pytest.mark.parametrize(
     ("pair", "names"),
-    [((SECTION, True), ("u", "depth")), *at_night(*(((of, False), tuple(STEPS)) for of in (STATION, "energy")))],
+    [((SECTION, True), ("u", "eta", "depth")), *at_night(((STATION, False), tuple(STEPS)))],
 )
 def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, pair, names):
     """Central differences, in cells at a station, at an island and at a wall, and in one of land; and by a number."""
     config, (of, mean) = basin(), pair
-    found = compute(tmp_path, config, of, [*names, "viscosity"], mean)
+    found = compute(tmp_path, config, of, dict.fromkeys([*CONTROLS, *names]), mean)
     quantity, dry = of.partition(":")[0], tuple(np.argwhere(basin.values["mask"] == 0)[0])
     np.testing.assert_allclose(found[quantity], values(config, pair), rtol=1e-12)
     for name in names:
@@ -118,11 +127,9 @@ def test_maps_are_the_derivatives_by_each_cell(basin, tmp_path, pair, names):
     moved = values(basin(physics__viscosity=300.3), pair) - values(basin(physics__viscosity=299.7), pair)
     assert found[f"d_{quantity}_d_viscosity"] == pytest.approx(moved[0] / 0.6, rel=1e-5)
     with netCDF4.Dataset(tmp_path / "sensitivity.nc") as data:
-        assert data.Conventions == "CF-1.12 SGRID-0.3"
         assert (data.quantity, data.quantity_value) == (of, data[quantity][...])
         assert data[f"d_{quantity}_d_u"].dimensions == ("y_c", "x_f")
         assert [data[f"d_{quantity}_d_{name}"].location for name in ("u", "depth")] == ["edge1", "face"]
-        assert data["cell_area"][0, 0] == 2e7
         if of == SECTION:
             assert (data.quantity_units, data["d_transport_d_viscosity"].units) == ("m3 s-1", "m3 s-1 m-2 s")
 
@@ -153,11 +160,6 @@ def test_maps_reach_into_the_water_outside_open_sides(basin, tmp_path):
         assert abs(maps[2, 0]) > 1e-8
         assert maps.sum() == pytest.approx(slope, rel=1e-6), name
     assert np.ma.getmaskarray(found["d_sea_level_d_eta"])[:, 0].all()
-
-
-def test_units_of_controls_are_inverted_exactly():
-    for units in {control.units for control in CONTROLS.values()} - {"1"}:
-        assert sensitivity.inverse(sensitivity.inverse(units)) == units
 
 
 def test_integrals_are_those_of_the_diagnostics(basin):
@@ -212,7 +214,7 @@ def test_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
     assert by_name[names[4]] + by_name[names[5]] == pytest.approx(by_name["y=1e4"], rel=1e-12)
     lost = -2e7 * Reference(setup_of(config)).tendency(state).h[:, :4].sum()
     assert x == pytest.approx(float(lost), rel=1e-11)
-    by_v = compute(tmp_path, config, "transport:slant", ["v"])["d_transport_d_v"]
+    by_v = compute(tmp_path, config, "transport:slant", CONTROLS)["d_transport_d_v"]
     faces = section(config, config.output.sections[0]).faces
     north = faces.axis == 0
     j, i = faces.rows[north], faces.columns[north]
@@ -223,5 +225,91 @@ def test_transport_of_a_section_is_that_of_its_series(basin, tmp_path):
 
 def test_run_that_blows_up_leaves_nothing(basin, tmp_path):
     with pytest.raises(NumericalError, match="blew up by step"):
-        compute(tmp_path, unchecked(basin(time__dt=2e3, run__steps=300)), STATION, ["eta"])
+        compute(tmp_path, unchecked(basin(time__dt=2e3, run__steps=300)), STATION, CONTROLS)
     assert not list(tmp_path.iterdir())
+
+
+SMALL = "-s grid.nx=23 -s grid.ny=11 -s grid.dx=8e4 -s grid.dy=8e4 -s run.executor=xla"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs `swmodel sensitivity jet` on a small grid in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda line: CliRunner().invoke(main, f"sensitivity jet {SMALL} {line}".split())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--of sealevel:1,2 --wrt eta", '"sea_level"'),
+        ("--of heat --wrt eta", "eta:X,Y; sea_level:X,Y; transport:x=X"),
+        ("--of sea_level --wrt eta", "sea_level:X,Y"),
+        ("--of sea_level:nan,2 --wrt eta", "x = nan m"),
+        ("--of sea_level:1e5,-1e5 --wrt eta", "y = -100000 m is outside the domain, -40000 to 840000 m"),
+        ("--of transport:1e5 --wrt eta", '"1e5"'),
+        ("--of transport:x=-1e6 --wrt eta", "x = -1e+06 m"),
+        ("--of transport:x=1e5,from=2e5,to=1e5 --wrt eta", "from=200000"),
+        ("--of energy:3 --wrt eta", "leave out 3"),
+        ("--of energy --wrt dept", '"depth"'),
+        ("--of energy --wrt eta --executor reference", "executor reference"),
+        ("--of energy", "--wrt"),
+    ],
+)
+def test_wrong_input_is_named_and_nothing_is_written(run, tmp_path, line, words):
+    result = run(line)
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_request_is_checked_without_jax():
+    """Because the command starts MPI's processes only then."""
+    program = """if True:
+        import sys, swmodel
+        from swmodel.gradients.sensitivity import check_request
+        check_request(swmodel.load("jet"), "transport:x=1e5", ["depth", "viscosity"])
+        print(*sys.modules.keys() & {"jax", "mpi4py", "netCDF4", "matplotlib"})
+    """
+    assert python(program) == []
+
+
+@pytest.mark.fault("a tidal analysis in the configuration stops a task that makes none")
+def test_command_shows_derivatives_and_leaves_its_files(run, tmp_path):
+    """Also with an analysis of tides that a run of this length could not tell apart."""
+    analysed = '-s output.harmonics=["M2","S2"]'
+    result = run(f"--of sea_level:8e5,4e5 --wrt eta --wrt gravity --steps 3 --output out --mean {analysed}")
+    assert result.exit_code == 0, result.output
+    for words in ("x = 800 km, y = 400 km", "by eta: ", "by gravity: "):
+        assert words in result.output
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {"config.toml", "sensitivity.nc", "sensitivity.png", "status.json"}
+    assert run("--of sea_level:8e5,4e5 --wrt eta --steps 3 --output out").exit_code == 2
+    for line in ("info out", "plot out/sensitivity.nc --field d_sea_level_d_eta"):
+        done = CliRunner().invoke(main, line.split())
+        assert done.exit_code == 0, done.output
+
+
+#: The command, with a computation that no handler of Python interrupts, as compilation is one.
+BUSY = """
+import ctypes, os, signal
+from swmodel.cli import main
+from swmodel.gradients import sensitivity
+
+def compute(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    ctypes.CDLL(None).sigwait(ctypes.create_string_buffer(128), ctypes.byref(ctypes.c_int()))
+
+sensitivity.compute = compute
+main(["sensitivity", "jet", "--of", "mass", "--to", "eta", "--steps", "2", "--executor", "xla", "--quiet", "-o", "out"])
+"""
+
+
+@pytest.mark.fault("Ctrl-C has no effect while a gradient is compiled")
+@pytest.mark.night
+def test_signal_ends_the_command_whatever_it_computes(tmp_path):
+    done = subprocess.run([sys.executable, "-c", BUSY], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 75
+    assert "SIGINT" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert read_status(tmp_path / "out")["state"] == "stopped"

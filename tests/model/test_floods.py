@@ -25,15 +25,14 @@ FILM = 0.02
 def flood(tmp_path_factory):
     """A run with each step in its files, and one with few records that was stopped and continued."""
     folder = tmp_path_factory.mktemp("flood")
-    each = swmodel.Simulation(sea(run__dtype="float32", run__executor="native"))
+    each = swmodel.Simulation(sea(run__dtype="float32"))
     each.run(folder / "each")
-    options = {"run__dtype": "float32", "output__every_steps": 7}
-    swmodel.Simulation(sea(**options, run__steps=STEPS // 2)).run(folder / "few")
+    half = sea(run__dtype="float32", output__every_steps=7, run__steps=STEPS // 2)
+    swmodel.Simulation(half).run(folder / "few")
     few = swmodel.Simulation.resume(folder / "few", {"run.steps": STEPS}, case=type(each.config.case))
     few.run(folder / "few")
-    files = {"each": "each/output.nc", "few": "few/output.nc", "stations": "each/stations.nc"}
-    files |= {"numbers": "each/diagnostics.nc"}
-    found = {name: xarray.load_dataset(folder / path, decode_times=False) for name, path in files.items()}
+    names = {"each": "each/output", "few": "few/output", "stations": "each/stations", "numbers": "each/diagnostics"}
+    found = {name: xarray.load_dataset(folder / f"{path}.nc", decode_times=False) for name, path in names.items()}
     return SimpleNamespace(config=each.config, **found)
 
 
@@ -75,10 +74,9 @@ def test_gauges_and_flooded_area_follow_water(flood):
     assert cells.max() > cells.min()
     found, places = flood.stations, gauges(setup_of(flood.config))
     dry = np.isnan(found.eta.values)
-    assert dry[:, 1].any()
-    assert dry[:, 3].all()
     assert not dry[:, 0].any()
-    assert not dry[:, 1].all()
+    assert 0 < dry[:, 1].sum() < len(dry)
+    assert dry[:, 3].all()
     for name in "huv":
         assert not found[name].values[dry].any()
     for n in (0, 1):
@@ -109,19 +107,25 @@ def test_energy_of_water_on_land_is_that_of_its_height():
 
 def test_limited_faces_are_counted():
     """None at rest; on two columns of faces of a sea those with a current that crosses a cell in a step."""
-    model, still = swmodel.Simulation(sea()), np.zeros((NY, NX))
+    model, still = swmodel.Simulation(sea(run__executor="reference")), np.zeros((NY, NX))
     for fast, count in ((0.0, 0), (15.0, 2 * NY)):  # 300 m in a step
         model.state = model.state._replace(u=fast * np.isin(np.arange(NX), [1, 3]) * np.ones((NY, 1)), v=still)
         assert model.diagnostics()["limited_faces"] == count
 
 
 def test_floods_are_refused_without_drying():
-    dry = {"time__dt": 10.0, "drying__active": False, "drying__thickness": None, "output__inundation": False}
+    dry = {
+        "time__dt": 10.0,
+        "run__executor": "reference",
+        "drying__active": False,
+        "drying__thickness": None,
+        "output__inundation": False,
+    }
     case = case_of(beach() | {"depth": beach()["depth"] + 5.0}, "Random")
     for key, value in (("fields", ("eta", "wet")), ("means", ("wet",)), ("inundation", True)):
         options = dry | {"output__fields": ("eta",)} | {f"output__{key}": value}
         with pytest.raises(ConfigError, match=f"output.{key}") as error:
             check_config(sea(**options).model_copy(update={"case": case}))
         assert len(error.value.problems) == 1
-    assert "wet" in resolve(sea(output__fields=Output().fields)).output.fields
+    assert "wet" in resolve(sea(output__fields=Output().fields, run__executor="reference")).output.fields
     assert "wet" not in resolve(swmodel.load("rest", environ={})).output.fields

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from support.made_cases import case_of
 from support.netcdf import write_netcdf
 from support.random_case import configuration, random_fields, weather
+from support.stepping import same_bits
 
 import swmodel
 from swmodel.cli import main
@@ -36,10 +37,6 @@ def configure(**options):
     return configuration(NY, NX, in_time=True, run__steps=STEPS, **{"run__executor": "native"} | options)
 
 
-def same(ours, theirs):
-    return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
-
-
 @pytest.fixture(scope="module")
 def undisturbed():
     model = swmodel.Simulation(configure())
@@ -55,10 +52,10 @@ def test_any_cut_into_calls_and_restart_has_same_bits(tmp_path, undisturbed):
         if model.step == 6:
             model.write_restart(tmp_path / "restart.nc")
         model.advance(steps)
-    assert same(model.state, undisturbed)
+    assert same_bits(model.state, undisturbed)
     again = swmodel.Simulation.from_restart(tmp_path / "restart.nc", case=type(model.config.case))
     again.advance(STEPS - 6)
-    assert same(again.state, undisturbed)
+    assert same_bits(again.state, undisturbed)
     with pytest.raises(FilesError, match="wind_x .*case=CLASS"):
         swmodel.Simulation.from_restart(tmp_path / "restart.nc")
 
@@ -104,8 +101,8 @@ def test_member_is_run_with_its_wind_times_factor(undisturbed):
     members, factor = Members(config), wind_factors(config)[2]
     members.take_steps(4)
     members.take_steps(STEPS - 4)
-    assert same([field[0] for field in members.state], undisturbed)
-    assert not same([field[1] for field in members.state], undisturbed)
+    assert same_bits([field[0] for field in members.state], undisturbed)
+    assert not same_bits([field[1] for field in members.state], undisturbed)
     winds = [members.evaluate(member, ["eta", "wind_x"])[0]["wind_x"] for member in (0, 2)]
     np.testing.assert_allclose(winds[1], factor * winds[0], rtol=1e-12)
     records = weather(NY, NX)
@@ -250,18 +247,15 @@ def windy(path, **options):
 WINDS = 5 * np.random.default_rng(6).standard_normal((HOURS, NY, NX))
 
 
-def doubled_from(number):
-    return np.where(np.arange(HOURS)[:, None, None] >= number, 2 * WINDS, WINDS)
-
-
 @pytest.mark.fault("a run continues with other weather in a file of the same name")
 def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
     """Neither by the command nor from Python; into another folder a script may take a branch."""
     path, folder = tmp_path / "wind.nc", tmp_path / "run"
     written(path, WINDS)
     swmodel.Simulation(windy(path, run__steps=41)).run(folder)  # which uses the records up to 04:00
+    doubled = np.where(np.arange(HOURS)[:, None, None] >= 4, 2 * WINDS, WINDS)
     for values, start, words in (
-        (doubled_from(4), "2020-02-28", r"input.u10: .* 2020-02-28T04:00:00 "),
+        (doubled, "2020-02-28", r"input.u10: .* 2020-02-28T04:00:00 "),
         (WINDS, "2020-02-27T23:30", r"input.u10: .* dates"),
     ):
         written(path, values, start)

@@ -2,13 +2,13 @@
 
 import contextlib
 import re
+from itertools import product
 
 import jax
 import netCDF4
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.marks import at_night
 from support.unchecked import unchecked
 
 import swmodel
@@ -16,8 +16,9 @@ from swmodel.cli import main
 from swmodel.errors import NumericalError, exit_code
 from swmodel.files.restart.folder import candidates
 from swmodel.files.status import read_status
-from swmodel.model.health import BLOWUP, CELLS, Health
+from swmodel.model.health import BLOWUP, CELLS, Health, unusable
 from swmodel.model.health.measures import RATES
+from swmodel.model.simulation import LOOK_EVERY
 from swmodel.ocean.table import VARIABLES
 from swmodel.setup.checks.extremes import survey
 from swmodel.setup.checks.stability import Mode, largest_dt, limit
@@ -41,11 +42,10 @@ def disturb(model, name, value, row, column):
 
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
-@pytest.mark.parametrize("executor", ["native", *at_night("xla")])
-def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog, executor):
+def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog):
     often = {"run__check_every_steps": 1, "restart__every_steps": 5}
     kept = {"output__maxima": ["eta", "speed"], "output__arrival": 0.1, "output__means": ["u"]}
-    model = simulation(time__dt=110.0, run__executor=executor, **often, **kept)
+    model = simulation(time__dt=110.0, run__executor="native", **often, **kept)
     with pytest.raises(NumericalError) as caught:
         model.run(tmp_path)
     message = str(caught.value)
@@ -70,9 +70,8 @@ def test_unstable_run_warns_and_leaves_its_state(tmp_path, caplog, executor):
 
 @pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
-@pytest.mark.parametrize("executor", ["native", *at_night("xla")])
-def test_unusable_value_is_named_with_its_place(executor):
-    model = simulation(run__executor=executor)
+def test_unusable_value_is_named_with_its_place():
+    model = simulation(run__executor="native")
     cfl, carry, health = model.diagnostics()["cfl"], model.carry, Health(model)
     fast = CELLS * model.config.grid.dx / model.dt
     for name, value in [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0), ("u", -1.01 * fast)]:
@@ -86,6 +85,60 @@ def test_unusable_value_is_named_with_its_place(executor):
     model.carry = carry
     disturb(model, "u", 0.99 * fast, 5, 17)
     health.check()
+
+
+@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_blow_up_is_raised_by_advance_and_leaves_no_file(tmp_path, monkeypatch, executor):
+    monkeypatch.chdir(tmp_path)
+    model = simulation(time__dt=4000.0, run__executor=executor)
+    with pytest.raises(NumericalError) as caught:
+        model.advance(60)
+    match = re.search(r"by step 60 .*: [huv] is .* row \d+, column \d+; .*\(time\.dt = (\S+) s\)", str(caught.value))
+    assert not np.isfinite(model.field("h")).all()
+    assert list(tmp_path.iterdir()) == []
+    stable = simulation(time__dt=float(match[1]), run__executor=executor)
+    stable.advance(60)
+
+
+@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
+def test_blow_up_is_met_at_first_use_of_state(tmp_path):
+    """After few steps, before the next look at the state."""
+    for use in (
+        lambda model: model.advance(1),
+        lambda model: model.field("eta"),
+        lambda model: model.state,
+        lambda model: model.write_restart(tmp_path / "restart.nc"),
+    ):
+        model = simulation(run__executor="reference")
+        disturb(model, "h", np.nan, 4, 5)
+        for _ in range(LOOK_EVERY - 1):
+            model.advance(1)
+        with pytest.raises(NumericalError, match=r"by step (49|50) .*: [huv] is nan m"):
+            use(model)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
+@pytest.mark.parametrize("executor", ["reference", "native"])
+def test_look_after_steps_finds_what_health_refuses(executor):
+    """On water, and on the island, where thickness does not matter."""
+    model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": executor})
+    carry, health, found = model.carry, model.health(), {}
+    land = tuple(np.argwhere(model.dataset("mask").mask.values == 0)[0])
+    cases = product((None, land, (0, 3), (19, 29)), "huv", (0.0, -1.0, np.nan, -np.inf))
+    for place, name, value in cases:
+        model.carry = carry
+        if place:
+            disturb(model, name, value, *place)
+        refused = not (health.look().neg_min_h < 0).all()
+        count = unusable(model.carry.state, model.grid.wet, model.scheme, model.transport)
+        assert bool(model.get(count)) == refused, (place, name, value)
+        found[place, name, value] = refused
+    assert found[(0, 3), "h", 0.0]
+    assert not found[land, "h", 0.0]
+    assert found[land, "u", -np.inf]
+    assert sum(found.values()) == 3 * 3 * 2 + 2 * 2
 
 
 @pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")

@@ -1,31 +1,38 @@
-"""The Simulation as Python users have it: what has no effect is refused, and a blow-up is never silent."""
+"""The Simulation of Python users: functions called during a run, a state that is set, its Dataset and its folder."""
 
-import re
-from itertools import product
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.unchecked import unchecked
+import xarray as xr
+import xgcm
+from click.testing import CliRunner
+from support.restarts import assert_same_run
+from support.restarts import simulation as short
+from support.stepping import same_bits
 
 import swmodel
-from swmodel.errors import NumericalError, SetupError, UsageError
+from swmodel.cli import main
+from swmodel.config import ConfigError
+from swmodel.errors import FilesError, SetupError, Stopped, UsageError, exit_code
+from swmodel.files import lock
+from swmodel.files.restart import folder as restarts
 from swmodel.files.status import read_status
-from swmodel.model import run
-from swmodel.model import simulation as module
-from swmodel.model.health import unusable
+from swmodel.ocean.coordinates import points
 from swmodel.ocean.evaluation import derived
-from swmodel.ocean.state import State
-from swmodel.parallel.environment import peak_memory
 from swmodel.parallel.transport import connect
 
-SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 5}
-EXECUTORS = ["reference", "native"]
+pytestmark = pytest.mark.slow
+
+SMALL = {"grid.nx": 14, "grid.ny": 9, "run.executor": "reference", "run.steps": 20, "time.dt": 10.0}
 
 
-def simulation(**options):
+def simulation(fields=None, **options):
     options = SMALL | {name.replace("__", "."): value for name, value in options.items()}
-    return swmodel.Simulation(unchecked(swmodel.load("jet", options, environ={})))
+    return swmodel.Simulation("jet", options, fields=fields)
 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
@@ -44,8 +51,6 @@ def test_simulation_refuses_what_has_no_effect(tmp_path):
             ask("nope")
     with pytest.raises(UsageError, match="Config"):
         swmodel.Simulation({"grid.nx": 3})
-    (tmp_path / "my.toml").write_text('case.name = "rest"\ngrid = {nx = 14, ny = 9}\nrun.steps = 1\n')
-    assert swmodel.Simulation(tmp_path / "my.toml").config.case.name == "rest"
 
 
 @pytest.mark.fault("a configuration for several processes in a single Python process")
@@ -54,69 +59,379 @@ def test_more_processes_than_there_are_end_no_interpreter():
         connect("mpi", (4, 1), 12, 12)
 
 
-def test_status_has_peak_memory_of_largest_rank(tmp_path, monkeypatch):
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    assert peak_memory() == pytest.approx(1024 * int(lines["VmHWM"].split()[0]), rel=0.02)
-    monkeypatch.setattr(run, "peak_memory", lambda: 12345678901)
+def test_status_has_peak_memory_of_process(tmp_path):
     simulation().run(tmp_path / "run")
-    assert read_status(tmp_path / "run")["peak_memory_bytes"] == 12345678901
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    peak = 1024 * int(lines["VmHWM"].split()[0])
+    assert read_status(tmp_path / "run")["peak_memory_bytes"] == pytest.approx(peak, rel=0.02)
+
+
+# Functions that are called during a run
+
+
+def steps_called(model, interval):
+    found = []
+    model.every(interval, lambda model: found.append(model.step))
+    return found
+
+
+@pytest.mark.fault("a function of `every` is called twice where `run` follows `advance`")
+@pytest.mark.parametrize(
+    ("interval", "steps"),
+    [("5 steps", [5, 10, 15, 20]), ("1 min", [6, 12, 18]), (35.0, [4, 7, 11, 14, 18]), (np.float32(100), [10, 20])],
+)
+def test_functions_are_called_at_multiples_of_interval(tmp_path, interval, steps):
+    models = at_once, in_parts, run, advanced = [simulation() for _ in range(4)]
+    found = [steps_called(model, interval) for model in models]
+    at_once.advance(20)
+    for part in (1, 6, 0, 3, 10):
+        in_parts.advance(part)
+    run.run(tmp_path / "run")
+    advanced.advance(6 if interval == "1 min" else 10)  # where most are due
+    advanced.run(tmp_path / "advanced")
+    assert found == [steps] * 4
+
+
+@pytest.mark.fault("an interval of `every` below a step, or an object that is no function")
+def test_every_refuses_unusable_intervals_and_functions():
+    model = simulation()
+    unusable = {"9.9 s": 9.9, "0 steps": "0 steps", "six": "six", "nan": float("nan"), "-1 s": -1}
+    for words, interval in unusable.items():
+        with pytest.raises(UsageError, match=rf"every\(.*{words}"):
+            model.every(interval, print)
+    with pytest.raises(UsageError, match=r"every\(.*'print'"):
+        model.every("6 h", "print")
+    model.advance(3)  # calls nothing
+
+
+REFUSED = [
+    ({"steps": 3, "days": 1}, "steps, days and until"),
+    ({"until": 39.0}, "39.0"),
+    ({"until": "soon"}, "soon"),
+    ({"days": -1}, "-1"),
+    ({"days": float("nan")}, "nan"),
+    ({"days": 1e9}, "2147483642"),
+    ({"steps": 2.5}, "2.5"),
+    ({"steps": True}, "True"),
+    ({"steps": 2**31}, "2147483642"),
+]
 
 
 @pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_blow_up_is_raised_by_advance_and_leaves_no_file(tmp_path, monkeypatch, executor):
-    """Warnings, which would be errors in tests, there are none."""
-    monkeypatch.chdir(tmp_path)
-    model = simulation(time__dt=4000.0, run__executor=executor)
-    with pytest.raises(NumericalError) as caught:
-        model.advance(60)
-    match = re.search(r"by step 60 .*: [huv] is .* row \d+, column \d+; .*\(time\.dt = (\S+) s\)", str(caught.value))
-    assert not np.isfinite(model.field("h")).all()
-    assert list(tmp_path.iterdir()) == []
-    stable = simulation(time__dt=float(match[1]), run__executor=executor)
-    stable.advance(60)
-
-
-@pytest.mark.fault("from Python: an invalid number of steps, attributes without effect, a blow-up in `advance`")
-def test_blow_up_is_met_at_first_use_of_state(tmp_path):
-    """After few steps, before the next look at the state."""
-    for use in (
-        lambda model: model.advance(1),
-        lambda model: model.field("eta"),
-        lambda model: model.state,
-        lambda model: model.write_restart(tmp_path / "restart.nc"),
-    ):
+def test_advance_takes_steps_and_times_or_changes_nothing():
+    for asked, step in (({"days": 100 / 86400}, 15), ({"until": "2 min"}, 12), ({"until": 50}, 5)):
         model = simulation()
-        h = np.array(model.state.h)
-        h[4, 5] = np.nan
-        model.carry = model.carry._replace(state=State(h, model.state.u, model.state.v))
-        for _ in range(module.LOOK_EVERY - 1):
-            model.advance(1)
-        with pytest.raises(NumericalError, match=r"by step (49|50) .*: [huv] is nan m"):
-            use(model)
-    assert list(tmp_path.iterdir()) == []
+        model.advance(5)
+        model.advance(**asked)
+        assert model.step == step
+    for asked, words in REFUSED:
+        with pytest.raises(UsageError, match=f"^advance.*{words}"):
+            model.advance(**asked)
+        assert model.step == int(model.carry.step) == 5
 
 
-@pytest.mark.fault("NaN, no thickness, or water that crosses more than three cells in a step")
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_look_after_steps_finds_what_health_refuses(executor):
-    """On water, and on the island, where thickness does not matter."""
-    config = swmodel.load("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": executor}, environ={})
-    model = swmodel.Simulation(config)
-    carry, margin, found = model.carry, model.scheme.width + 1, {}
-    health = model.health()
-    land = tuple(np.argwhere(np.asarray(model.grid.wet)[margin:-margin, margin:-margin] == 0)[0])
-    cases = product((None, land, (0, 3), (19, 29)), "huv", (0.0, -1.0, np.nan, -np.inf))
-    for place, name, value in cases:
-        fields = carry.state._asdict() | {name: np.array(getattr(model.state, name))}
-        if place:
-            fields[name][place] = value
-        model.carry = carry._replace(state=State(**fields))
-        refused = not (health.look().neg_min_h < 0).all()
-        count = unusable(model.carry.state, model.grid.wet, model.scheme, model.transport)
-        assert bool(model.get(count)) == refused, (place, name, value)
-        found[place, name, value] = refused
-    assert found[(0, 3), "h", 0.0]
-    assert not found[land, "h", 0.0]
-    assert found[land, "u", -np.inf]
-    assert sum(found.values()) == 3 * 3 * 2 + 2 * 2
+def failing(model):
+    if model.step == 10:
+        raise ZeroDivisionError("nothing to divide by")
+
+
+WHERE = r"test_simulation.py:\d+: failing, called every 5 steps: ZeroDivisionError: nothing to divide by"
+
+
+@pytest.mark.fault("a function of `every` raises, on one process or on all")
+def test_function_that_fails_stops_run_which_can_be_resumed(tmp_path):
+    model, called = simulation(restart__every_steps=7), []
+    model.every("5 steps", failing)
+    model.every("5 steps", lambda model: called.append(model.step))
+    with pytest.raises(Stopped, match=rf"{WHERE}.* at step 10 ") as caught:
+        model.run(tmp_path / "run")
+    assert exit_code(caught.value) == 75
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert called == [5]
+    status = read_status(tmp_path / "run")
+    assert (status["state"], status["steps"]) == ("stopped", 10)
+    again = swmodel.Simulation.resume(tmp_path / "run")
+    again.every("5 steps", failing)
+    again.every("5 steps", lambda model: called.append(model.step))
+    again.run(tmp_path / "run")
+    assert called == [5, 15, 20]
+    simulation(restart__every_steps=7).run(tmp_path / "whole")
+    assert_same_run(tmp_path / "run", tmp_path / "whole", 20)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [(lambda model: sys.exit("enough"), "SystemExit: enough"), (lambda model: model.advance(2), "from step 5 to 7")],
+)
+def test_function_that_ends_python_or_takes_steps_stops_run(tmp_path, function, words):
+    model = simulation()
+    model.every("5 steps", function)
+    with pytest.raises(Stopped, match=words):
+        model.run(tmp_path / "run")
+
+
+def nudge(model):
+    model.set(eta=lambda at: 0.01 * at.i + 0.0 * at.y)
+
+
+@pytest.fixture(scope="module")
+def nudged(tmp_path_factory):
+    """The folder of a run of ten steps with a function, from whose end it may go on."""
+    folder = tmp_path_factory.mktemp("run") / "run"
+    model = simulation(run__steps=10)
+    model.every("1 min", nudge)
+    model.run(folder)
+    return folder
+
+
+@pytest.mark.fault("functions of `every` are lost when a run continues")
+def test_run_does_not_go_on_without_its_functions(nudged, tmp_path):
+    """Commands have no functions; a script has to give them again, even if it has saved the model in between."""
+    for line in ["resume", nudged, "--steps", 20], ["run", nudged / "config.toml", "-o", tmp_path / "again"]:
+        done = CliRunner().invoke(main, [str(word) for word in line])
+        assert (done.exit_code, done.output.count("nudge every 60.0 s")) == (2, 1), done.output
+    longer, newest = {"run.steps": 20}, nudged / "restart" / "step-0000000010.nc"
+    model, other = (swmodel.Simulation.resume(nudged, longer) for _ in range(2))
+    model.write_restart(tmp_path / "saved.nc")
+    saved = swmodel.Simulation.resume(tmp_path / "saved.nc", longer)
+    other.every("2 min", nudge)
+    anew = swmodel.Simulation("jet", SMALL, restart=newest)  # whose configuration knows of no function
+    for go_on, given in ((model.run, nudged), (saved.advance, 1), (other.advance, 1), (anew.run, nudged)):
+        with pytest.raises(UsageError, match=r"nudge every 60.0 s"):
+            go_on(given)
+    assert read_status(nudged)["steps"] == 10
+
+
+@pytest.mark.fault("functions of `every` are lost when a run continues")
+def test_run_goes_on_with_functions_given_again_or_dropped(nudged, tmp_path):
+    shutil.copytree(nudged, tmp_path / "run")
+    whole = simulation()
+    whole.every("1 min", nudge)
+    whole.advance(20)
+    again = swmodel.Simulation.resume(tmp_path / "run", {"run.steps": 20})
+    again.every(60, nudge)
+    again.run(tmp_path / "run")
+    assert same_bits(again.state, whole.state)
+    for steps, more in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
+        done = CliRunner().invoke(main, ["resume", str(tmp_path / "run"), "--steps", str(steps), *more])
+        assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
+
+
+# Its state
+
+
+def bump(at):
+    return 0.1 * np.exp(-((at.x - 3e4) ** 2) / 1e8) * np.ones(at.y.shape)
+
+
+def with_tracer(fields=None, **options):
+    return simulation(fields, physics__tracers=[{"name": "tracer", "initial": 2.0}], **options)
+
+
+@pytest.mark.parametrize("stepper", ["leapfrog", "gfb"])
+def test_set_at_start_equals_fields_given_at_start(stepper):
+    given = {"eta": bump, "u": np.linspace(0, 1, 9)[:, None], "tracer": 3.0}
+    ours, theirs = with_tracer(time__stepper=stepper), with_tracer(given, time__stepper=stepper)
+    ours.set(**given)
+    assert same_bits(ours.state, theirs.state)
+    for model in (ours, theirs):
+        model.advance(4)
+    assert same_bits(ours.state, theirs.state)
+
+
+def test_set_keeps_other_fields_and_concentrations():
+    model = with_tracer(time__stepper="ab3")
+    model.advance(3)
+    before = model.state
+    model.set(v=0.25)
+    assert model.step == 3
+    for name in ("h", "u", "tracer_content"):
+        np.testing.assert_array_equal(getattr(model.state, name), getattr(before, name))
+    np.testing.assert_array_equal(model.state.v[:-1], 0.25)
+    np.testing.assert_array_equal(model.state.v[-1], 0.0)  # the northern wall
+    concentration = before.tracer_content / before.h
+    model.set(eta=bump)
+    expected = bump(points(model.config.grid, "centre", range(9), range(14)))
+    np.testing.assert_allclose(model.field("eta"), expected, atol=1e-5)
+    np.testing.assert_allclose(model.state.tracer_content / model.state.h, concentration, rtol=1e-6)
+
+
+def test_set_changes_older_state_of_leapfrog():
+    """A uniform rise of sea level in a flat basin at rest stays one; else it would swing by twice as much."""
+    model = swmodel.Simulation(swmodel.Case, SMALL | {"time.stepper": "leapfrog"})
+    model.advance(3)
+    model.set(eta=0.5)
+    model.advance(4)
+    np.testing.assert_allclose(model.field("eta"), 0.5, atol=1e-5)
+
+
+@pytest.mark.fault("an unusable state is set")
+def test_set_refuses_unusable_fields_and_changes_nothing():
+    model = with_tracer()
+    before = model.state
+    for given, words in (
+        ({"depth": 3.0}, "depth"),
+        ({"etta": 3.0}, "etta: .* eta, u, v, tracer"),
+        ({"eta": np.zeros((3, 3))}, r"eta has shape \(3, 3\)"),
+        ({"eta": np.nan}, "eta.*row 0, column 0"),
+        ({"eta": -1e3}, "-900 m"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            model.set(**given)
+        assert same_bits(model.state, before)
+
+
+def with_value(state, name, value, place):
+    changed = np.array(getattr(state, name))
+    changed[place] = value
+    return state._replace(**{name: changed})
+
+
+@pytest.mark.fault("a state from Python is not finite, or has no water")
+def test_unusable_state_is_refused_and_changes_nothing():
+    """Values that no step can start from with their place; on land thickness does not matter."""
+    model = swmodel.Simulation("rest", {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference"})
+    before, wet = model.state, model.dataset("mask").mask.values > 0
+    land, (row, column) = tuple(np.argwhere(~wet)[0]), np.argwhere(wet)[7]
+    wrong = [
+        (None, "needs a State of h, u, v"),
+        (before._replace(u=before.u[1:]), r"u is float64 \(19, 30\)"),
+        (before._replace(u=before.u.astype("float32")), "u is float32"),
+    ]
+    for name, value in [("h", np.nan), ("u", np.inf), ("v", -np.inf), ("h", 0.0), ("h", -1.0)]:
+        state = with_value(before, name, value, (row, column))
+        wrong.append((state, f"{name} .* is {value} at row {row}, column {column}$"))
+    for state, words in wrong:
+        with pytest.raises(UsageError, match=rf"^Simulation.state: .*{words}"):
+            model.state = state
+        assert same_bits(model.state, before)
+    model.state = with_value(with_value(before, "h", -1.0, land), "u", 0.5, (row, column))
+    assert model.state.u[row, column] == 0.5
+    model.advance(1)
+
+
+# The Dataset of a model
+
+NAMES = ["h", "u", "v", "eta", "zeta", "speed", "sea_level"]
+OPTIONS = {"grid.nx": 30, "grid.ny": 20, "run.executor": "reference", "run.steps": 8, "output.fields": NAMES}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run around an island, and the record of its end."""
+    folder = tmp_path_factory.mktemp("run") / "rest"
+    model = swmodel.Simulation("rest", OPTIONS, fields={"wind_x": 0.1})
+    model.run(folder)
+    with xr.open_dataset(folder / "output.nc") as stored:
+        yield model, stored.isel(time=-1).load()
+
+
+def test_dataset_equals_file(run):
+    model, stored = run
+    found = model.dataset([*NAMES, "depth", "mask", "f", "wind_x"])
+    for name, ours in found.variables.items():
+        theirs = stored[name]
+        assert ours.dims == theirs.dims, name
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+        for key in theirs.attrs.keys() & {"units", "standard_name", "long_name", "axis"}:
+            assert ours.attrs[key] == theirs.attrs[key], (name, key)
+    assert np.isnan(found.speed).sum() == (found.mask == 0).sum() > 0
+    assert found.attrs["title"] == stored.attrs["title"]
+
+
+def test_xgcm_reads_dataset(run):
+    model, _ = run
+    found = model.dataset()
+    assert list(found) == NAMES
+    grid = xgcm.Grid(found, padding={"X": "periodic", "Y": "fill"})
+    slope = grid.diff(found.eta.fillna(0.0), "X")
+    assert slope.dims == found.u.dims
+    assert list(model.dataset("eta")) == ["eta"]
+    with pytest.raises(UsageError, match="nope.* h, .*, depth, mask, f, wind_x"):
+        model.dataset(["eta", "nope"])
+
+
+# No folder is overwritten that holds a run, or in which one is at work
+
+
+def contents(directory):
+    """Every file below a folder, with its bytes and when it was written."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def assert_free(directory):
+    lock.check_free(directory)
+    assert not (directory / lock.NAME).exists()
+
+
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
+def test_finished_run_is_kept_unless_forced(run_folder, tmp_path):
+    before = contents(run_folder)
+    with pytest.raises(UsageError, match=r"completed.*force=True"):
+        short().run(run_folder)
+    swmodel.Simulation.from_restart(run_folder).run(run_folder)  # which has arrived
+    assert contents(run_folder) == before
+    assert_free(run_folder)
+    short(run__steps=2).run(run_folder, force=True)
+    assert read_status(run_folder)["steps"] == 2
+    assert [restarts.step_of(path) for path in restarts.candidates(run_folder)] == [2]
+    beyond, there = short(run__steps=1), sorted(tmp_path.iterdir())
+    beyond.advance(2)
+    with pytest.raises(UsageError, match="step 2 "):
+        beyond.run(tmp_path / "new")
+    with pytest.raises(FilesError, match="config.toml is a file"):
+        short().run(run_folder / "config.toml")
+    assert sorted(tmp_path.iterdir()) == there
+
+
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
+def test_folder_in_use_is_refused_and_free_after_any_end(tmp_path):
+    directory, refused = tmp_path / "run", []
+
+    def intrude(event):
+        for force in (False, True):
+            with pytest.raises(FilesError, match=f"{directory} is in use .* {os.getpid()} ") as error:
+                short().run(directory, force=force)
+            refused.append(str(error.value))
+
+    short().run(directory, intrude)
+    assert len(refused) > 2
+    short().run(tmp_path / "alone")
+    assert_same_run(directory, tmp_path / "alone")
+    assert_free(directory)
+
+
+@pytest.mark.fault("a run from Python into a folder that has files or is in use")
+def test_run_that_ended_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
+    held = lock.held
+
+    def held_late(directory):
+        short(run__steps=2).run(directory)
+        return held(directory)
+
+    model, calls = short(), iter([held_late])
+    monkeypatch.setattr(lock, "held", lambda directory: next(calls, held)(directory))
+    with pytest.raises(UsageError, match=r"holds a run \(completed\)"):
+        model.run(tmp_path)
+    assert read_status(tmp_path)["steps"] == 2
+    assert_free(tmp_path)
+
+
+def test_only_the_run_of_the_restart_file_goes_on(run_folder):
+    before, newest = contents(run_folder), restarts.path_of(run_folder, 7)
+    with pytest.raises(ConfigError, match=r"grid\.dx: 5000\.0 before, 4000\.0 now"):
+        short(newest, grid__dx=4000.0).run(run_folder)
+    with pytest.raises(UsageError, match="force=True"):
+        short(newest).run(run_folder, force=True)
+    advanced = short(newest)
+    advanced.advance(1)
+    with pytest.raises(UsageError, match="holds a run"):
+        advanced.run(run_folder)
+    stale = short(newest)
+    newest.rename(newest.with_name("gone"))
+    with pytest.raises(FilesError, match="no such file"):
+        stale.run(run_folder)
+    newest.with_name("gone").rename(newest)
+    assert contents(run_folder) == before
+    assert_free(run_folder)

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.made_cases import changed
 
+import swmodel
 from swmodel import load
+from swmodel.assimilation.experiment import prepare
 from swmodel.cases.jet import Jet
 from swmodel.cases.vortex import Vortex
-from swmodel.config import ConfigError
+from swmodel.cli import main
+from swmodel.config import ConfigError, to_toml
+from swmodel.errors import exit_code
+from swmodel.gradients import Problem
+from swmodel.model.ensemble.settings import check_ensemble
 from swmodel.model.resolve import resolve
 from swmodel.model.validate import check_config
 from swmodel.setup.checks.extremes import survey
@@ -25,8 +32,7 @@ def problems(overrides, case=Jet):
 
 def test_sound_configuration_comes_back_resolved():
     config = load("jet", SMALL, {})
-    assert check_config(config) == resolve(config)
-    assert check_config(check_config(config)) == check_config(config)
+    assert check_config(check_config(config)) == check_config(config) == resolve(config)
 
 
 SQUARE = {"grid.nx": 6, "grid.ny": 6}
@@ -52,7 +58,6 @@ WRONG = [
 
 @pytest.mark.parametrize(("key", "words", "overrides"), WRONG)
 def test_contradictions_are_refused(key, words, overrides):
-    """More of it, for all that make a run, is in test_door.py."""
     (line,) = problems(overrides)
     assert line.startswith(f"{key}: ")
     assert words in line
@@ -65,7 +70,7 @@ def test_grid_narrower_than_halo_is_refused_with_remedy():
         assert line.startswith(f"{key}: ")
         assert f"2 {unit}" in line
         assert "time.stepper = ab3" in line
-        check_config(load(Vortex, SMALL | {key: 1, "time.stepper": "ab3"}, {}))
+        check_config(load(Vortex, SMALL | {key: 1, "time.stepper": "ab3", "run.executor": "reference"}, {}))
         (line,) = problems({key: 1, "scheme.vorticity_flux": "arakawa_lamb"}, Vortex)
         assert "time.stepper" not in line
 
@@ -134,3 +139,81 @@ def test_absurd_sizes_of_cells_and_grids_are_refused():
             load("rest", options, environ={})
     with pytest.raises(ConfigError, match=r"4.8e\+10 GB"):
         check_config(load("jet", {"grid.nx": 10**9, "grid.ny": 10**9}, {}))
+
+
+# Whatever makes a run refuses the same configurations in the same words: commands, Python, derivatives, ensembles
+
+
+TWO_DAYS = SMALL | {"run.days": 2.0}
+#: {words of the refusal: (case, what it is given)}
+BAD = {
+    "physics.beta": ("jet", {"grid.periodic_y": True}),
+    "cannot be separated": ("rest", {"output.harmonics": ["M2", "S2"], "time.start": "2020-01-01"}),
+    "largest stable time step": ("rest", {"time.dt": 3600.0}),
+    "sponge.width": ("rest", {"sponge.rate": 1e-4}),
+    "has no wind_x": ("rest", {"output.fields": ["eta", "wind_x"]}),
+    "there is no file": ("rest", {"input.depth": "nowhere.nc"}),
+    "run.layout": ("rest", {"run.layout": "2x3"}),
+}
+
+
+def from_file(case, given, folder):
+    (folder / "run.toml").write_text(to_toml(load(case, given)))
+    return swmodel.Simulation(folder / "run.toml")
+
+
+def by_command(name):
+    def door(case, given, folder):
+        words = [word for key, value in given.items() for word in ("-s", f"{key}={value}".replace("'", '"'))]
+        extra = ["--of", "energy", "--to", "eta"] if name == "sensitivity" else []
+        done = CliRunner().invoke(main, [name, case, *words, *extra, "-o", str(folder / "run")])
+        assert done.exit_code == 2, done.output
+        assert not (folder / "run").exists()
+        raise ConfigError(line.removeprefix("Error: ") for line in done.output.splitlines())
+
+    return door
+
+
+def observe(view, k):
+    return view.eta
+
+
+DOORS = {
+    "run": by_command("run"),
+    "sensitivity": by_command("sensitivity"),
+    "Simulation": lambda case, given, folder: swmodel.Simulation(case, given),
+    "Simulation of a file": from_file,
+    "Simulation of a Config": lambda case, given, folder: swmodel.Simulation(load(case, given)),
+    "functional": lambda case, given, folder: swmodel.functional(case, given),
+    "Problem": lambda case, given, folder: Problem(load(case, given), "eta", observe),
+    "assimilation": lambda case, given, folder: prepare(load(case, given), folder, None),
+    "ensemble": lambda case, given, folder: check_ensemble(load(case, given)),
+}
+
+#: Doors that do not refuse, as they analyse no tides, or in other words, as they have no layout.
+OTHERWISE = {"cannot be separated": {"ensemble", "sensitivity"}, "run.layout": {"ensemble"}}
+
+
+@pytest.mark.slow
+@pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
+@pytest.mark.parametrize("words", BAD)
+def test_all_that_make_a_run_refuse_bad_configuration(tmp_path, words):
+    (case, given), told = BAD[words], {}
+    for name in DOORS.keys() - OTHERWISE.get(words, set()):
+        with pytest.raises(ConfigError) as caught:
+            DOORS[name](case, TWO_DAYS | given, tmp_path)
+        assert exit_code(caught.value) == 2
+        told[name] = [line for line in caught.value.problems if words in line]
+    assert all(len(lines) == 1 and lines == told["run"] for lines in told.values()), told
+
+
+@pytest.mark.slow
+@pytest.mark.fault("Python, derivatives, ensembles or assimilation accept a configuration that the command refuses")
+def test_run_to_its_end_needs_a_length(tmp_path):
+    given = SMALL | {"run.days": None}
+    model = swmodel.Simulation("jet", given)
+    model.advance(2)
+    for door in (lambda: model.run(tmp_path / "run"), lambda: Problem(load("jet", given), "eta", observe)):
+        with pytest.raises(ConfigError, match=r"run\.days"):
+            door()
+    assert not (tmp_path / "run").exists()

@@ -12,11 +12,11 @@ from support.long_run import PROGRAM, SMALL, TAG, LongRun, processes_of
 from support.marks import at_night
 from support.on_ranks import on
 from support.restarts import assert_same_run
-from support.soak import RESTART_STEPS, soak
 
 from swmodel.files.restart.folder import candidates, facts, step_of
 from swmodel.files.status import read_status
 from swmodel.model.launch import BANNER
+from tools.soak import RESTART_STEPS, soak
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone, pytest.mark.usefixtures("quickly_compiled")]
 

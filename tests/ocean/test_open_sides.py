@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import xarray
 from support.open_sides import LINEAR, C, G, H
 from support.random_case import configuration, random_fields
 from support.stepping import after
@@ -75,34 +74,6 @@ def test_phases_of_outside_tide_are_degrees():
     np.testing.assert_allclose(found[2], -found[0], atol=1e-3 * np.abs(found[0]).max())
 
 
-FLAT = {"depth": lambda at: 50.0 + 0 * at.lat, "mask": lambda at: 1.0 + 0 * at.lat, "eta": lambda at: 0 * at.lat}
-
-
-@pytest.mark.night
-def test_run_within_another_has_its_waves(tmp_path):
-    """One way: it has sea level and current at its sides from the file of the other, and the same wave passes."""
-    kind = {"kind": "latlon", "dlon": 0.05, "dlat": 0.05, "rotation": 0.0, "periodic_x": False, "south": -0.2, "ny": 8}
-    common = {f"grid.{key}": value for key, value in kind.items()}
-    common |= {"time.stepper": "rk3", "time.dt": 60.0, "run.executor": "reference", "run.dtype": "float64"}
-    outer, inner = ({"grid.west": west, "grid.nx": nx} for west, nx in ((0.0, 80), (1.5, 40)))
-    files = {"output.every_steps": 6, "run.steps": 108, "time.start": "2000-01-01"}
-
-    def pulse(at):
-        return 1e-3 * np.exp(-0.5 * ((at.lon - 0.8) / 0.2) ** 2) + 0 * at.lat
-
-    whole = swmodel.Simulation(swmodel.load("rest", outer | common | files, environ={}), fields=FLAT | {"eta": pulse})
-    whole.run(tmp_path / "outer")
-    path = f"{tmp_path}/outer/output.nc"
-    given = {"input.outside_level": f"{path}:eta", "input.outside_current_x": f"{path}:u"}
-    options = inner | common | given | {"open_sides.sides": ["west", "east"], "time.start": "2000-01-01"}
-    part = swmodel.Simulation(swmodel.load("rest", options | {"run.steps": 108}, environ={}), fields=FLAT)
-    part.advance(102)
-    with xarray.open_dataset(path) as data:
-        there = data["eta"][17].values[:, 30:70]
-    assert np.abs(there).max() > 2e-4
-    assert np.abs(part.field("eta") - there)[:, 1:-1].max() < 0.03 * np.abs(there).max()
-
-
 @pytest.mark.fault("air pressure pumps water through an open side")
 @pytest.mark.parametrize("more", [{}, {"air": 800.0, "sponge__rate": 1e-3, "sponge__width": 1e4}], ids=["calm", "air"])
 def test_sea_at_rest_stays_at_rest_with_open_sides(more):
@@ -171,7 +142,7 @@ def test_current_at_open_side_is_that_inside():
         np.testing.assert_allclose(fields["u"][:, :-1], 3.0 / H, rtol=1e-12)
 
 
-@pytest.mark.night
+@pytest.mark.slow
 def test_oblique_waves_are_reflected_by_the_law():
     """(1 - cos)/(1 + cos) of their amplitude, except for what 16 cells in a wavelength resolve."""
     nx, ny, dx, length, degrees = 160, 8, 1e3, 16e3, 45.0

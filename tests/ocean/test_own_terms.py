@@ -12,13 +12,10 @@ import swmodel
 from swmodel import Case, ConfigError, Parametric, Term, load, resolve
 from swmodel import operators as op
 from swmodel.config.loading.decisive import differences
-from swmodel.config.loading.own_terms import with_fresh_terms
 from swmodel.config.loading.toml import to_toml
-from swmodel.model.resolve import resolved
 from swmodel.model.validate import check_config
-from swmodel.ocean.patch import Patch
+from swmodel.ocean.patch import Patch, east, north
 from swmodel.ocean.variable import Variable
-from swmodel.setup.setup import setup_of
 
 SMALL = {"grid.nx": 12, "grid.ny": 8, "time.dt": 1.0, "run.steps": 1, "run.executor": "xla"}
 
@@ -57,16 +54,6 @@ def network_of(function, outputs=1):
     return Parametric(network, np.ones((2, 9)))
 
 
-class Icy(Case):
-    strength: float = swmodel.option(1e-3, "1", "strength of the drag")
-
-    def ice(self, config, at):
-        return 1.0 * (at.x > 20e3)
-
-    def ice_drag(self, state, grid, t, ice, gravity):
-        return {"u": -self.strength * op.mx_f(ice) * state.u, "h": 0.0 * gravity * state.eta}
-
-
 def made(*terms, **fields):
     return load(Case, SMALL, {}, fields=fields, terms=terms)
 
@@ -77,25 +64,19 @@ def problems(*terms, **fields):
     return list(caught.value.problems)
 
 
-def test_schemes_are_shared_but_not_between_runs_of_a_term():
-    """Programs are kept by the scheme; one that was made of a term may not serve another run."""
-    icy, other = load(Icy, SMALL, {}), load(Icy, SMALL | {"case.strength": 2.0}, {})
-    assert setup_of(icy).scheme == resolved(setup_of(icy)).scheme != setup_of(other).scheme
-    for config in (icy, made(damp)):
-        setup = setup_of(config)
-        assert setup.scheme == setup_of(config.model_copy()).scheme
-        assert with_fresh_terms(setup).scheme != with_fresh_terms(setup).scheme
+def closing_over(number):
+    return lambda state, grid, t: {"u": -number * state.u}
 
 
 def test_what_a_term_computes_is_recorded():
-    def closing_over(number):
-        return lambda state, grid, t: {"u": -number * state.u}
-
-    same = [damp, closing_over(1e-3), partial(damp, rate=1e-3)]
-    checksums = [resolve(made(term)).python.terms[0].split()[1] for term in same]
-    assert checksums[0] == checksums[1] == checksums[2]
-    before, now = (to_toml(resolve(made(closing_over(number)))) for number in (1e-3, 1.0001e-3))
-    (told,) = differences(before, now)
+    """With its parameters, if it has any."""
+    same, other = [damp, closing_over(1e-3), partial(damp, rate=1e-3)], closing_over(1.0001e-3)
+    networks = [Parametric(stress, weights(seed)) for seed in (0, 0, 1)]
+    found = [resolve(made(term)) for term in (*same, other, *networks)]
+    a, b, c, d, *learned = [config.python.terms[0].split()[1] for config in found]
+    assert a == b == c != d
+    assert learned[0] == learned[1] != learned[2]
+    (told,) = differences(to_toml(found[1]), to_toml(found[3]))
     assert re.fullmatch(r"python.<lambda>: SHA-256 \w{12}\.\.\. before, SHA-256 \w{12}\.\.\. now", told)
 
 
@@ -133,7 +114,7 @@ def test_wrong_term_is_refused_with_its_line(words):
 #: {words of the message: what is no term}
 NO_TERMS = {
     "3 is no term": 3,
-    "is no term": Icy,
+    "is no term": Case,
     "(state, t)": lambda state, t: {},
     "depth is no coefficient": lambda state, grid, t, depth: {},
     "rough asks for roughness": rough,
@@ -170,7 +151,7 @@ def test_what_is_no_term_is_refused():
         swmodel.Simulation(Case, SMALL, fields=holes, terms=[rough])
 
 
-def test_rate_of_a_term_limits_time_step():
+def test_rate_of_term_limits_time_step():
     rate = Variable("mine_rate", "centre", "s-1", "", "rate of mine")
 
     def tendency(flow, params, now):
@@ -180,13 +161,6 @@ def test_rate_of_a_term_limits_time_step():
     check_config(made(term, mine_rate=1e-3))
     with pytest.raises(ConfigError, match=r"^time.dt: .*friction"):
         check_config(made(term, mine_rate=10.0))
-
-
-@pytest.mark.slow
-def test_parameters_of_a_network_are_recorded():
-    texts = [resolve(made(Parametric(stress, weights(seed)))).python.terms for seed in (0, 0, 1)]
-    assert texts[0] == texts[1] != texts[2]
-    assert setup_of(made(Parametric(stress, weights()))).scheme.width == 3  # it reaches as far as it reads
 
 
 def test_network_gets_cells_row_by_row():
@@ -204,3 +178,55 @@ def test_executor_without_parameters_is_refused():
     with pytest.raises(ConfigError, match=r"test_own_terms.py:\d+: slow has parameters, .*xla"):
         check_config(load(Case, SMALL | {"run.executor": "native"}, {}, terms=[term]))
     assert resolve(load(Case, SMALL | {"run.executor": "auto"}, {}, terms=[term])).run.executor == "xla"
+
+
+# Arithmetic and functions of Patches: on cells that all of them cover, by the library of their arrays
+
+
+DRAWN = np.random.default_rng(3).uniform(0.5, 1.5, (2, 5, 6))
+FUNCTIONS = {
+    "sqrt": lambda a, b: np.sqrt(a) * np.cbrt(b),
+    "power": lambda a, b: a**2 + np.power(b, 3) + np.square(a),
+    "absolute": lambda a, b: abs(a - 1.0) + np.abs(b - a),
+    "exp, log, cos": lambda a, b: np.exp(a) - np.log(b) * np.cos(a),
+    "maximum": lambda a, b: np.maximum(a, b) - np.minimum(1.0, b),
+    "where": lambda a, b: np.where(a > b, a, 2.0) + np.where(a <= 1.0, b, 0.5 * a) + np.where(b < a, 1.0, b),
+    "equal": lambda a, b: np.where(a == b, 1.0, a) + np.where(a != b, b, 2.0) + np.where(np.equal(a, a), a, b),
+    "and, or": lambda a, b: np.where((a > 1.0) & (b > 1.0), a, b) + np.where((a > 1.0) | np.less(b, 1.0), a, b),
+    "tanh": lambda a, b: np.tanh(a) * np.arctan2(a, b),
+    "numbers first": lambda a, b: 2.0 / a - 3 / b + np.float64(2) * a + (1 - b) - np.float64(1) / a,
+    "numbers behind": lambda a, b: a / 2 - b * np.float64(3) + np.where(b >= 1, a, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("xp", "dtype"), [(np, "float64"), (np, "float32"), (jnp, "float32")])
+def test_functions_of_patches_are_those_of_their_values(name, xp, dtype):
+    function, (a, b) = FUNCTIONS[name], DRAWN
+    expected = function(a[:, 1:], b[:, :-1])
+    found = function(east(Patch(xp.asarray(a, dtype), (0, 0))), Patch(xp.asarray(b, dtype), (0, 0)))
+    assert isinstance(found.values, np.ndarray) == (xp is np)
+    assert found.values.dtype == dtype
+    assert found.start == (0, 0)
+    np.testing.assert_allclose(found.values, expected, rtol=1e-15 if dtype == "float64" else 2e-6)
+
+
+def test_patches_meet_on_common_cells():
+    a, b = (Patch(values, (0, 0)) for values in DRAWN)
+    found = np.where(north(a) > 1.0, east(b), a)
+    assert found.start == (0, 0)
+    np.testing.assert_array_equal(found.values, np.where(DRAWN[0, 1:, :-1] > 1, DRAWN[1, :-1, 1:], DRAWN[0, :-1, :-1]))
+
+
+NO_ARITHMETIC = {
+    "array of shape": (lambda a: a * DRAWN[0], lambda a: jnp.asarray(DRAWN[0]) * a),
+    "np.add": (lambda a: np.add(a, 1.0, out=DRAWN[0]), lambda a: np.add.reduce(a)),
+    "np.roll": (lambda a: np.roll(a, 1, 0),),
+    "branch": (lambda a: a if a > 0 else -a, lambda a: a if a == 0 else -a, lambda a: a > 0.5 and a < 1.0),
+}
+
+
+def test_patch_refuses_what_is_no_arithmetic_of_cells():
+    for words, wrong in ((words, each) for words, group in NO_ARITHMETIC.items() for each in group):
+        with pytest.raises(TypeError, match=words):
+            wrong(Patch(DRAWN[1], (0, 0)))

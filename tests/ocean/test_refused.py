@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 
 M2 = {"open_sides.constituents": ["M2"], "open_sides.amplitude": [0.1]}
 SOUTH = {"open_sides.sides": ["south"]}
+SMALL = {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20, "run.executor": "reference"}
 SPHERE = {"grid.kind": "latlon", "grid.west": 0, "grid.east": 120, "grid.south": -60, "grid.north": 60, "time.dt": 60.0}
 PLANE_TIDE = {"tide.constituents": ["M2"], "time.start": "2012-03-01"}
 TIDE = SPHERE | PLANE_TIDE
@@ -24,9 +25,8 @@ REFUSED = [
     ("physics.manning", "", {"physics.manning": -0.1}),
     ("physics.self_attraction", "", {"physics.self_attraction": 0.6}),
     ("output.fields", "subgrid_energy", {"output.fields": ["subgrid_energy"]}),
-    ("output.means", "subgrid_energy", {"output.means": ["subgrid_energy"]}),
     ("physics.leith", "", {"physics.leith": -1.0}),
-    # What only adds energy to eddies needs what takes it.
+    # A closure that only adds energy to eddies needs one that takes it.
     ("physics.zanna_bolton", "a viscosity", {"physics.zanna_bolton": 1.0}),
     ("physics.backscatter", "", {"physics.backscatter": 1.0}),
     ("tide.constituents", 'did you mean "M2"', TIDE | {"tide.constituents": ["M22"]}),
@@ -58,21 +58,28 @@ REFUSED = [
 @pytest.mark.parametrize(("key", "words", "options"), REFUSED)
 def test_equations_refuse_unusable_options(key, words, options):
     with pytest.raises(ConfigError) as caught:
-        check_config(swmodel.load("rest", {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20} | options, {}))
+        check_config(swmodel.load("rest", SMALL | options, {}))
     assert any(line.startswith(f"{key}: ") and words in line for line in caught.value.problems), caught.value
-    if key in ("output.fields", "output.means", "physics.zanna_bolton", "physics.backscatter") and words != '"tracer"':
-        enough = {"physics.biharmonic_smagorinsky": 0.06, "physics.backscatter": 0.1}
-        check_config(swmodel.load("rest", {"time.dt": 20.0, "grid.nx": 30, "grid.ny": 20} | enough | options, {}))
+
+
+def test_closures_with_what_they_need_are_taken():
+    enough = {"physics.zanna_bolton": 1.0, "physics.backscatter": 0.1, "physics.biharmonic_smagorinsky": 0.06}
+    check_config(swmodel.load("rest", SMALL | enough | {"output.fields": ["subgrid_energy"]}, {}))
+
+
+def sea(nx, fields, *sides, **options):
+    """A sea of five rows with these open sides and fields."""
+    given = {"grid__periodic_x": False, "open_sides__sides": sides, "run__executor": "reference"} | options
+    return configuration(5, nx, fields, **given)
 
 
 @pytest.mark.fault("an invalid depth outside an open side")
 @pytest.mark.parametrize(("column", "value"), [(5, -200.0), (5, np.nan), (4, -60.0)])
 def test_depth_outside_must_be_positive(column, value):
-    """Nor may land that floods, beside the water outside, be higher than this is deep."""
+    """Land beside the water outside, which may flood, must not be higher than that water is deep."""
     depth = np.full((5, 6), 50.0)
     depth[2:4, column] = value
-    options = {"grid__periodic_x": False, "open_sides__sides": ("east",), "drying__active": column == 4}
-    config = configuration(5, 6, {"depth": depth, "mask": np.ones((5, 6))}, **options)
+    config = sea(6, {"depth": depth, "mask": np.ones((5, 6))}, "east", drying__active=column == 4)
     with pytest.raises(ConfigError, match="depth: must be above 0 m .* at rows 2 to 3 of the east side"):
         check_config(config)
 
@@ -82,55 +89,49 @@ def test_side_must_be_water_and_covered_by_its_field():
     fields = {"mask": np.ones((5, 6)), "outside_level": np.zeros((5, 6))}
     fields["mask"][:, 0] = 0
     fields["outside_level"][[1, 3, 4], 5] = np.nan
-    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east")}
     with pytest.raises(ConfigError) as raised:
-        check_config(configuration(5, 6, fields, **options))
+        check_config(sea(6, fields, "west", "east"))
     assert "there is no water along the west side" in str(raised.value)
     assert "outside_level: has no value at rows 1 and 3 to 4 of the east side" in str(raised.value)
     for column in (4, 5):  # a mask without one of the two cells is the remedy
         mask = np.ones((5, 6))
         mask[[1, 3, 4], column] = 0
-        check_config(configuration(5, 6, fields | {"mask": mask}, **options | {"open_sides__sides": ("east",)}))
+        check_config(sea(6, fields | {"mask": mask}, "east"))
 
 
 @pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
 def test_corner_of_open_sides_needs_no_values():
-    """Through which nothing comes in; steady and in records in time."""
+    """Nothing comes in through a corner: neither of a steady field nor of records in time."""
     level = np.zeros((2, 5, 6))
     level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan
-    options = {"grid__periodic_x": False, "open_sides__sides": ("west", "east", "south", "north")}
     for given in (level[0], level):
-        model = swmodel.Simulation(configuration(5, 6, {"outside_level": given}, run__executor="reference", **options))
+        model = swmodel.Simulation(sea(6, {"outside_level": given}, "west", "east", "south", "north"))
         model.advance(1)
         assert np.isfinite(model.field("eta")).all()
-        check_config(model.config)
 
 
 @pytest.mark.fault("air pressure at open sides relative to another reference")
-def test_air_pressure_must_be_absolute():
-    """As a departure from the mean, or in hPa; it is not where that is said."""
+def test_air_pressure_at_open_sides_must_be_absolute():
+    """A departure from the mean, or a pressure in hPa, is taken only where `open_sides.pressure` says so."""
     fields = {"air_pressure": np.full((5, 6), 300.0)}
-    options = {"grid__periodic_x": False, "open_sides__sides": ("west",)}
     with pytest.raises(ConfigError, match="air_pressure is 300 Pa at row 0 of the west side"):
-        check_config(configuration(5, 6, fields, **options))
+        check_config(sea(6, fields, "west"))
     for pressure in (0.0, None):
-        check_config(configuration(5, 6, fields, open_sides__pressure=pressure, **options))
+        check_config(sea(6, fields, "west", open_sides__pressure=pressure))
 
 
 @pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
-def test_sponge_needs_its_field_in_most_of_it():
-    """Of four columns of cells inside; where it is not, it relaxes to zero, which is said."""
-    options = {"grid__periodic_x": False, "open_sides__sides": ("west",), "grid__periodic_y": True}
-    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",)}
-    for columns, refused, missing in ((2, True, 15), (4, False, 5), (5, False, 0)):
-        fields = {"outside_level": np.full((5, 12), np.nan)}
-        fields["outside_level"][:, :columns] = 0.1
-        check_config(configuration(5, 12, fields, **options))
-        config = configuration(5, 12, fields, **options, **wide)
-        words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
-        if refused:
-            with pytest.raises(ConfigError, match=f"{words} it"):
-                check_config(config)
-        else:
+@pytest.mark.parametrize(("columns", "missing"), [(2, 15), (4, 5), (5, 0)])
+def test_sponge_needs_its_field_in_most_of_it(columns, missing):
+    """Of the sponge's 20 cells, `missing` have no value; few of them relax to zero, and a remark says so."""
+    outside = np.full((5, 12), np.nan)
+    outside[:, :columns] = 0.1
+    wide = {"sponge__rate": 1e-4, "sponge__width": 2e4, "sponge__sides": ("west",), "grid__periodic_y": True}
+    config = sea(12, {"outside_level": outside}, "west", **wide)
+    words = f"outside_level: has no value at {missing} of the 20 cells of the sponge, which relaxes to"
+    if missing > 10:
+        with pytest.raises(ConfigError, match=f"{words} it"):
             check_config(config)
-        assert list(relaxation(config)) == ([f"input.{words} zero there"] if missing else [])
+    else:
+        check_config(config)
+    assert list(relaxation(config)) == ([f"input.{words} zero there"] if missing else [])

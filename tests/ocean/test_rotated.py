@@ -6,7 +6,6 @@ import pytest
 import xarray
 from support.cf_checker import checked
 from support.made_cases import case_of
-from support.marks import at_night
 
 import swmodel
 from swmodel import Case, load
@@ -130,6 +129,7 @@ def test_file_of_run_has_places_of_cells_and_satisfies_cf(run):
         np.testing.assert_allclose(data["angle"][:], np.degrees(turned), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.fault("components of a vector given in two ways; the output of another run on the same grid")
 def test_output_on_same_grid_is_read_to_the_bit(run):
     """To the bit; about another pole it has what is interpolated (below)."""
@@ -143,7 +143,7 @@ def test_output_on_same_grid_is_read_to_the_bit(run):
 @pytest.mark.fault("records outside open sides are not turned with a grid that has a pole of its own")
 @pytest.mark.fault("fields or vectors about another pole do not arrive at the places and axes of the grid")
 @pytest.mark.slow
-@pytest.mark.parametrize("pole", [(100.0, 60.0), *at_night(None)])
+@pytest.mark.parametrize("pole", [(100.0, 60.0), None])
 def test_fields_about_another_pole_arrive_in_second_order(tmp_path, pole):
     """Of second order in the spacing of the file; steady, in time, and as a run's own file has them."""
     errors = []

@@ -98,19 +98,6 @@ def test_small_basin_at_equator_equals_plane():
     assert np.log2(wide / narrow) == pytest.approx(2, abs=0.05)
 
 
-@pytest.mark.promise("the sphere's geometry is exact")
-def test_water_at_rest_over_relief_stays_at_rest():
-    rng = np.random.default_rng(5)
-    relief = np.cumsum(rng.standard_normal((16, 24)), axis=1) * 1500 - 500
-    fields = {"depth": np.maximum(-relief, 20.0), "mask": (relief < 0).astype(float), "eta": np.full((1, 1), 0.37)}
-    options = {"time.stepper": "rk4", "time.cfl": 0.5} | EXACT
-    simulation = Simulation(load(type(case_of(fields)), BAND | options, environ={}))
-    simulation.advance(100)
-    eta, u, v = (simulation.field(name) for name in ("eta", "u", "v"))
-    assert np.abs((eta - 0.37) * fields["mask"]).max() < 1e-13 * fields["depth"].max()
-    assert max(np.abs(u).max(), np.abs(v).max()) < 1e-13 * np.sqrt(9.81 * fields["depth"].max())
-
-
 def test_friction_on_sphere_is_laplacian_of_components():
     """du/dt of u = cos(lat) is - nu cos(2 lat) / (R² cos(lat)), to second order."""
 

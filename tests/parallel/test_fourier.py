@@ -1,6 +1,5 @@
 """Transforms of fields: those of scipy.fft, on one process and on devices; on ranks: tests/mpi/test_layouts.py."""
 
-
 import jax
 import numpy as np
 import pytest

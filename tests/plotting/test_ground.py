@@ -61,14 +61,6 @@ def test_fields_have_values_where_it_is_wet(data):
         np.testing.assert_array_equal(~np.ma.getmaskarray(derived.shown(data, name, RECORD).values), there)
 
 
-def test_wet_cells_are_those_with_more_than_a_film(data):
-    depth, film = np.ma.filled(data["depth"][:], -ground.BEYOND), ground.film_of(data)
-    assert film == 0.02
-    np.testing.assert_array_equal(np.ma.filled(data["h"][RECORD], 0) > np.float32(film), wet_in(data))
-    resting = derived.shown(data, "depth", RECORD)
-    np.testing.assert_array_equal(~np.ma.getmaskarray(resting.values), depth > 0)
-
-
 def test_coast_of_each_record_is_drawn(data):
     figure = maps.picture(data, ["eta"], RECORD)
     (panel,) = (axes for axes in figure.axes if axes.images)

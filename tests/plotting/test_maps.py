@@ -1,20 +1,24 @@
-"""Maps, films and what may be asked of them: they show what the file holds."""
+"""Maps and films, on the screen and on the disk: they show what the file holds, or say what is wrong."""
 
 import imageio_ffmpeg
 import numpy as np
 import pytest
+import xarray
 from click.testing import CliRunner
+from matplotlib import _pylab_helpers
 from matplotlib.contour import QuadContourSet
 from matplotlib.quiver import Quiver
 from PIL import Image
 from support.marks import at_night
 from support.small_run import make_run
 
-from swmodel import Simulation, plotting
-from swmodel.cli import main
-from swmodel.errors import FilesError
+import swmodel
+from swmodel import Simulation, cases, plotting
+from swmodel.cli import main, pictures
+from swmodel.errors import FilesError, UsageError
+from swmodel.ocean.coordinates import points
 from swmodel.plotting import Over, PlotError, Scale, animation, derived, maps, series, titles
-from swmodel.plotting.dataset import field_names, find_record, open_data
+from swmodel.plotting.dataset import find_record, open_data
 from swmodel.plotting.record import read_map
 
 pytestmark = pytest.mark.slow
@@ -87,24 +91,10 @@ def test_given_ends_of_colours_are_used_or_refused(data):
 
 
 @pytest.mark.night
-def test_film_has_all_records_in_the_colours_of_the_run(data, run, monkeypatch):
-    seen = {}
-    for name in ("run", "record", "shared"):
-        figure, show = animation.film(data, "v", None, Scale(name), Over())
-        for number in range(3):
-            show(number)
-            seen.setdefault(name, []).append(figure.axes[0].images[0].get_clim())
-            assert figure.get_suptitle() == titles.titles(data)(number)
-    assert seen["run"] == seen["shared"] == clims(maps.picture(data, ["v"], scale=Scale("run"))) * 3
-    assert seen["record"] == [clims(maps.picture(data, ["v"], number))[0] for number in range(3)]
-    assert plotting.plot(run, ["eta", "zeta"], output=run / "both.pdf").read_bytes()[:4] == b"%PDF"
-    for name in field_names(data):
-        assert maps.picture(data, [name]).axes
+def test_film_has_all_records(run, monkeypatch):
     film = Image.open(plotting.animate(run, "eta", fps=5, output=run / "eta.gif"))
     assert (film.n_frames, film.info["duration"]) == (3, 200)
-    film = plotting.animate(run)
-    assert film == run / "output-zeta.mp4"
-    assert imageio_ffmpeg.count_frames_and_secs(str(film))[0] == 3
+    assert imageio_ffmpeg.count_frames_and_secs(str(plotting.animate(run)))[0] == 3
     monkeypatch.setattr(animation, "ffmpeg", lambda: None)
     assert plotting.animate(run, "eta") == run / "output-eta.gif"
 
@@ -142,17 +132,21 @@ def test_lines_are_where_the_field_has_their_values(data):
     assert around.min() <= level <= around.max()
 
 
-def test_arrows_and_lines_of_a_film_are_those_of_each_record(data):
-    figure, show = animation.film(data, "v", None, Scale("run"), Over(True, "eta"))
+@pytest.mark.parametrize("name", ["run", "record"])
+def test_frame_of_film_is_picture_of_its_record(data, name):
+    scale, over = Scale(name), Over(True, "eta")
+    figure, show = animation.film(data, "v", None, scale, over)
     show(2)
-    expected = maps.picture(data, ["v"], 2, scale=Scale("run"), over=Over(True, "eta"))
+    expected = maps.picture(data, ["v"], 2, scale=scale, over=over)
     drawn = [{type(each): each for each in one.axes[0].collections} for one in (figure, expected)]
     paths = [[path.vertices.tolist() for path in one[QuadContourSet].get_paths()] for one in drawn]
     assert paths[0] == paths[1]
     np.testing.assert_array_equal(drawn[0][Quiver].U, drawn[1][Quiver].U)
+    assert clims(figure) == clims(expected)
+    assert titles.titles(data)(2) in figure.get_suptitle()
 
 
-def test_options_of_the_command_line_reach_the_picture(run, monkeypatch):
+def test_options_of_command_reach_picture(run, monkeypatch):
     calls = []
     for name in ("plot", "animate"):
         monkeypatch.setattr(plotting, name, lambda *given: calls.append(given) or "it")
@@ -171,7 +165,7 @@ def test_options_of_the_command_line_reach_the_picture(run, monkeypatch):
         ("animate", {"output": "film.avi"}, "film.avi"),
         ("animate", {"fps": 0}, "fps"),
         ("animate", {"output": "nowhere/film.gif"}, "nowhere/film.gif"),
-        *at_night(("plot", {"output": "nowhere/eta.png"}, "nowhere/eta.png"), ("plot", {"output": "eta.xyz"}, "xyz")),
+        ("plot", {"output": "nowhere/eta.png"}, "nowhere/eta.png"),
         ("plot", {"fields": "zeeta"}, "zeta"),
         ("plot", {"path": "missing"}, "missing"),
         ("plot", {"path": "."}, "output.nc"),
@@ -181,3 +175,176 @@ def test_wrong_fields_files_and_options_are_named(finished, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     with pytest.raises((PlotError, FilesError), match=named):
         getattr(plotting, draw)(**{"path": finished} | arguments)
+
+
+# Files: whole or not at all, with the reason; which picture is drawn
+
+
+def draw(run, target):
+    """A picture or a film of the run."""
+    return (plotting.plot if target.suffix == ".png" else plotting.animate)(run, "eta", output=target)
+
+
+@pytest.mark.fault("a picture or film that cannot be written")
+@pytest.mark.parametrize("name", ["it.png", *at_night("it.gif", "it.mp4")])
+def test_old_picture_stays_until_the_new_one_is_whole(finished, tmp_path, monkeypatch, name):
+    target = tmp_path / name
+    target.write_text("the old one")
+
+    def stop(*arguments, **options):
+        assert target.read_text() == "the old one"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", stop)
+    with pytest.raises(KeyboardInterrupt):
+        draw(finished, target)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert target.read_text() == "the old one"
+
+
+@pytest.mark.fault("a picture or film that cannot be written")
+def test_reason_of_ffmpeg_is_told_in_one_line(finished, tmp_path, monkeypatch, caplog):
+    broken = tmp_path / "ffmpeg"
+    broken.write_text("#!/bin/sh\necho '[out @ 0x5] first' >&2\necho '[mp4 @ 0x5] Unknown encoder.' >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(animation, "ffmpeg", lambda: str(broken))
+    with pytest.raises(FilesError, match="it.mp4 .*Unknown encoder$"):
+        draw(finished, tmp_path / "it.mp4")
+    assert not (tmp_path / "it.mp4").exists()
+    assert caplog.records == []
+
+
+def test_links_are_followed_and_pictures_are_png_by_default(finished, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.png").symlink_to(tmp_path / "real" / "it.png")
+    assert plotting.plot(finished, "eta", output=tmp_path / "link") == tmp_path / "link.png"
+    assert (tmp_path / "link.png").is_symlink()
+    assert (tmp_path / "real" / "it.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.fault("a folder without records is plotted or filmed")
+def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
+    (tmp_path / "analysis.nc").touch()
+    with pytest.raises(PlotError, match=r"diagnostics\.nc.*analysis\.nc"):
+        plotting.plot_diagnostics(tmp_path)
+    result = CliRunner().invoke(main, ["animate", str(tmp_path)])
+    assert (result.exit_code, "analysis.nc" in result.stderr) == (2, True)
+
+
+def test_usual_picture_is_that_of_the_results(monkeypatch, tmp_path):
+    calls, path = [], tmp_path / "run"
+    for name in ("plot", "plot_maxima", "plot_diagnostics", "plot_stations", "plot_sections"):
+        monkeypatch.setattr(plotting, name, lambda path, *_, name=name, **__: calls.append((name, path.name)) or "it")
+
+    def draws(line, name, of="run"):
+        """The command calls the function of this name with this path."""
+        done = CliRunner().invoke(main, ["plot", *line.replace("run", str(path), 1).split()])
+        assert (done.exit_code, calls.pop()) == (0, (name, of)), line
+
+    path.mkdir()
+    for name in ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc", "config.toml"):
+        (path / name).touch()
+    draws("run", "plot")
+    for maxima in ('maxima = ["eta"]\narrival = "none"', "maxima = []\narrival = 0.01"):
+        (path / "config.toml").write_text(f"[output]\n{maxima}\n")
+        draws("run", "plot_maxima")
+    (path / "harmonics.nc").touch()
+    draws("run", "plot", "harmonics.nc")
+    for options in ("--field u", "--member 1"):
+        draws(f"run {options}", "plot")
+    for options in ("--record 1", "--time 1h", "--arrows", "--maxima --record 2"):
+        draws(f"run {options}", "plot_maxima")
+    draws("run --station A", "plot_stations")
+    for name in ("diagnostics", "stations", "sections"):
+        draws(f"run/{name}.nc", f"plot_{name}", f"{name}.nc")
+        draws(f"run --{name}", f"plot_{name}")
+    draws("run/output.nc", "plot", "output.nc")
+
+
+def test_page_is_opened_only_on_a_screen(monkeypatch, tmp_path):
+    """Nor does `--no-open` open it, or a session over SSH, which has no screen."""
+    opened = []
+    monkeypatch.setattr(plotting, "view", lambda *_: tmp_path / "view.html")
+    monkeypatch.setattr(pictures.webbrowser, "open", opened.append)
+    for screen in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(pictures, "has_screen", lambda screen=screen: screen)
+            for words in ([], ["--no-open"]):
+                assert str(tmp_path / "view.html") in CliRunner().invoke(main, ["view", "run", *words]).output
+    assert opened == [(tmp_path / "view.html").as_uri()]
+    monkeypatch.setattr(pictures.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("SSH_CONNECTION", "somewhere")
+    assert not pictures.has_screen()
+
+
+# Pictures in notebooks, of files, Datasets and a Simulation; known answers, and the error of a run
+
+
+SMALL = {"grid.nx": 12, "grid.ny": 9, "run.executor": "reference", "run.dtype": "float64"}
+#: Cases whose answer holds from later on, or of a mean.
+LATER = {"adjustment", "gulf_tide"}
+
+
+def images(figure):
+    return [axes.images[0].get_array() for axes in figure.axes if axes.images]
+
+
+def test_dataset_is_drawn_as_the_file_it_is_from(run):
+    with xarray.open_dataset(run / "output.nc") as dataset:
+        given = [(run, 1), (dataset, 1), (dataset.isel(time=1), -1)]
+        usual, *others = (images(swmodel.plot(source, record=record)) for source, record in given)
+        doubled = images(swmodel.plot(dataset.assign(eta=2 * dataset.eta), "eta", record=1))
+    for one, other in zip(sum(others, []), 2 * usual, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(doubled[0], 2 * usual[1], rtol=1e-6)
+
+
+def test_simulation_draws_its_present_state():
+    model = Simulation("kelvin", SMALL)
+    model.advance(3)
+    figure = model.plot("eta", "zeta")
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert _pylab_helpers.Gcf.figs == {}
+    eta, zeta = images(figure)
+    scales = np.max(np.abs(model.field("eta"))) / np.max(np.abs(eta))
+    np.testing.assert_allclose(eta * scales, model.field("eta"), atol=1e-15)
+    assert zeta.shape == (10, 13)  # corners: one more row, on the southern wall, and one more column
+    assert figure.texts[0].get_text().startswith("kelvin, 2000-01-01")
+    with pytest.raises(UsageError, match="foam"):
+        model.plot("foam")
+
+
+def test_known_answers_begin_with_the_initial_state():
+    found = set()
+    for name in set(cases.names()) - LATER:
+        config = swmodel.load(name, environ={})
+        for field, location in {"eta": "centre", "u": "u", "v": "v"}.items():
+            at = points(config.grid, location, range(config.grid.ny), range(config.grid.nx))
+            known = config.case.theory(config, at, 0.0)
+            if field not in (known or ()) or not hasattr(config.case, field):
+                continue
+            known, given = known[field], getattr(config.case, field)(config, at)
+            if field == "eta" and config.drying.active and hasattr(config.case, "depth"):  # no water below the bed
+                known, given = (np.maximum(level, -config.case.depth(config, at)) for level in (known, given))
+            given = np.broadcast_to(given, np.shape(known))
+            np.testing.assert_allclose(known, given, atol=1e-12 + 1e-12 * np.abs(given).max(), err_msg=name)
+            found.add(name)
+    assert len(found) > 10
+
+
+def test_error_is_the_difference_from_the_known_answer(run, tmp_path):
+    folder = make_run(tmp_path / "seiche", "seiche", run__steps=20, output__every_steps=10, run__dtype="float64")
+    with open_data(folder / "output.nc") as data:
+        first, last = (derived.shown(data, "eta_error", record) for record in (0, -1))
+        figure = maps.picture(data, ["eta", "eta_error"])
+    assert np.abs(first.values).max() < 1e-14
+    assert 0 < np.abs(last.values).max() < 0.01 * swmodel.load("seiche", environ={}).case.amplitude
+    low, high = [axes for axes in figure.axes if axes.images][1].images[0].get_clim()
+    assert low == -high
+    with open_data(run / "output.nc") as data, pytest.raises(PlotError, match="eta"):
+        maps.picture(data, ["eta_error"])
+    channel = make_run(tmp_path / "channel", "seiche", grid__nx=40, grid__ny=4, run__steps=5, run__dtype="float64")
+    with open_data(channel / "output.nc") as data:  # drawn as a line, with the known answer beside it
+        model, known = maps.picture(data, ["eta"]).axes[0].lines
+    np.testing.assert_allclose(known.get_ydata(), model.get_ydata(), atol=0.02 * np.abs(model.get_ydata()).max())

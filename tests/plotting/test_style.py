@@ -8,7 +8,6 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color
 from matplotlib.transforms import Bbox
-from support.marks import at_night
 
 from swmodel.plotting import panels, style
 from swmodel.plotting.record import Map
@@ -88,18 +87,9 @@ def test_points_of_every_location_lie_in_their_cells(location):
     assert same_color(image.get_cmap()(np.ma.masked), style.LAND)
 
 
-def test_narrow_channel_is_a_line_along_it():
-    values = waves(3, 200)
-    figure, (update,) = panels.draw([field(values)], [style.look([field(values)])], [""])
-    (line,) = figure.axes[0].lines
-    np.testing.assert_array_equal(line.get_ydata(), values[0])
-    update(field(2 * values), style.look([field(2 * values)]))
-    np.testing.assert_array_equal(line.get_ydata(), 2 * values[0])
-
-
-@pytest.mark.parametrize(("count", "shape"), [(3, (40, 20)), *at_night((2, (10, 60)), (4, (20, 20)))])
-def test_panels_have_the_domains_shape_and_do_not_overlap(count, shape):
+def test_panels_have_shape_of_domain_and_do_not_overlap():
     """Title, ticks and numbers of each panel and its colour bar are in a rectangle of their own, and in the figure."""
+    count, shape = 3, (40, 20)
     shown = replace(field(waves(*shape, amplitude=1.23e-5), units="m s-1 per cell"), long_name="a name of some length")
     lines = ["one", "and another line of words"]
     figure, _ = panels.draw([shown] * count, [style.look([shown])] * count, lines)

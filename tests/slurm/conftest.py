@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from slurm.one_node import OneNode, missing
+
+from tools.one_node_slurm import OneNode, missing
 
 
 def pytest_collection_modifyitems(items):

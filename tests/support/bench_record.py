@@ -10,6 +10,12 @@ MACHINE = {
 }  # fmt: skip
 
 
+def begun(sweep, rows, skipped, quick=False, **machine):
+    """The record of a sweep that begins, on a machine with other properties."""
+    more = {"quick": quick, "label": "Test", "gpu_bandwidth": None}
+    return results.new(sweep, rows, skipped, MACHINE | machine, "swmodel bench", **more)
+
+
 def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600, 1800), bandwidth=50.0, noise=(1.0,)):
     """A finished record of the xla executor.
 
@@ -23,8 +29,7 @@ def make_record(sweep="table", cores=1, times=(), steps=(), wrong=(), size=(3600
     made, skipped = make_rows(chosen, cores, oversubscribe=False)
     times, steps = dict(times), dict(steps)
     kept = [row for row in made if key_of(row, sweep) in times]
-    more = {"quick": False, "label": "Test", "gpu_bandwidth": None}
-    record = results.new(chosen, kept, skipped, MACHINE | {"cores": cores}, "swmodel bench", **more)
+    record = begun(chosen, kept, skipped, cores=cores)
     record["bandwidth"] = [{"gigabytes_per_second": bandwidth, "by": "nothing"}]
     record["peak"] = {"gigaflops": 200.0, "by": "nothing"}
     for entry, row in zip(record["rows"], kept, strict=True):

@@ -4,6 +4,7 @@ import h5py
 import numpy as np
 
 import swmodel
+from support import faults
 from swmodel.files.integrity import checksums
 from swmodel.files.restart import folder
 from swmodel.files.restart.folder import ENDINGS
@@ -59,14 +60,13 @@ def change(path, name, where, value):
 
 
 def flip(path, name):
-    """Change one bit in the middle of a variable, on the disk."""
+    """Change one bit in the middle of a variable of a file, or in its first chunk in a store."""
+    if path.is_dir():
+        chunk = path / name / "c" / "0" / "0"
+        return faults.flip(chunk, chunk.stat().st_size // 2)
     with h5py.File(path, "r") as file:
         place = file[name].id.get_offset() + file[name].id.get_storage_size() // 2
-    with open(path, "r+b") as file:
-        file.seek(place)
-        byte = file.read(1)[0]
-        file.seek(place)
-        file.write(bytes([byte ^ 1]))
+    faults.flip(path, place)
 
 
 def resealed(path) -> None:

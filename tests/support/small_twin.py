@@ -28,6 +28,11 @@ def twin(**more):
     return resolve(swmodel.load("double_gyre_twin", SMALL | more, environ={}))
 
 
+def letkf_twin(**more):
+    """The resolved configuration of the twin experiment with the filter."""
+    return twin(**LETKF | more)
+
+
 def small(case="double_gyre_twin", **overrides):
     """The configuration: 13 x 11 cells of 120 km, steps of two hours, 7 in the window and 5 after it."""
     sizes = {"grid.nx": 11, "grid.ny": 13, "grid.dx": 120e3, "grid.dy": 120e3, "physics.viscosity": 5e3}

@@ -52,8 +52,7 @@ depht = 3
 """
 
 
-@pytest.mark.fault("a wrong configuration")
-@pytest.mark.fault("an error in one of many stations has the line of another")
+@pytest.mark.fault("a wrong configuration, for example one of many stations")
 def test_all_problems_of_a_file_have_their_lines(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text(FILE)

@@ -2,9 +2,9 @@
 
 from contextlib import ExitStack
 
-import netCDF4
 import numpy as np
 import pytest
+from support.netcdf import write_netcdf
 
 from swmodel.files.relief import ReliefError, Wish
 from swmodel.files.relief.average import at_places, averages
@@ -21,18 +21,11 @@ LON, LAT = np.arange(-179.0, 180, 2), np.arange(-89.0, 90, 2)
 def relief(tmp_path):
     """write(values, ...): the path of a relief on LON and LAT, or on others."""
 
-    def write(values, name="z", lon=LON, lat=LAT, dimensions=("lat", "lon"), more=None, **attributes):
-        path = tmp_path / "relief.nc"
-        with netCDF4.Dataset(path, "w") as data:
-            for axis, along, units in (("lon", lon, "degrees_east"), ("lat", lat, "degrees_north")):
-                data.createDimension(axis, len(along))
-                data.createVariable(axis, "f8", (axis,)).units = units
-                data[axis][:] = along
-            for each, field in ({name: values} | (more or {})).items():
-                data.createVariable(each, "f8", dimensions, fill_value=1e20)
-                data[each].setncatts({"units": "m"} | attributes if each == name else {"units": "1"})
-                data[each][:] = np.ma.masked_invalid(field)
-        return path
+    def write(values, name="z", lon=LON, lat=LAT, dimensions="lat lon", more=None, **attributes):
+        variables = {"lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})}
+        variables[name] = (dimensions, np.ma.masked_invalid(values), {"units": "m"} | attributes)
+        shares = {each: (dimensions, share, {"units": "1"}) for each, share in (more or {}).items()}
+        return write_netcdf(tmp_path / "relief.nc", variables | shares)
 
     return write
 
@@ -64,7 +57,7 @@ def test_volume_and_area_of_the_sea_are_those_of_the_relief(relief, resolution, 
 WAYS = {
     "lat": {"values": ROUGH[::-1], "lat": LAT[::-1]},
     "lon": {"values": ROUGH[:, ::-1], "lon": LON[::-1]},
-    "axes": {"values": ROUGH.T, "dimensions": ("lon", "lat")},
+    "axes": {"values": ROUGH.T, "dimensions": "lon lat"},
     "from 0 to 360": {"values": np.roll(ROUGH, 90, axis=1), "lon": np.roll(LON, 90) % 360},
     "depth": {"values": -ROUGH, "name": "sea_floor", "standard_name": "sea_floor_depth_below_geoid"},
     "topobathy": {"values": ROUGH, "name": "topobathy"},
@@ -116,18 +109,15 @@ FLAT = np.full((len(LAT), len(LON)), -1000.0)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"lon": np.linspace(0, 90, 180)}, "lon = -20 degrees"),
-        ({"lat": np.linspace(0, 60, 90)}, "lat = -30 degrees"),
-        ({"name": "data"}, r"\(data\)"),
-        ({"more": {"elevation": 0 * FLAT}}, r"\(z, elevation\)"),
-        ({"units": "feet"}, 'z is in "feet"'),
-        ({"units": ""}, 'z is in ""'),
+        ({"lon": np.linspace(0, 90, 180)}, "lon = -20 degrees"), ({"lat": np.linspace(0, 60, 90)}, "lat = -30 degrees"),
+        ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT}}, r"\(z, elevation\)"),
+        ({"units": "feet"}, 'z is in "feet"'), ({"units": ""}, 'z is in ""'),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT)}, "lon = 1, lat = -1 degrees"),
         ({"more": {"sea": 0 * FLAT + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
         ({"lon": np.append(np.arange(179.0), 0.0)}, "lon has missing values, or does not run in one direction"),
     ],
     ids=lambda each: ",".join(each) if isinstance(each, dict) else "",
-)
+)  # fmt: skip
 def test_relief_that_cannot_be_used_is_refused(relief, change, words):
     with pytest.raises(InputError, match=words):
         average(relief(**{"values": FLAT} | change), (-20, 20, -30, 30), 5.0)

@@ -65,9 +65,7 @@ def test_file_gives_grid_depth_and_mask(which, request):
     assert (config.grid.pole, config.grid.periodic_x) == ((POLE, True) if which == "earth" else (None, False))
     assert from_toml(to_toml(config), type(config.case)) == load(config, environ={}) == config
     if which == "sea":
-        assert all(
-            words in said for words in ("43 x 16 cells", "lat 30 to 46", "200 to", "closed 2 cut-off seas", ".png")
-        )
+        assert "43 x 16 cells" in said
         assert path.with_suffix(".png").stat().st_size > 10_000
 
 
@@ -95,21 +93,15 @@ def seas_at(made, *places):
     return [seas[int((lat - grid.south) / grid.dlat), int((lon - grid.west) / grid.dlon)] for lon, lat in places]
 
 
-@pytest.mark.fault("an isthmus narrower than a cell is open, and both oceans leak into each other")
+@pytest.mark.fault("an isthmus narrower than a cell is open, or a sea behind such a strait is cut off as a lake")
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
-def test_panama_is_closed_and_both_oceans_stay(folder, resolution):
-    made = make_grid(folder / "america.nc", Wish((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
-    pacific, caribbean = seas_at(made, (-90.0, 5.0), (-75.0, 15.0))
+def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
+    america = make_grid(folder / "america.nc", Wish((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
+    pacific, caribbean = seas_at(america, (-90.0, 5.0), (-75.0, 15.0))
     assert 0 < min(pacific, caribbean) < max(pacific, caribbean)
-
-
-@pytest.mark.fault("a sea behind a strait narrower than a cell is cut off as a lake")
-@pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
-def test_mediterranean_and_baltic_are_joined_to_the_atlantic(folder, resolution):
-    made = make_grid(folder / "europe.nc", Wish((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
-    atlantic, *others = seas_at(made, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
+    europe = make_grid(folder / "europe.nc", Wish((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
+    atlantic, *others = seas_at(europe, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
     assert set(others) == {atlantic} != {0}
-    assert any("opened" in line for line in made.words())
 
 
 def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
@@ -138,34 +130,25 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
     assert "finer than" in caplog.text
 
 
-@pytest.mark.fault("a pole in the water of the region, an invalid region")
-@pytest.mark.fault("a grid that exceeds the memory hangs for minutes")
+@pytest.mark.fault("a pole in the water of the region, an invalid region, a grid that exceeds the memory")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--region=-180,180,-90,90", "north pole"),
-        ("--region=10,5,0,20", "W below E"),
-        ("--region=0,inf,0,20", "W below E"),
-        ("--region=0,10,80,95", "-90 to 90"),
-        ("--region=0,400,0,20", "overlap"),
-        ("--region=20,25,-2,2", "all land"),
-        ("--region=0,5,0,0.5", "wider"),
-        ("--region=0,5,0,5 --resolution=0", "above 0"),
-        ("--region=0,5,0,5 --resolution=1e-5", "5e+04 GB"),
-        ("--region=0,5,0,5 --resolution=1e-9", "1e+09"),
-        ("--region=0,5,0,5 --pole=10,91", "90 degrees"),
-        ("--region=-6,37,30,46 --keep=10,35", "10,35"),
-        ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
+        ("--region=-180,180,-90,90", "north pole"), ("--region=10,5,0,20", "W below E"),
+        ("--region=0,inf,0,20", "W below E"), ("--region=0,10,80,95", "-90 to 90"),
+        ("--region=0,400,0,20", "overlap"), ("--region=20,25,-2,2", "all land"), ("--region=0,5,0,0.5", "wider"),
+        ("--region=0,5,0,5 --resolution=0", "above 0"), ("--region=0,5,0,5 --resolution=1e-5", "5e+04 GB"),
+        ("--region=0,5,0,5 --resolution=1e-9", "1e+09"), ("--region=0,5,0,5 --pole=10,91", "90 degrees"),
+        ("--region=-6,37,30,46 --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_a_grid_is_refused_in_one_line(folder, words, message):
     code, told = refused(folder / "bad.nc", "--resolution=1", *words.split())
     assert (code, message in told) == (2, True), told
     assert not (folder / "bad.nc").exists()
 
 
-@pytest.mark.fault("an existing grid file is lost")
-@pytest.mark.fault("the picture of one grid replaces that of another")
+@pytest.mark.fault("an existing grid file or its picture is lost")
 def test_grid_and_its_picture_are_replaced_only_by_force(tmp_path):
     path, picture = tmp_path / "one.nc", tmp_path / "one.png"
     assert grid(path, *COARSE).exit_code == 0
@@ -181,15 +164,16 @@ def test_grid_and_its_picture_are_replaced_only_by_force(tmp_path):
         assert data["depth"][:].min() == 300
 
 
-@pytest.mark.fault("a file of `swmodel grid` that other keys contradict, or that would replace another file")
 @pytest.mark.fault('a missing folder is reported as "Permission denied"')
 def test_missing_folder_and_foreign_file_are_refused(tmp_path):
-    code, told = refused(tmp_path / "none" / "sea.nc", *COARSE)
-    assert (code, f"no such folder: {tmp_path}/none" in told) == (5, True)
     netCDF4.Dataset(tmp_path / "other.nc", "w").close()
     before = (tmp_path / "other.nc").read_bytes()
-    code, told = refused(tmp_path / "other.nc", *COARSE)
-    assert (code, "other.nc" in told) == (5, True)
+    for path, words in (
+        (tmp_path / "none" / "sea.nc", f"no such folder: {tmp_path}/none"),
+        (tmp_path / "other.nc", "other.nc"),
+    ):
+        code, told = refused(path, *COARSE)
+        assert (code, words in told) == (5, True)
     assert (tmp_path / "other.nc").read_bytes() == before
 
 

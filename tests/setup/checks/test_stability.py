@@ -1,7 +1,5 @@
 """The stability limits are those of the model's own time steppers, and of the fastest rates of a configuration."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from support.marks import at_night
@@ -57,14 +55,6 @@ def test_solutions_grow_above_the_limit_and_not_below(name):
             below, above = growth(STEPPERS[name], tendency, (1, 1), dt)
             assert below < 1 + 1e-6, key
             assert above > 1 + 3e-5, key
-
-
-def test_limits_known_from_textbooks():
-    """The growth that counts as none moves tangential limits (rk3, rk4) by 1e-4 at most."""
-    exact = {("ab3", "damping"): 6 / 11, ("ab3", "rotation"): 0.7236, ("rk3", "rotation"): np.sqrt(3)}
-    exact |= {("rk4", "rotation"): np.sqrt(8), ("rk4", "damping"): 2.7853, ("leapfrog", "damping"): 0.0}
-    exact |= {("leapfrog, filtered", "damping"): 2 * 0.1 / 1.1, ("ab2", "damping"): 1 / 1.1, ("gfb", "waves"): 1.7802}
-    assert {each: limit(MODES[each[1]], STEPPERS[each[0]]) for each in exact} == pytest.approx(exact, abs=1e-4)
 
 
 def von_neumann(time, speed, f, dt):
@@ -135,7 +125,8 @@ def test_advection_and_quadratic_drag_count_where_they_are():
 def test_the_process_that_limits_the_time_step_is_named():
     """The automatic step is that of the CFL number, but at most half the limit of friction."""
     for overrides, process in (
-        *(({"physics.viscosity": 2e6}, "friction"), ({"physics.f0": 0.1, "time.stepper": "ab3"}, "Coriolis")),
+        ({"physics.viscosity": 2e6}, "friction"),
+        ({"physics.f0": 0.1, "time.stepper": "ab3"}, "Coriolis"),
         ({"physics.viscosity": 0.0}, "gravity waves"),
     ):
         config, extremes = rates_of({**QUIET, **overrides})
@@ -182,12 +173,12 @@ def test_an_infinite_rate_or_an_emptied_cell_is_never_stable():
 
 
 OUTERMOST = {"west": np.s_[:, 0], "east": np.s_[:, -1], "south": np.s_[0], "north": np.s_[-1]}
-SIDES = list(product(["ab2", "ab3", "rk3", "rk4", "gfb"], [("west",), ("north",), ("east", "north")]))
 
 
 @pytest.mark.slow
 @pytest.mark.fault("the reported stable time step is unstable with open sides")
-@pytest.mark.parametrize(("stepper", "sides"), [SIDES[0], *at_night(*SIDES[1:])])
+@pytest.mark.parametrize("stepper", ["ab2", *at_night("ab3", "rk3", "rk4", "gfb")])
+@pytest.mark.parametrize("sides", ["west", *at_night("north", "east north")])
 def test_below_the_limit_waves_leave_through_open_sides(stepper, sides):
     """Over a flat floor, one deep in the corner only, and beside deep water outside, whose faces are the fastest.
 
@@ -196,11 +187,11 @@ def test_below_the_limit_waves_leave_through_open_sides(stepper, sides):
     flat = np.full((7, 8), 50.0)
     corner, shelf = flat / 20, flat.copy()
     corner[:2, :2] = corner[-2:, -2:] = 50.0
-    for side in sides:
+    for side in sides.split():
         shelf[OUTERMOST[side]] = 4000.0
     start = 1e-3 * np.random.default_rng(0).standard_normal((7, 8))
     options = {
-        **{"grid__periodic_x": False, "grid__dx": 9e3, "grid__dy": 8e3, "open_sides__sides": sides},
+        **{"grid__periodic_x": False, "grid__dx": 9e3, "grid__dy": 8e3, "open_sides__sides": tuple(sides.split())},
         **{"run__executor": "reference", "time__stepper": stepper, "physics__viscosity": 0.0},
     }
 

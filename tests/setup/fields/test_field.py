@@ -31,10 +31,7 @@ def labelled(values=VALUES, y=Y, x=X, dims=("y", "x"), **attributes):
 
 
 WAYS = {
-    "function": formula,
-    "array": VALUES,
-    "masked": np.ma.masked_array(VALUES, False),
-    "DataArray": labelled(),
+    **{"function": formula, "array": VALUES, "masked": np.ma.masked_array(VALUES, False), "DataArray": labelled()},
     "from the north, exchanged": labelled(VALUES[::-1].T, Y[::-1], dims=("x", "y")),
     "exchanged, by its names": xr.DataArray(VALUES.T, dims=("x", "y")),
     "km": labelled(x=xr.DataArray(X / 1e3, dims="x", attrs={"units": "km"})),
@@ -106,8 +103,7 @@ def test_land_is_where_a_table_of_depths_has_no_value():
     assert everywhere(masked, "mask").sum() == NY * NX - 2
 
 
-@pytest.mark.fault("a field from Python of wrong shape, units, type or name, with NaN, or whose function fails")
-@pytest.mark.fault("a DataArray in `local`")
+@pytest.mark.fault("a field from Python: wrong shape, units, type or name, NaN, in `local`, a function that fails")
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -203,8 +199,7 @@ def test_a_function_of_points_and_time_is_that_of_a_case():
     theirs = resolve(load(Turning, IN_TIME, {}))
     assert config.python.fields[0].split()[1:] == theirs.python.fields[0].split()[1:]
     for step in (0, 719, 720):
-        found, expected = (Records(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs))
-        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+        np.testing.assert_equal(*(Records(each, ["wind_x"]).params(step, [0, 1], [0]) for each in (config, theirs)))
 
 
 @pytest.mark.fault("values in time from Python that cannot be used")

@@ -3,7 +3,7 @@
 Each seed chooses files of a stopped run and the damage. `info`, `info --verify`, `plot` and `resume` then end with a
 documented code and a reason; if the code is 0, the numbers are those of the undisturbed run.
 
-`python -m support.damage --seeds 500` (`make damage`) tries so many seeds, in a process that is watched.
+`python tools/damage.py --seeds 500` (`make damage`) tries so many seeds, in a process that is watched.
 """
 
 import argparse
@@ -11,13 +11,15 @@ import multiprocessing
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-from .fuzz import swmodel
-from .restarts import FILES, data, make_halfway, simulation
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.fuzz import swmodel
+from support.restarts import FILES, data, make_halfway, simulation
 
 #: Files that can be damaged; one that is repeated is chosen more often.
 TARGETS = (

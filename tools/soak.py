@@ -13,15 +13,17 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from swmodel.files.restart.folder import candidates, step_of
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from support.faults import PROGRAM, SMALL, swmodel, wait_until_free
+from support.long_run import TAG, processes_of, ranks_of
+from support.restarts import assert_same_run
 
-from .faults import PROGRAM, SMALL, swmodel, wait_until_free
-from .long_run import TAG, processes_of, ranks_of
-from .restarts import assert_same_run
+from swmodel.files.restart.folder import candidates, step_of
 
 RESTART_STEPS = 200
 CASE = ["run", "jet", *SMALL, "-s", "time.stepper=ab3", "-s", "time.dt=18"]

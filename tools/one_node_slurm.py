@@ -1,8 +1,8 @@
 """A Slurm of one node on this machine: munged, slurmctld and slurmd in a scratch folder, removed at the end.
 
 An installed Slurm is not touched: configuration, state, keys, sockets and ports are its own. The daemons belong to the
-user who starts them, root or not, and need neither systemd nor control groups. `python -m slurm.one_node COMMAND...`
-runs a command, such as a shell, with them.
+user who starts them, root or not, and need neither systemd nor control groups. A command, such as a shell, has them by
+`python tools/one_node_slurm.py COMMAND...`.
 """
 
 import contextlib

@@ -1,0 +1,20 @@
+"""What several files here need: an undisturbed run, and pictures that are drawn quickly."""
+
+import pytest
+from support.restarts import simulation
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory):
+    """A run of 11 steps, of which `halfway` has the first seven; not to be changed."""
+    directory = tmp_path_factory.mktemp("runs") / "undisturbed"
+    simulation().run(directory)
+    return directory
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_layout():
+    """Figures are not laid out, which takes most of the time of a picture."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.draw_without_rendering", lambda figure: None)
+        yield

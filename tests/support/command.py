@@ -1,0 +1,10 @@
+"""The program, called within the process of a test."""
+
+from click.testing import CliRunner
+
+from swmodel.cli import main
+
+
+def cli(*arguments):
+    """The result of `swmodel` with these arguments, which may be paths and numbers."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
