@@ -1,12 +1,15 @@
 """The wind and pressure of a hurricane by Holland (1980), from five numbers: pressure at sea level and wind at 10 m.
 
     p = p_c + dp exp(-(R/r)^B)
-    V = sqrt(B dp / rho_a (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
-    B = rho_a e V_m² / dp, within 1 and 2.5
+    V = sqrt(e V_m² (R/r)^B exp(-(R/r)^B) + (r f / 2)²) - r |f| / 2
+    B = rho_a e V_m² / dp, within 0.5 and 2.5
 
-V is the gradient wind. The wind at 10 m is REDUCTION times V, turned inward by the angle of Bretschneider (1972), plus
-V / V_m times the storm's velocity. V_m is the track's largest wind at 10 m over a minute, less the storm's velocity,
-divided by REDUCTION. Drag coefficients are for ten-minute winds, TEN_MINUTES times those over one minute.
+V is the wind in balance with the pressure gradient (gradient wind), which is V_m at most. Where the wind and the
+pressure of a track ask for a B outside of these limits, B is the limit: V_m and the pressures stay those of the track,
+and V is not in balance. The wind at 10 m is REDUCTION times V, turned inward by the angle of Bretschneider (1972), plus
+V / V_m times the velocity that the storm's motion adds: its own, but at most LARGEST_SHARE of the track's wind. V_m is
+the track's largest wind at 10 m over a minute, less that velocity, divided by REDUCTION. So the wind is nowhere above
+that of the track. Drag coefficients are for ten-minute winds, TEN_MINUTES times those over one minute.
 
 Reference: Holland, G. J. (1980), Mon. Wea. Rev. 108, 1212-1218; for the factors Powell, Houston and Reinhold (1996),
 Weather and Forecasting 11, 304-328.
@@ -20,8 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 REDUCTION, TEN_MINUTES = 0.9, 0.88
-#: Smallest and largest B; smallest gradient wind for which B is computed, m s-1.
-SHAPES = 1.0, 2.5
+#: Smallest and largest B.
+SHAPES = 0.5, 2.5
+#: Largest part of the track's wind that is the storm's motion.
+LARGEST_SHARE = 0.5
 AIR_DENSITY = 1.15
 #: Smallest distance from the centre in the wind formula, as a fraction of R.
 NEAREST = 1e-3
@@ -45,14 +50,24 @@ class Storm(NamedTuple):
         return max(self.outer - self.pressure, 100.0)
 
     @property
+    def motion(self) -> float:
+        """The part of the wind that the storm's motion adds, m s-1."""
+        return min(math.hypot(self.u, self.v), LARGEST_SHARE * self.wind)
+
+    @property
     def gradient_wind(self) -> float:
         """V_m, m s-1."""
-        return max(self.wind - math.hypot(self.u, self.v), 0.0) / REDUCTION
+        return (self.wind - self.motion) / REDUCTION
+
+    @property
+    def balanced_shape(self) -> float:
+        """The B with which V_m is in balance with dp."""
+        return AIR_DENSITY * math.e * self.gradient_wind**2 / self.deficit
 
     @property
     def shape(self) -> float:
         """B."""
-        return min(max(AIR_DENSITY * math.e * self.gradient_wind**2 / self.deficit, SHAPES[0]), SHAPES[1])
+        return min(max(self.balanced_shape, SHAPES[0]), SHAPES[1])
 
 
 def pressure(storm: Storm, r):
@@ -68,7 +83,8 @@ def closeness(storm: Storm, r):
 def gradient_wind(storm: Storm, r, f):
     """V at distances r from the centre, m s-1; f is the Coriolis parameter."""
     near, turning = closeness(storm, r), 0.5 * r * np.abs(f)
-    return np.sqrt(storm.shape * storm.deficit / AIR_DENSITY * near * np.exp(-near) + turning**2) - turning
+    square = storm.balanced_shape * storm.deficit / AIR_DENSITY  # e V_m²
+    return np.sqrt(square * near * np.exp(-near) + turning**2) - turning
 
 
 def wind(storm: Storm, east, north, f):
@@ -81,7 +97,7 @@ def wind(storm: Storm, east, north, f):
     angle = np.radians(np.clip(10.0 + 75.0 * (r / storm.radius - 1.0), 10.0, 25.0))
     along, inward = speed * np.cos(angle), speed * np.sin(angle)
     away = np.maximum(r, NEAREST * storm.radius)
-    part = speed / max(storm.gradient_wind, 1e-9)
+    part = speed / max(storm.gradient_wind, 1e-9) * storm.motion / max(math.hypot(storm.u, storm.v), 1e-9)
     u = REDUCTION * (-sense * along * north - inward * east) / away + part * storm.u
     v = REDUCTION * (sense * along * east - inward * north) / away + part * storm.v
     return TEN_MINUTES * u, TEN_MINUTES * v

@@ -117,6 +117,24 @@ def test_vortex_has_its_wind_radius_and_pressures():
     assert holland.pressure(storm, np.array([1e-3, 1e9])) == pytest.approx([95000.0, 101300.0])
 
 
+@pytest.mark.fault("the wind of a fast or wide storm is above that of its track, or without bound")
+def test_wind_is_nowhere_above_that_of_the_track():
+    """Of ten thousand random fixes: weak storms that move fast, wide ones, and pressures that contradict the wind."""
+    rng = np.random.default_rng(3)
+    side = np.concatenate([-np.geomspace(1e6, 10.0, 8), [0.0], np.geomspace(10.0, 1e6, 8)])
+    (east, north), ring = np.meshgrid(side, side), np.array([np.cos(np.arange(7)), np.sin(np.arange(7))])
+    for _ in range(10_000):
+        most, pressure, angle = rng.choice([0.0, rng.uniform(0, 120)]), rng.uniform(85e3, 105e3), rng.uniform(0, 7)
+        outer, radius = max(pressure, rng.uniform(90e3, 107e3)), 10 ** rng.uniform(3, 6)
+        velocity = rng.uniform(0, best_track.FASTEST) * np.array([np.cos(angle), np.sin(angle)])
+        storm = holland.Storm(0.0, 0.0, most, pressure, outer, radius, *velocity)
+        wind = np.hypot(*holland.wind(storm, east, north, rng.uniform(-1.5e-4, 1.5e-4)))
+        assert wind.max() <= holland.TEN_MINUTES * most * (1 + 1e-12)
+        assert np.hypot(*holland.wind(storm, *radius * ring, 0.0)).max() >= 0.5 * holland.TEN_MINUTES * (
+            most - storm.motion
+        )
+
+
 def refusal(changes) -> str:
     def start():
         config = load("hurricane", changes, {})
