@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 #: The rooms, from the ground up: a file imports from its own room and from lower ones. A room whose files have
 #: an order of their own is listed in parts.
 ROOMS = (
-    "errors extras | parallel | ocean | setup | config.messages config.options | cases | config.loading | "
+    "errors extras text_table | parallel | ocean | setup | config.messages config.options | cases | config.loading | "
     "config.remarks | config typing | files | executors | model | plotting | gradients | assimilation.background "
     "assimilation.diffusion assimilation.spectral assimilation.variance | model.ensemble | assimilation | bmi | "
     "bench | cli | __main__"

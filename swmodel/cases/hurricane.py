@@ -35,6 +35,7 @@ from ..errors import ConfigError, UsageError
 from ..ocean import best_track, holland
 from ..ocean.constituents import date_of
 from ..ocean.coordinates import on_sphere, points
+from ..setup.fields.netcdf_input.errors import remark
 
 #: Dates in messages.
 MINUTES = "%Y-%m-%dT%H:%M"
@@ -45,7 +46,9 @@ FARTHEST, CELLS = 2e6, 33
 
 
 class Hurricane(Case):
-    track: str = option("", "file", "file with its track; empty: it goes northward, by the options that follow")
+    track: str = option(
+        "", "file", "its track, FILE or FILE:STORM; empty: it goes northward, by the options that follow"
+    )
     storm: tuple[str, ...] = option((), "", "lines of a table with its track, which a run records in place of the file")
     wind: float = option(45.0, "m s-1", "largest wind, over a minute at 10 m", gt=0)
     deficit: float = option(6000.0, "Pa", "pressure around it less that in its centre", gt=0)
@@ -188,7 +191,8 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
 
 def source_of(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
     """The file of a track, the lines that were recorded in its place, and when the file was last changed."""
-    return case.track, case.storm, os.path.getmtime(case.track) if os.path.exists(case.track) else 0.0
+    file = best_track.file_and_storm(case.track)[0]
+    return case.track, case.storm, os.path.getmtime(file) if os.path.exists(file) else 0.0
 
 
 @functools.lru_cache(maxsize=4)
@@ -202,11 +206,15 @@ def nearest(grid, path: str, lines: tuple[str, ...], changed: float) -> float:
 
 @functools.lru_cache(maxsize=4)
 def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.Track:
-    """The track in a file that was last changed at a time, or without one in lines."""
+    """The track in a file that was last changed at a time, or without one in lines; logs what is estimated."""
     try:
-        return best_track.read(path) if path else best_track.parsed(lines, "case.storm")
+        track = best_track.read(path) if path else best_track.parsed(lines, "case.storm")
     except UsageError as error:
         raise ConfigError([f"case.track: {error}"]) from None
+    if track.estimated:
+        missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.estimated.items())
+        remark(f"case.track: {path} lacks {', '.join(missing)}; estimated (docs/weather.md)")
+    return track
 
 
 def set_up(config, at, tau_y, p):

@@ -50,7 +50,7 @@ def at_station(name: str, place: str, config) -> Quantity:
     shown = in_words(unit)
     gauge = next((each for each in config.output.stations if each.name == place), None)
     try:
-        x, y = at = place_of(config, gauge) if gauge else tuple(map(float, place.split(",")))
+        x, y = at = place_of(config, gauge, gauge.name) if gauge else tuple(map(float, place.split(",")))
     except ValueError:
         raise UsageError(f'"{place}" is no position; write {names[0]} and {names[1]} in {unit}, {name}:X,Y') from None
     at, physics = station(config, at), config.physics

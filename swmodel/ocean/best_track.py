@@ -1,22 +1,26 @@
-"""The track of a hurricane from a file: HURDAT2, a best track of ATCF (b-deck), or a table of numbers (CSV).
+"""The track of a hurricane from a file: HURDAT2, a best track of ATCF (b-deck), or a table of numbers (`text_table`).
 
     HURDAT2   20170825, 1800,  , HU, 27.1N,  96.3W, 100,  949, ...       and a header for each storm
     ATCF      AL, 09, 2017082518,   , BEST,   0, 271N,  963W, 100,  949, HU, ..., outer pressure and radius follow
-    CSV       time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
+    table     time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
 
-Winds in the first two are knots, radii nautical miles, pressures hPa.
+Winds in the first two are knots, radii nautical miles, pressures hPa. Of a file with several storms, FILE:AL092017 or
+FILE:HARVEY is one.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from .. import text_table
 from ..errors import UsageError
 from .holland import Storm
 
@@ -39,6 +43,17 @@ FASTEST, ERROR = 60.0, 50e3
 EARTH_RADIUS = 6.371e6
 #: Most times of a track: a run records them in its configuration, which has at most 64 KiB in files.
 MOST_TIMES = 400
+#: Most storms of a file that a message lists.
+SHOWN = 5
+
+
+class Fix(NamedTuple):
+    """A line of a track."""
+
+    place: str  # of the line, "file:12"
+    storm: str  # identifier and name of the storm, "AL092017 HARVEY"; "" in tables
+    date: datetime
+    values: list[float]  # as in BOUNDS, NaN where missing
 
 
 class Track(NamedTuple):
@@ -46,43 +61,82 @@ class Track(NamedTuple):
 
     dates: tuple[datetime, ...]  # rising
     values: np.ndarray  # [times, 6]: longitude, latitude, wind, pressure, outer pressure, radius
+    estimated: dict[str, int]  # number of times at which a value of BOUNDS was missing, by its name
 
     def seconds(self, start: datetime) -> np.ndarray:
         """The times, s after a date."""
         return np.array([(date - start).total_seconds() for date in self.dates])
 
 
+def file_and_storm(path: str) -> tuple[str, str]:
+    """The file and the storm of FILE:STORM; without a storm "" is it."""
+    file, colon, storm = path.rpartition(":")
+    return (file, storm) if colon and file and not os.path.exists(path) else (path, "")
+
+
 def read(path) -> Track:
-    """The track in a file."""
+    """The track in a file, or that of one of its storms: FILE:STORM."""
+    file, storm = file_and_storm(str(path))
     try:
-        return parsed(Path(path).read_text().splitlines(), path)
+        return parsed(Path(file).read_text().splitlines(), file, storm)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
+        raise UsageError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}") from None
 
 
-def parsed(lines, path) -> Track:
-    """The track in the lines of a file, which messages call `path`."""
-    read_line = reader_of(lines[0]) if lines else None
-    if read_line is None:
-        raise UsageError(f"{path}: is no track of HURDAT2, no best track of ATCF and no table {','.join(COLUMNS)}")
+def parsed(lines, path, storm: str = "") -> Track:
+    """The track of a storm in the lines of a file, which messages call `path`; of the only one without `storm`."""
+    fixes = of_storm(list(fixes_in("\n".join(lines), path)), path, storm)
     found: dict[datetime, list] = {}
-    for line_number, line in enumerate(lines, 1):
-        try:
-            if row := read_line([part.strip() for part in line.split(",")]):
-                date, values = row
-                last = next(reversed(found.items()), None)
-                if last and date == last[0] and read_line is of_atcf and values[:4] == last[1][:4]:
-                    continue  # a best track has a line for each wind radius
-                if problem := implausible(date, values, last):
-                    raise UsageError(f"{path}:{line_number}: {problem}")
-                found[date] = values
-        except (ValueError, IndexError, KeyError) as error:
-            raise UsageError(f"{path}:{line_number}: cannot be read like the lines before: {error}") from None
+    for fix in fixes:
+        last = next(reversed(found.items()), None)
+        if last and fix.date == last[0] and fix.storm and fix.values[:4] == last[1][:4]:
+            continue  # a best track has a line for each wind radius
+        if problem := implausible(fix.date, fix.values, last):
+            raise UsageError(f"{fix.place}: {problem}")
+        found[fix.date] = fix.values
     if not 2 <= len(found) <= MOST_TIMES:
         raise UsageError(f"{path}: a track has 2 to {MOST_TIMES} times, and this one has {len(found)}")
+    given = np.array([*found.values()])
+    missing = {name: int(np.isnan(column).sum()) for name, column in zip(BOUNDS, given.T, strict=True)}
     values = np.array([complete(values) for values in found.values()])
     values[:, 0] = np.unwrap(values[:, 0], period=360.0)  # 179 E and 179 W are two degrees apart
-    return Track(tuple(found), values)
+    return Track(tuple(found), values, {name: count for name, count in missing.items() if count})
+
+
+def fixes_in(text: str, path) -> Iterator[Fix]:
+    """The fixes of all storms in a text."""
+    table = text_table.parsed(text, str(path))
+    if {"time", "lon", "lat", "wind", "pressure"} <= {*table.columns}:
+        lines, of_line = {place: table.row(place) for place in table.rows}, of_table
+    else:
+        text = text.removeprefix("\ufeff")
+        lines = {
+            f"{path}:{n}": [part.strip() for part in line.split(",")] for n, line in enumerate(text.splitlines(), 1)
+        }
+        lines = {place: parts for place, parts in lines.items() if parts != [""] and not parts[0].startswith("#")}
+        of_line = reader_of(next(iter(lines.values()), [""]))
+    if of_line is None:
+        raise UsageError(f"{path}: is no track of HURDAT2, no best track of ATCF and no table {','.join(COLUMNS)}")
+    for place, parts in lines.items():
+        try:
+            if fix := of_line(parts):
+                yield Fix(place, *fix)
+        except (ValueError, IndexError, KeyError) as error:
+            raise UsageError(f"{place}: cannot be read like the lines before: {error}") from None
+
+
+def of_storm(fixes: list[Fix], path, storm: str) -> list[Fix]:
+    """The fixes of a storm, given by its identifier or its name. UsageError: there is not exactly one."""
+    every = list(dict.fromkeys(fix.storm for fix in fixes))
+    chosen = [one for one in every if not storm or storm.upper() in one.split(" ", 1)]
+    if len(chosen) == 1:
+        return [fix for fix in fixes if fix.storm == chosen[0]]
+    shown = ", ".join((chosen or every)[:SHOWN]) + (", ..." if len(chosen or every) > SHOWN else "")
+    if not chosen:
+        raise UsageError(
+            f"{path}: has no storm {storm}, but {shown}" if any(every) else f"{path}: has no storm {storm}"
+        )
+    raise UsageError(f"{path}: has {len(chosen)} storms ({shown}); name one, as {path}:{chosen[0].split(' ')[0]}")
 
 
 def implausible(date: datetime, values: list[float], last: tuple[datetime, list] | None) -> str:
@@ -121,44 +175,55 @@ def table(track: Track) -> tuple[str, ...]:
     return ",".join(COLUMNS), *(",".join([date.isoformat(), *map(repr, row)]) for date, row in dated)
 
 
-def reader_of(line: str):
-    """The function of a line's parts to a date and values as in BOUNDS, from a file's first line; None: no track."""
-    names = [part.strip() for part in line.split(",")]
-    if {"time", "lon", "lat", "wind", "pressure"} <= set(names):
-        return lambda parts: of_table(names, parts)
-    if re.fullmatch(r"[A-Z]{2}\d{6}", names[0]) and len(names) >= 3:
-        return of_hurdat
-    return of_atcf if re.fullmatch(r"[A-Z]{2}", names[0]) and len(names) > 10 else None
-
-
-def of_table(names: list[str], parts: list[str]):
-    """A line of a table with these columns."""
-    if parts in ([""], names):
-        return None
-    row = dict(zip(names, parts, strict=True))
-    values = {name: float(row[name]) * unit for name, unit in COLUMNS.items() if name != "time" and row.get(name)}
+def of_table(row: dict[str, str]):
+    """The storm "", the date and the values of a row of a table."""
+    lon, lat, wind = (float(row[name]) for name in ("lon", "lat", "wind"))
+    rest = (number(row.get(name, ""), COLUMNS[name]) for name in ("pressure", "outer", "radius"))
     date = datetime.fromisoformat(row["time"])
     date = date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
-    return date, [values.get(name, math.nan) for name in ("lon", "lat", "wind", "pressure", "outer", "radius")]
+    return "", date, [lon, lat, wind, *rest]
 
 
-def of_hurdat(parts: list[str]):
-    """A line of HURDAT2, or the header of a storm."""
-    if parts == [""] or re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
-        return None
-    radius = number(parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
-    values = [degrees(parts[5]), degrees(parts[4]), number(parts[6], KNOT), number(parts[7], HECTOPASCAL)]
-    return datetime.strptime(parts[0] + parts[1], "%Y%m%d%H%M"), [*values, math.nan, radius]
+def reader_of(parts: list[str]):
+    """A function of the parts of each line of a file that begins with these; None: it is no track."""
+    if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]) and len(parts) >= 3:
+        return Hurdat()
+    return Atcf() if re.fullmatch(r"[A-Z]{2}", parts[0]) and len(parts) > 10 else None
 
 
-def of_atcf(parts: list[str]):
-    """A line of a best track of ATCF."""
-    if parts == [""] or parts[4] != "BEST":
-        return None
-    outer = number(parts[17], HECTOPASCAL) if len(parts) > 17 else math.nan
-    radius = number(parts[19], NAUTICAL_MILE) if len(parts) > 19 else math.nan
-    values = [degrees(parts[7], 0.1), degrees(parts[6], 0.1), number(parts[8], KNOT), number(parts[9], HECTOPASCAL)]
-    return datetime.strptime(parts[2], "%Y%m%d%H"), [*values, outer, radius]
+class Hurdat:
+    """The storm, the date and the values of each line of HURDAT2; None for headers, which name the storm."""
+
+    storm = ""
+
+    def __call__(self, parts: list[str]):
+        if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
+            self.storm = " ".join(parts[:2])
+            return None
+        radius = number(parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
+        values = [degrees(parts[5]), degrees(parts[4]), number(parts[6], KNOT), number(parts[7], HECTOPASCAL)]
+        return self.storm, datetime.strptime(parts[0] + parts[1], "%Y%m%d%H%M"), [*values, math.nan, radius]
+
+
+class Atcf:
+    """The storm, the date and the values of each line of ATCF; None for forecasts.
+
+    A storm has the number of its basin and the year in which it begins; later ones of this number follow after months.
+    """
+
+    storm, last = "", datetime.min
+
+    def __call__(self, parts: list[str]):
+        if parts[4] != "BEST":
+            return None
+        outer = number(parts[17], HECTOPASCAL) if len(parts) > 17 else math.nan
+        radius = number(parts[19], NAUTICAL_MILE) if len(parts) > 19 else math.nan
+        values = [degrees(parts[7], 0.1), degrees(parts[6], 0.1), number(parts[8], KNOT), number(parts[9], HECTOPASCAL)]
+        date = datetime.strptime(parts[2] + (parts[3] or "00"), "%Y%m%d%H%M")
+        if self.storm[:4] != parts[0] + parts[1] or abs(date - self.last).days > 30:
+            self.storm = f"{parts[0]}{parts[1]}{date:%Y}"
+        self.last = date
+        return self.storm, date, [*values, outer, radius]
 
 
 def degrees(text: str, unit: float = 1.0) -> float:

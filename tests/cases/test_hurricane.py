@@ -1,5 +1,7 @@
 """The case hurricane: balance under a storm that stands still, the surge of a slow one; tracks from files."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from swmodel.bench.known_answers.answer import simulate
 from swmodel.cases import hurricane
 from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.decisive import differences
+from swmodel.errors import UsageError
 from swmodel.model.validate import check_config
 from swmodel.ocean import best_track, holland
 from swmodel.ocean.coordinates import points
@@ -107,6 +110,42 @@ def test_every_kind_of_track_gives_the_same_storm(path, text):
     storm = best_track.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, (1e5, 1.1e5))
     assert (storm.x, storm.y) == pytest.approx((-90.25, 20.6))
     assert (storm.u, storm.v) == pytest.approx((-0.5e5 / 21600, 1.2 * 1.1e5 / 21600))
+
+
+@pytest.mark.fault("a table with a byte-order mark, comments, capitals, semicolons, decimal commas or missing values")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\ufeff" + text,
+        lambda text: "# mine\n\n" + text.replace("time,lon,lat", "Time, Lon, LAT").replace("\n", "\r\n"),
+        lambda text: text.replace(",", ";").replace(".", ","),
+        lambda text: text.replace(",990,", ",-999,").replace(",1011", ","),
+    ],
+    ids=["mark", "comments and capitals", "semicolons", "missing"],
+)
+def test_table_of_another_program_is_the_same_track(path, change):
+    path.write_text(change(TABLE), newline="")
+    track, truth = best_track.read(path), best_track.parsed(TABLE.splitlines(), "")
+    there = ~np.isnan([[math.nan if name in track.estimated else 0.0 for name in best_track.BOUNDS]] * 2)
+    np.testing.assert_array_equal(track.values[there], truth.values[there])
+    assert track.dates == truth.dates
+    assert {*track.estimated} == ({"pressure in the centre", "pressure around"} if "-999" in change(TABLE) else set())
+
+
+@pytest.mark.fault("two storms of an archive become one track, or minutes of a best track are dropped")
+def test_storm_of_an_archive_is_chosen_by_its_identifier_or_name(path):
+    later = HURDAT.replace("AL052021,                IDA", "AL092021, KATE").replace("202108", "202110")
+    path.write_text(HURDAT + later)
+    with pytest.raises(UsageError, match=r"2 storms .*AL052021 IDA, AL092021 KATE"):
+        best_track.read(path)
+    for storm, month in (("AL052021", 8), ("kate", 10)):
+        assert [date.month for date in best_track.read(f"{path}:{storm}").dates] == [month] * 2
+    with pytest.raises(UsageError, match="no storm SAM"):
+        best_track.read(f"{path}:SAM")
+    path.write_text(BEST.replace("2021082518,   ,", "2021082517, 40,"))
+    assert best_track.read(path).dates[1].strftime("%H:%M") == "17:40"
+    path.write_text(BEST + BEST.replace("20210825", "20211025"))
+    assert best_track.read(f"{path}:AL052021").dates[0].month == 8
 
 
 def test_vortex_has_its_wind_radius_and_pressures():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...errors import ConfigError
+from ... import text_table
+from ...errors import ConfigError, UsageError
 from ...setup.fields.netcdf_input import InputError
 from ...setup.fields.netcdf_input.made_files import constants_in, keys_in
 from ...setup.fields.stored import keys_of, newest
@@ -92,38 +92,32 @@ OF_FILE = {GRID: grid_of, TIDE: tide_of, STATE: state_of}
 
 
 def tables_in(given: Given, at: tuple[str, str]) -> Given:
-    """The tables [[station]] or [[drifters]] of a file of comma-separated values, with the line number of each.
+    """The tables [[station]] or [[drifters]] of a text file (`text_table`), with the line number of each.
 
-    The first line names the columns, among them lon and lat (or x and y), and the name of a station. Other columns,
-    empty lines and lines that begin with # are ignored.
+    Its columns are lon and lat (or x and y), and the name of a station. Others are ignored.
     """
     names, what = LISTED[at], at[1]
     path = Path(os.path.abspath(given.folder / given.value))
-    lines = text_in(path, LONGEST, f"list of {what}").removeprefix("\ufeff").splitlines()
-    rows = {
-        f"{path}:{number}": [cell.strip() for cell in next(csv.reader([line]))]
-        for number, line in enumerate(lines, 1)
-        if line.strip() and not line.startswith("#")
-    }
-    columns = rows.pop(next(iter(rows), ""), [])
-    pair = next((pair for pair in PAIRS if {*names, *pair} <= set(columns)), None)
+    try:
+        table = text_table.parsed(text_in(path, LONGEST, f"list of {what}"), str(path))
+    except UsageError as error:
+        raise ConfigError([str(error)]) from None
+    pair = next((pair for pair in PAIRS if {*names, *pair} <= set(table.columns)), None)
     if pair is None:
         wanted = (", ".join([*names, *pair]) for pair in PAIRS)
         raise ConfigError([f"{path}: its first line must name the columns {' (or '.join(wanted)})"])
-    if not 0 < len(rows) <= MOST:
-        raise ConfigError([f"{path}: has {len(rows)} {what}; it must have 1 to {MOST}"])
-    if short := [
-        f"{at}: has {len(row)} values for {len(columns)} columns"
-        for at, row in rows.items()
-        if len(row) != len(columns)
-    ]:
-        raise ConfigError(short)
-    tables = []
-    for row in rows.values():
-        cells = dict(zip(columns, row, strict=True))
-        place = {key: number(cells[key]) for key in pair}
-        tables.append({"name": cells["name"]} | place if names else {"at": [*place.values()]})
-    return given._replace(value=tuple(tables), is_text=False, tables=tuple(rows))
+    if not 0 < len(table.rows) <= MOST:
+        raise ConfigError([f"{path}: has {len(table.rows)} {what}; it must have 1 to {MOST}"])
+    tables, problems = [], []
+    for line in table.rows:
+        try:
+            cells = table.row(line)
+            tables.append({name: cells[name] for name in names} | {key: number(cells[key]) for key in pair})
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError(problems)
+    return given._replace(value=tuple(tables), is_text=False, tables=tuple(table.rows))
 
 
 def number(text: str) -> float | str:

@@ -68,6 +68,10 @@ class Drifters(Section):
     """A drifter that starts at a place, or those of a lattice in a box: a table [[drifters]]."""
 
     at: Position | None = option(None, "", "start of a drifter, [x, y] in m or [longitude, latitude]")
+    lon: float | None = option(None, "degrees", "longitude of its start, on a sphere, in place of at")
+    lat: float | None = option(None, "degrees", "latitude of its start, on a sphere")
+    x: float | None = option(None, "m", "start in x, on a plane, in place of at")
+    y: float | None = option(None, "m", "start in y, on a plane")
     box: Annotated[tuple[float, float, float, float], BeforeValidator(edges)] | None = option(
         None, "", "box of a lattice of drifters, [west, east, south, north] in m or degrees"
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import UsageError
 from ...ocean.coordinates import along_axes, axes, places, positions
-from .gauges import on_water
+from .gauges import on_water, place_of, position_of
 from .stencils import cells_around, neighbourhoods
 
 #: Most drifters of a run.
@@ -49,19 +49,31 @@ def places_of(grid, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def start(config) -> tuple[np.ndarray, list[str]]:
     """The positions of all drifters along the axes of the grid, [n, 2], in the order of the tables; and problems."""
     tables = {f"drifters, number {number}": table for number, table in enumerate(config.output.drifters, 1)}
-    single = {what: table.at for what, table in tables.items() if table.at is not None}
-    along, problems = on_water(config, [*single.values()], [*single])
-    found, left = [], iter(along)
+    single, found, wrong = {}, {}, []
     for what, table in tables.items():
         try:
-            if (table.at is None) == (table.box is None) or (table.box is None) != (table.spacing is None):
-                raise UsageError(f"{what}: give at, or box and spacing")
-            found.append(lattice(config, table, what) if table.box else [next(left, (0, 0))])
+            if table.box is not None and (table.spacing is None or table.at or position_of(table)):
+                raise UsageError(f"{what}: a box needs a spacing, and no other position")
+            if table.box is None:
+                single[what] = start_of(config, table, what)
+            else:
+                found[what] = lattice(config, table, what)
         except UsageError as error:
-            problems.append(str(error))
-    if not problems and (total := sum(map(len, found))) > MOST:
+            wrong.append(str(error))
+    along, problems = on_water(config, [*single.values()], [*single])
+    found |= {what: [place] for what, place in zip(single, along, strict=False)}
+    problems += wrong
+    if not problems and (total := sum(map(len, found.values()))) > MOST:
         problems.append(f"{total} drifters are more than {MOST}")
-    return np.concatenate(found, dtype=np.float64) if found and not problems else np.empty((0, 2)), problems
+    in_order = [found[what] for what in tables] if not problems else []
+    return np.concatenate(in_order, dtype=np.float64) if in_order else np.empty((0, 2)), problems
+
+
+def start_of(config, table, what: str) -> tuple[float, float]:
+    """The start of a single drifter: x and y in m, or its longitude and latitude."""
+    if table.spacing is not None or (table.at is None) == (position_of(table) == set()):
+        raise UsageError(f"{what}: give at, or {' and '.join(positions(config.grid)[0])}, or box and spacing")
+    return table.at or place_of(config, table, what)
 
 
 def lattice(config, table, what: str) -> np.ndarray:

@@ -121,7 +121,7 @@ def gauges(setup: Setup) -> Gauges | None:
     if not config.output.stations:
         return None
     grid, stations = config.grid, config.output.stations
-    given = np.array([place_of(config, at) for at in stations]).T
+    given = np.array([place_of(config, at, at.name) for at in stations]).T
     x, y = on_water(config, given.T, [each.name for each in stations])[0].T
     state = setup.scheme.state._fields
     of = {"eta": ("h",), **({"h": ("h",)} if setup.scheme.drying else {}), "u": ("u",), "v": ("v",)}
@@ -164,12 +164,17 @@ def distance_of_water(config, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return near
 
 
-def place_of(config, station) -> tuple[float, float]:
-    """x and y of a table [[station]] in m, or its longitude and latitude."""
+def place_of(config, table, what: str) -> tuple[float, float]:
+    """x and y of a table [[station]] or [[drifters]] in m, or its longitude and latitude."""
     keys, unit = positions(config.grid)
-    if {key for key in ("lon", "lat", "x", "y") if getattr(station, key) is not None} != set(keys):
-        raise UsageError(f'"{station.name}" needs {keys[0]} and {keys[1]}, in {unit}, and no other position')
-    return tuple(getattr(station, key) for key in keys)
+    if position_of(table) != set(keys):
+        raise UsageError(f"{what} needs {keys[0]} and {keys[1]}, in {unit}, and no other position")
+    return tuple(getattr(table, key) for key in keys)
+
+
+def position_of(table) -> set[str]:
+    """The keys of a position that a table has."""
+    return {key for key in ("lon", "lat", "x", "y") if getattr(table, key) is not None}
 
 
 def problems(config) -> Iterator[str]:
@@ -178,7 +183,7 @@ def problems(config) -> Iterator[str]:
     given, names = [], []
     for station in config.output.stations:
         try:
-            given.append(place_of(config, station))
+            given.append(place_of(config, station, f'"{station.name}"'))
             names.append(f'the station "{station.name}"')
         except UsageError as error:
             yield f"output.stations: {error}"

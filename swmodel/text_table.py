@@ -1,0 +1,61 @@
+"""Tables in text files, as people, spreadsheets and other programs write them: tracks, gauges, drifters.
+
+The first line names the columns, in any case. Commas, semicolons or tabs divide the cells; where they are not commas, a
+number may have a decimal comma. A byte-order mark, empty lines and lines that begin with # are ignored.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import NamedTuple
+
+from .errors import UsageError
+
+#: What may divide cells. The one that the first line has most often does.
+DELIMITERS = ",;\t"
+
+
+class Table(NamedTuple):
+    """The names of the columns, in lower case, and the cells of each row by the place of its line, "file:12"."""
+
+    columns: list[str]
+    rows: dict[str, list[str]]
+
+    def row(self, place: str) -> dict[str, str]:
+        """The cells of a row by column. UsageError: it has more or fewer cells than there are columns."""
+        cells = self.rows[place]
+        if len(cells) != len(self.columns):
+            raise UsageError(f"{place}: has {len(cells)} values for {len(self.columns)} columns")
+        return dict(zip(self.columns, cells, strict=True))
+
+
+def parsed(text: str, place: str) -> Table:
+    """The table in a text, the lines of which messages call `place`:1 and so on.
+
+    UsageError: a line cannot be divided into cells, as where one is longer than 131 072 characters.
+    """
+    lines = {f"{place}:{n}": line for n, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1)}
+    lines = {where: line for where, line in lines.items() if line.strip() and not line.lstrip().startswith("#")}
+    first = next(iter(lines.values()), "")
+    delimiter = max(DELIMITERS, key=first.count)
+    rows = {where: cells_of(line, delimiter, where) for where, line in lines.items()}
+    columns = [name.lower() for name in rows.pop(next(iter(rows), ""), [])]
+    return Table(columns, rows)
+
+
+def cells_of(line: str, delimiter: str, place: str) -> list[str]:
+    """The cells of a line, without spaces around them, and with decimal points."""
+    try:
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    except csv.Error as error:
+        raise UsageError(f"{place}: {error}") from None
+    return cells if delimiter == "," else [with_point(cell) for cell in cells]
+
+
+def with_point(cell: str) -> str:
+    """The cell with a decimal point in place of a comma, if it is a number then."""
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return cell
+    return cell.replace(",", ".")
