@@ -1,8 +1,8 @@
 """The tsunami of the earthquake off Chile of 27 February 2010 (magnitude 8.8), in the eastern South Pacific.
 
-Physics: the earthquake displaces sea level as it does the sea floor, by Okada's formula for slip on a rectangular
-fault. The wave crosses the ocean over the Earth's relief. The walls in the west and in the south lie so far away that
-nothing returns from them within the run.
+Physics: the earthquake lifts the sea floor and the water above it, by Okada's formula for slip on a rectangular fault.
+Ground that is dry stays dry, and is higher or lower. The wave crosses the ocean over the Earth's relief. The walls in
+the west and in the south lie so far away that nothing returns from them within the run.
 
 Reference: Okada, Y. (1985), Bull. Seismol. Soc. Am. 75, 1135-1154; one fault with uniform slip for all of the
 earthquake, as in the example chile2010 of GeoClaw (Berger, George, LeVeque and Mandli 2011, Adv. Water Resour. 34,
@@ -22,20 +22,28 @@ fifth of a degree and finer it is a fifth to a quarter lower, and 2 % late. It h
 with uniform slip makes a broader wave than the earthquake did.
 """
 
-from functools import cache
+import logging
+import math
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from ..config.options.case import Case, option
+from ..errors import ConfigError
 from ..ocean.coordinates import azimuthal
 from ..ocean.depth_table import DepthTable
 from ..ocean.okada import Fault, displacement
+from ..setup.fields.netcdf_input.errors import remark
 
 #: Depths in m, 0 on land, at half a degree from 120 W 60 S to 66.5 W 4.5 N: those of `swmodel grid` with
 #: `--region=-120.25,-66.25,-60.25,4.75 --resolution 0.5` from the relief of the package (ETOPO1, NOAA, public domain).
 RELIEF = Path(__file__).with_name("chile2010.npz")
 WEST, SOUTH, STEP = -120.0, -60.0, 0.5
+#: Rigidity of the Earth's crust, Pa.
+RIGIDITY = 30e9
+#: Least width of a fault on the map, cells.
+LEAST_CELLS = 1.5
 
 #: Seconds since the earthquake, and sea level without the tide, m: NOAA's National Data Buoy Center, as published with
 #: GeoClaw's example.
@@ -46,12 +54,12 @@ class Chile2010(Case):
     strike: float = option(16.0, "degrees", "direction of the fault's strike, clockwise from north")
     dip: float = option(14.0, "degrees", "angle of the fault with the surface, down to the right of the strike", gt=0)
     rake: float = option(104.0, "degrees", "direction of the slip in the fault, from the strike upwards")
-    slip: float = option(15.0, "m", "slip of the upper side")
-    length: float = option(450e3, "m", "of the fault along its strike", gt=0)
-    width: float = option(100e3, "m", "of the fault up its dip", gt=0)
+    slip: float = option(15.0, "m", "slip of the upper side", ge=-100, le=100)
+    length: float = option(450e3, "m", "of the fault along its strike", ge=1e3)
+    width: float = option(100e3, "m", "of the fault up its dip", ge=1e3)
     top_lon: float = option(-72.668, "degrees", "longitude of the middle of the upper edge")
     top_lat: float = option(-35.826, "degrees", "latitude of the middle of the upper edge")
-    top_depth: float = option(35e3, "m", "depth of the upper edge", ge=0)
+    top_depth: float = option(35e3, "m", "depth of the upper edge", ge=0, le=700e3)
 
     kinds = ("latlon",)
 
@@ -70,21 +78,58 @@ class Chile2010(Case):
     def mask(self, config, at):
         return relief().mask(*position(at))
 
-    def eta(self, config, at):
+    def uplift(self, config, at):
         """The vertical displacement of the sea floor, m."""
-        east, north = azimuthal(config.grid, (self.top_lon, self.top_lat), at)
-        strike, dip, rake = np.radians((self.strike, self.dip, self.rake))
-        along = np.sin(strike) * east + np.cos(strike) * north
-        right = np.cos(strike) * east - np.sin(strike) * north
-        fault = Fault(
-            depth=self.top_depth + self.width * np.sin(dip),
-            dip=dip,
-            length=self.length,
-            width=self.width,
-            strike_slip=self.slip * np.cos(rake),
-            dip_slip=self.slip * np.sin(rake),
-        )
-        return displacement(fault, along + self.length / 2, self.width * np.cos(dip) - right)[2]
+        self.report(config.grid)
+        return uplift_of(self, config.grid, Places(at))
+
+    def moment(self) -> float:
+        """The seismic moment, rigidity times area times slip, N m."""
+        return RIGIDITY * self.length * self.width * abs(self.slip)
+
+    def report(self, grid):
+        """Log moment and magnitude, and a fault that is narrow for the grid. ConfigError: a depth looks like km."""
+        if 0 < self.top_depth < 100:
+            raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? At the surface it is 0"])
+        if self.slip:
+            magnitude = (math.log10(self.moment()) - 9.1) / 1.5
+            size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
+            known = f"the moment {self.moment():.3g} N m, magnitude {magnitude:.1f}"
+            remark(f"the slip of {size} has {known}", logging.INFO)
+        cell = grid.radius * math.radians(max(grid.dlon * math.cos(math.radians(self.top_lat)), grid.dlat))
+        if (wide := self.width * math.cos(math.radians(self.dip))) < LEAST_CELLS * cell:
+            remark(f"the cells of {cell / 1e3:.3g} km are too coarse for a fault {wide / 1e3:.3g} km wide on the map")
+
+
+class Places:
+    """Points that are equal, for a cache, if their longitudes and latitudes are."""
+
+    def __init__(self, at):
+        self.at, self.key = at, (np.asarray(at.lon).tobytes(), np.asarray(at.lat).tobytes())
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+@lru_cache(maxsize=8)
+def uplift_of(case: Chile2010, grid, places: Places) -> np.ndarray:
+    """The vertical displacement of the sea floor, m; kept, because a point takes microseconds."""
+    east, north = azimuthal(grid, (case.top_lon, case.top_lat), places.at)
+    strike, dip, rake = np.radians((case.strike, case.dip, case.rake))
+    along = np.sin(strike) * east + np.cos(strike) * north
+    right = np.cos(strike) * east - np.sin(strike) * north
+    fault = Fault(
+        depth=case.top_depth + case.width * np.sin(dip),
+        dip=dip,
+        length=case.length,
+        width=case.width,
+        strike_slip=case.slip * np.cos(rake),
+        dip_slip=case.slip * np.sin(rake),
+    )
+    return displacement(fault, along + case.length / 2, case.width * np.cos(dip) - right)[2]
 
 
 @cache

@@ -14,6 +14,7 @@ RECORDS = {"control": "records", "small": 1e-3, "dimension": (0, 1, 0, 0)}
 EQUATIONS = (
     *DERIVED.values(),
     Variable("depth", "centre", "m", "sea_floor_depth_below_geoid", "resting depth", **DEPTH),
+    Variable("uplift", "centre", "m", "", "uplift of the sea floor at the start", dimension=(0, 1, 0, 0), signed=True),
     Variable("mask", "centre", "1", "sea_binary_mask", "1 water, 0 land", dimension=(0, 0, 0, 0), flags="land sea"),
     Variable("f", "corner", "s-1", "coriolis_parameter", "Coriolis parameter", dimension=(0, 0, -1, 0)),
     Variable("incident_wave", "", "m", "", "sea level of the incident wave at records", **RECORDS),
@@ -68,7 +69,7 @@ HARMONIC = "_harmonic"
 INITIAL = ("eta", *State._fields[1:])
 
 #: Fields that a case or an input file may give.
-GIVEN = ("depth", "mask", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
+GIVEN = ("depth", "mask", "uplift", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
 #: Fields that a run may write, besides its tracers.
 WRITABLE = (*DERIVED, *(name for term in TERMS.values() for name in term.derived))

@@ -42,3 +42,39 @@ def test_tsunami_arrives_at_the_buoy_as_recorded(tmp_path, caplog):
         last = maps.isel(time=-1).sel(x_c=-86.0, y_c=-18.0, method="nearest")
         assert abs(last.eta_arrival - time[np.abs(level) >= 0.01][0]) < 400
         assert last.eta_max == pytest.approx(level.max(), rel=0.1)
+
+
+#: A coast along a meridian, with a fault under it: 1 m high land in the east, a sea of 2000 m in the west.
+COAST = {
+    **{"grid.nx": 60, "grid.ny": 60, "grid.west": 20.0, "grid.south": 33.0, "grid.east": 23.0, "grid.north": 36.0},
+    **{"drying.active": True, "output.stations": [], "case.strike": 0.0, "case.dip": 30.0, "case.rake": 90.0},
+    **{"case.slip": 8.0, "case.length": 100e3, "case.width": 50e3, "case.top_lon": 21.3, "case.top_lat": 34.5},
+    **{"case.top_depth": 2e3, "run.executor": "reference"},
+}
+BED = {
+    "depth": lambda at: np.where(at.lon < 21.5, 2000.0, -1.0) + 0 * at.lat,
+    "mask": lambda at: 1 + 0 * at.lon + 0 * at.lat,
+}
+
+
+@pytest.mark.fault("an earthquake under a coast makes water on dry land, or sinking land keeps its height")
+@pytest.mark.parametrize("slip", [8.0, -8.0], ids=["rises", "sinks"])
+def test_floor_moves_and_lifts_only_the_water_on_it(slip):
+    """Dry ground stays dry and is as much higher; the volume displaced is that of the uplift under water."""
+    moved, before = (swmodel.Simulation("chile2010", COAST | {"case.slip": each}, fields=BED) for each in (slip, 0.0))
+    sea, margin = before.field("h") > 0.1, moved.scheme.margin
+    depth, still = (np.asarray(each.grid.depth)[margin:-margin, margin:-margin] for each in (moved, before))
+    uplift = still - depth
+    assert np.abs(uplift[~sea]).max() > 1.0
+    assert np.abs(uplift[sea]).max() > 1.0
+    assert moved.field("h")[~sea].max() < 1e-9
+    np.testing.assert_allclose(moved.field("h")[sea], before.field("h")[sea], rtol=1e-12)
+    np.testing.assert_allclose((moved.field("h") - depth)[sea], uplift[sea], atol=1e-9)
+
+
+@pytest.mark.fault("a fault whose slip, size or depth is in other units")
+@pytest.mark.parametrize("wrong", [{"slip": 1500.0}, {"top_depth": 35.0}, {"length": 450.0}])
+def test_fault_in_other_units_is_refused(wrong):
+    ((key, value),) = wrong.items()
+    with pytest.raises(swmodel.ConfigError, match=f"case.{key}"):
+        swmodel.Simulation("chile2010", COAST | {f"case.{key}": value}, fields=BED)

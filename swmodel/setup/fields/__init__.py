@@ -26,6 +26,9 @@ CELLS = 2**17
 #: Air pressures on the Earth, hPa.
 HECTOPASCALS = 870.0, 1085.0
 
+#: What an uplift of a metre at the start adds: water is lifted with the floor, and keeps its thickness.
+BY_UPLIFT = {"depth": -1.0, "eta": 1.0}
+
 #: Step (rows, columns) to the cell across the face, of fields on faces.
 ACROSS = {"u": (0, 1), "v": (1, 0)}
 
@@ -55,7 +58,10 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     field = field_of(config, name)
     if name == "mask":
         return mask(config, field, rows, columns)
-    return check_pressure(name, filled(config, name, rows, columns, 0, field), field)
+    values = check_pressure(name, filled(config, name, rows, columns, 0, field), field)
+    if name in BY_UPLIFT and given(config, "uplift"):
+        return values + BY_UPLIFT[name] * evaluate(config, "uplift", rows, columns)
+    return values
 
 
 def filled(config, name: str, rows, columns, record: int, field) -> np.ndarray:
