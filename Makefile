@@ -12,9 +12,9 @@ MODEL = $(VENV)/.model-$(MPI)
 READY = $(VENV)/.ready-$(MPI)
 # Tests by their marks (pyproject.toml): `$(TESTS) -m MARKS`. A worker that has none left takes those of others.
 TESTS = $(BIN)/python -m pytest -n auto --dist worksteal
-# Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them.
+# Open MPI's mpiexec kills ranks a second after it got a signal itself or one ended, and wakes frozen ranks to end them:
+# tests of what ranks do then are marked mpich_only.
 OPEN_MPI = layouts runs faults launch slurm stop
-NOT_OPEN_MPI = to_mpiexec_and_all_ranks or frozen_rank or that_ended_before_mpi
 
 .DEFAULT_GOAL = help
 .PHONY: help run check test test-all release-check check-release docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
@@ -22,7 +22,7 @@ NOT_OPEN_MPI = to_mpiexec_and_all_ranks or frozen_rank or that_ended_before_mpi
 help:
 	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
 	@echo "make check      run the tests that need neither a compiler nor MPI, for the minute between two edits"
-	@echo "make test       set up and run the tests of every promise of docs/trust.md (nine minutes)"
+	@echo "make test       set up and run the tests of every promise of docs/trust.md (eight minutes)"
 	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages, a wheel"
 	@echo "make release-check  run what takes hours: wheels, conda, Slurm, Open MPI, soak, damage, sanitizers, notebooks"
 	@echo "make docs       make the site of the documentation; docs/_build/index.html"
@@ -58,7 +58,7 @@ test-all: $(READY)
 # What takes hours, each in turn; all are tried, and the last line says which have failed.
 release-check: $(READY)
 	@failed=; for name in release fuzz twins soak soak-zarr damage slurm openmpi exchange sanitize oldest newest; do \
-	    echo "== $$name"; $(MAKE) check-$$name || failed="$$failed $$name"; \
+	    echo "== $$name"; $(MAKE) check-$$name PYTEST_ARGS="--no-skips $(PYTEST_ARGS)" || failed="$$failed $$name"; \
 	done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 check-release: $(READY)
@@ -104,10 +104,10 @@ slurm: $(READY)
 openmpi:
 	@mpicc --showme:version 2>/dev/null | grep -q "Open MPI" || { echo "the mpicc on PATH is not that of Open MPI: load its module, or install openmpi-bin and libopenmpi-dev (names of Debian)" >&2; exit 1; }
 	$(MAKE) setup VENV=.venv-openmpi MPI=system
-	.venv-openmpi/bin/python -m pytest -v $(OPEN_MPI:%=tests/mpi/test_%.py) -k "not ($(NOT_OPEN_MPI))" $(PYTEST_ARGS)
+	.venv-openmpi/bin/python -m pytest -v $(OPEN_MPI:%=tests/mpi/test_%.py) -m "not mpich_only" $(PYTEST_ARGS)
 
 exchange: $(READY)
-	PYTHONPATH=tests/support/without_mpi4jax $(TESTS) tests/mpi -k "not (mpi4jax or both_exchanges or two_mpi)" $(PYTEST_ARGS)
+	PYTHONPATH=tests/support/without_mpi4jax $(TESTS) tests/mpi -m "not needs_mpi4jax" $(PYTEST_ARGS)
 
 sanitize: $(READY)
 	tools/test-sanitized $(BIN)/python $(PYTEST_ARGS)

@@ -15,6 +15,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # many tests start programs: th
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
+import hypothesis
 import jax
 import pytest
 from support import compiling, examining
@@ -36,6 +37,8 @@ os.environ.setdefault("SWMODEL_CXXFLAGS", compiling.CXXFLAGS)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True, database=None)  # on any day and machine
+hypothesis.settings.load_profile("same")
 with pytest.MonkeyPatch.context() as environ:  # XLA reads the flags once; processes that tests start have others
     environ.setenv("XLA_FLAGS", compiling.XLA_FLAGS)
     jax.devices()
@@ -74,7 +77,8 @@ def pytest_collection_finish():
 def pytest_runtest_setup(item):
     """Programs of this process are compiled quickly, those of fixtures too; optimised in tests of xla and in those
     marked so."""
-    compiling.compile_quickly(not (of_xla(item) or item.get_closest_marker("fully_optimised")))
+    optimised = of_xla(item) or item.get_closest_marker("fully_optimised")
+    compiling.compile_quickly(not optimised or bool(item.get_closest_marker("compiled_quickly")))
 
 
 def of_xla(item) -> bool:

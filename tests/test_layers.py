@@ -2,12 +2,11 @@
 
 import ast
 import graphlib
-import subprocess
-import sys
 from functools import cache
 
 import pytest
 from conftest import ROOT
+from support.processes import python
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +77,7 @@ def test_imports_go_down_the_rooms_without_rings():
     graphlib.TopologicalSorter({name: below(name) for name in modules()}).prepare()
 
 
-def test_the_dynamics_import_no_configuration():
+def test_dynamics_import_no_configuration():
     rooms = {"setup", "executors", "model.health", "model.forcing", "parallel", "ocean"}
     inside = [name for name in modules() if rooms & set(enclosing(name))]
     assert [name for name in inside if any("config" in enclosing(other) for other in below(name))] == []
@@ -90,7 +89,7 @@ def test_libraries_are_imported_by_few_modules():
         assert [name for name in users if not set(enclosing(name)) & set(doors.split())] == [], library
 
 
-def test_the_reference_shares_no_code_with_the_dynamics():
+def test_reference_shares_no_code_with_the_dynamics():
     reference = {name for name in modules() if "executors.reference" in enclosing(name)}
     used = {full.removeprefix("swmodel.") for name in reference for full in modules()[name] if full[:7] == "swmodel"}
     assert {full for full in used if "executors.reference" not in enclosing(full)} == SHARED
@@ -141,7 +140,7 @@ def test_order_of_a_set_has_no_effect():
     assert found == []
 
 
-def test_the_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
+def test_launcher_loads_neither_jax_nor_mpi_nor_netcdf():
     """A run without input files does not load xarray either."""
     program = """
 import sys, swmodel.cli, swmodel.model.launch, swmodel.model.validate, swmodel.cli.doctor
@@ -151,5 +150,4 @@ print(*sys.modules.keys() & {"jax", "jaxlib", "mpi4py", "mpi4jax", "netCDF4", "x
 swmodel.Simulation("jet", {"run.executor": "reference"}).advance(1)
 print(*sys.modules.keys() & {"xarray", "pandas"})
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert python(program) == []

@@ -73,7 +73,7 @@ def parameters(function):
     return [(each.name, each.kind, each.default) for each in inspect.signature(function).parameters.values()]
 
 
-def test_implementations_have_the_methods_and_attributes_of_their_protocol():
+def test_implementations_have_members_of_their_protocol():
     grid = {"grid.nx": 6, "grid.ny": 5, "run.steps": 1, "run.executor": "reference"}
     one = Simulation("double_gyre", grid)
     made = [Serial(one.block), Mpi(one.block), Sharded((1, 1), 5, 6, 1)]

@@ -17,7 +17,7 @@ from swmodel.config.options.model import Config
 pytestmark = pytest.mark.night
 
 
-def test_the_site_is_complete_without_broken_links(tmp_path):
+def test_site_is_complete_without_broken_links(tmp_path):
     line = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(tmp_path)]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.night
-def test_a_wheel_in_a_bare_python_runs_native_steps_without_compiling(folder):
+def test_wheel_in_bare_python_runs_native_steps(folder):
     (sdist,), (wheel,) = (folder / "dist").glob("*.tar.gz"), (folder / "dist").glob("*.whl")
     with tarfile.open(sdist) as found:
         names = {name.partition("/")[2] for name in found.getnames()}
@@ -59,7 +59,7 @@ def test_a_wheel_in_a_bare_python_runs_native_steps_without_compiling(folder):
 
 
 @pytest.mark.release
-def test_without_a_compiler_steps_that_did_not_come_with_the_wheel_use_xla(folder):
+def test_steps_outside_the_wheel_use_xla_without_compiler(folder):
     def swmodel(*words):
         done = call(folder / "bare/bin/swmodel", *RUN, *words, where=folder, **without)
         return executor(folder), done.stderr.count(FALLBACK)

@@ -7,15 +7,18 @@ promise that the page does not have.
 """
 
 import ast
+import re
+import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "trust.md"
-#: Marks of tests that `make test` leaves out.
-LATER = {"night", "release"}
+#: What `make test` selects.
+BY_DAY = "not (night or release)"
 
 
 class Test(NamedTuple):
@@ -27,8 +30,16 @@ class Test(NamedTuple):
 
     @property
     def by_day(self) -> bool:
-        """Whether `make test` runs it."""
-        return not LATER & {name for name, _ in self.marks}
+        """Whether `make test` runs it, or one of its cases."""
+        return f"{self.path}::{self.name}" in collected(BY_DAY)
+
+
+@cache
+def collected(selected: str) -> set[str]:
+    """The tests with these marks, as pytest collects them: file::name, without the parameters of cases."""
+    line = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", selected]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {each.partition("[")[0] for each in done.stdout.splitlines() if "::" in each}
 
 
 def marks_of(nodes) -> list[tuple[str, str]]:
@@ -104,6 +115,13 @@ def rewritten(text: str) -> str:
     return text
 
 
+def absent(text: str) -> list[str]:
+    """The tests in the table of deliberate faults that do not exist."""
+    there = {test.name for test in tests()}
+    rows = table(text, "Deliberate faults")[2]
+    return [name for row in rows for name in re.findall(r"`(test_\w+)", row) if name not in there]
+
+
 def problems(text: str) -> list[str]:
     """What is wrong with the marks or the page."""
     named = [row.strip("| ").split(" | ")[0].strip() for row in table(text, "Promises")[2]]
@@ -111,6 +129,7 @@ def problems(text: str) -> list[str]:
     return [
         *(f'no test that `make test` runs proves "{p}"' for p in named if not any(t.by_day for t in found.get(p, ()))),
         *(f'{found[p][0].path} names the promise "{p}", which docs/trust.md lacks' for p in found if p not in named),
+        *(f"{name} of the table of deliberate faults is no test: run tools/mutate.py" for name in absent(text)),
         *(["docs/trust.md is not that of the marks: python tools/trust.py --write"] if rewritten(text) != text else []),
     ]
 

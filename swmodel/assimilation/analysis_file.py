@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..files.output.maps import write_maps
-from ..files.output.metadata import define_variable, times_of
+from ..files.output.metadata import FILL, define_variable, times_of
 from ..gradients.corrections import times, with_records
 from ..ocean.coordinates import axes
 from ..ocean.table import CONTROLS, CORRECTIONS, INITIAL, entry_of
@@ -159,4 +159,4 @@ def put_forecast(dataset, forecast: dict, physics) -> None:
             for where, values in of.items():
                 words = f"rms {PHRASES[who]}, {where}".format(names[name])
                 about, variable = {"long_name": words, "units": units}, f"{name}_error_{who}_{where}"
-                define_variable(dataset, variable, ("error_time",), about, values, fill=None)
+                define_variable(dataset, variable, ("error_time",), about, values, fill=FILL)

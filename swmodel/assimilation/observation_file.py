@@ -13,8 +13,9 @@ from ..ocean.coordinates import along_axes, positions, turned
 from ..ocean.dates import alike, start_of, units_of
 from ..ocean.rotated import to_earth
 from ..ocean.table import VARIABLES, entry_of, on_grid
-from ..setup.fields.netcdf_input import DEGREES, LENGTHS, SYNONYMS, InputError
+from ..setup.fields.netcdf_input import InputError, conversion
 from ..setup.fields.netcdf_input.dataset import numeric, open_file, values_of
+from ..setup.fields.netcdf_input.units import axis_of_degrees
 from ..setup.positions.stencils import QUANTITIES
 
 DAY = timedelta(days=1)
@@ -34,9 +35,8 @@ COORDINATES = {
     "lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north", "axis": "Y"},
 }
 
-#: Factors that convert positions to the grid's unit, by the names of units in files.
-FACTORS = {"x": LENGTHS, "y": LENGTHS}
-FACTORS |= {name: dict.fromkeys(DEGREES[axis] | DEGREES[""], 1.0) for name, axis in (("lon", "x"), ("lat", "y"))}
+#: The axes of positions in degrees.
+AXES_OF_DEGREES = {"lon": "x", "lat": "y"}
 
 
 class Unfit(ValueError):
@@ -106,11 +106,19 @@ def read_column(data, name: str, dims: tuple, config) -> np.ma.MaskedArray:
         )
     if name == "time":
         return seconds_since_start(variable, config.time)
-    factors = FACTORS.get(name) or dict.fromkeys(SYNONYMS[units], 1.0)
-    if found not in factors:
+    factor = factor_of(name, found, units) if found is not None else None
+    if factor is None:
         have = "has no units" if found is None else f'is in "{found}"'
         raise Unfit(f'{name} {have}; convert it to "{units}"')
-    return masked(variable) * factors[found]
+    return masked(variable) * factor
+
+
+def factor_of(name: str, found: str, units: str) -> float | None:
+    """The factor from the units of a variable to those needed; None: there is none. Values and errors need these."""
+    if name in AXES_OF_DEGREES:
+        return 1.0 if axis_of_degrees(found) in (AXES_OF_DEGREES[name], "") else None
+    factor = conversion(found, units)
+    return factor if name in ("x", "y") or factor == 1.0 else None
 
 
 def masked(variable) -> np.ma.MaskedArray:

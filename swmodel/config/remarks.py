@@ -43,13 +43,14 @@ def unsent(config: Config) -> Iterator[str]:
 
 
 def on_land(config: Config) -> Iterator[str]:
-    """Gauges on land that floods."""
+    """Gauges in cells that are dry at rest, whatever the depth between these and others."""
     found = gauges(setup_of(config)) if config.drying.active else None
-    high = {name: -depth for name, depth in zip(found.names, found.depth, strict=True) if depth < 0} if found else {}
+    depths = found.nearest(found.resting) if found else ()
+    high = {name: -depth for name, depth in zip(found.names, depths, strict=True) if depth <= 0} if found else {}
     if high:
         some = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*high.items()][:NAMED])
         more = f" and {len(high) - NAMED} more" if len(high) > NAMED else ""
-        yield f"stations above the resting sea level, which have no eta while dry: {some}{more}"
+        yield f"stations in cells above the resting sea level, which have no eta while dry: {some}{more}"
 
 
 def domain(sources: Sources) -> Iterator[str]:

@@ -224,7 +224,7 @@ def test_settings_are_refused_by_name(config, changes, words):
 
 
 @pytest.mark.parametrize("case", ["jet", "double_gyre", "seamount"])
-def test_first_choice_suits_the_case(case):
+def test_default_assimilation_settings_are_valid(case):
     config = loaded(case)
     values = settings.template_of(config) | {"controls": ("eta",), "observations": "there.nc"}
     options = config.assimilation.model_copy(update=values)

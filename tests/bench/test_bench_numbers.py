@@ -7,8 +7,8 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from support.bench_record import begun, make_record
+from support.command import cli
 
 from swmodel.bench import expected, paper, results, scaling
 from swmodel.bench.compare import report as compared
@@ -19,7 +19,6 @@ from swmodel.bench.numbers import numbers
 from swmodel.bench.plan import make_rows
 from swmodel.bench.sweeps import definition
 from swmodel.bench.tables import report as tables
-from swmodel.cli import main
 from swmodel.config import load
 from swmodel.errors import SetupError
 from swmodel.model.resolve import resolved
@@ -102,7 +101,7 @@ def test_results_kept_with_the_program_are_compared():
         assert len(numbers(record)) == len(record["rows"])
 
 
-def test_others_take_the_time_of_our_cores_that_is_not_our_own():
+def test_load_by_other_processes_is_core_time_minus_own():
     text = "cpu  700 0 500 9000 10 20 30 40\ncpu0 100 10 200 4000 5 6 7 8\ncpu1 600 20 300 5000 5 14 23 32\ncpu10 9 9"
     assert busy_ticks(text, {0, 1}) == 318 + 600 + 20 + 300 + 32
     assert share_of_others((100.0, 7.0, 5.0), (110.0, 27.0, 17.0), cores=2) == pytest.approx(0.4)
@@ -117,7 +116,7 @@ def test_native_step_takes_the_longer_of_two_times(monkeypatch):
     setup = setup_of(load("jet", {"run.executor": "native", "grid.nx": 19}, {}))
     assert 0 < expected.computed(resolved(setup)) < math.inf
     monkeypatch.setattr(expected, "expect", Mock(side_effect=SetupError("there is no compiler")))
-    told = CliRunner().invoke(main, ["info", "jet", "--kernel"])
+    told = cli("info", "jet", "--kernel")
     assert (told.exit_code, "there is no compiler" in told.stdout) == (0, True)
 
 

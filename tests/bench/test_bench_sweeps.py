@@ -1,14 +1,13 @@
 """Sweeps: their rows, what is refused, and from rows to results with workers that only pretend to measure."""
 
 import pytest
-from click.testing import CliRunner
 from support.bench_record import begun
+from support.command import cli
 
 from swmodel.bench import plan, results, session, worker
 from swmodel.bench.plan import grown, make_rows
 from swmodel.bench.sweeps import Row, definition
 from swmodel.bench.tables import report
-from swmodel.cli import main
 from swmodel.errors import FilesError, UsageError
 
 
@@ -63,7 +62,7 @@ def swmodel(tmp_path, monkeypatch):
     """Runs the program in an empty folder, as on two cores."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("swmodel.bench.session.all_cores", lambda: 2)
-    return lambda line: CliRunner().invoke(main, line.split())
+    return lambda line: cli(*line.split())
 
 
 @pytest.mark.slow
@@ -133,7 +132,7 @@ def states(record):
     return [(entry["state"], len(entry["samples"])) for entry in record["rows"]]
 
 
-def test_rows_take_turns_and_resume_adds_rounds(measure, tmp_path):
+def test_sweep_interleaves_rows_and_resume_repeats_them(measure, tmp_path):
     record = begin()
     assert measure(record) == ALL * 2
     assert states(record) == [("ok", 2)] * 3

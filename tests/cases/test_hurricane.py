@@ -133,7 +133,7 @@ def test_table_of_another_program_is_the_same_track(path, change):
 
 
 @pytest.mark.fault("two storms of an archive become one track, or minutes of a best track are dropped")
-def test_storm_of_an_archive_is_chosen_by_its_identifier_or_name(path):
+def test_storm_of_archive_is_chosen_by_identifier_or_name(path):
     later = HURDAT.replace("AL052021,                IDA", "AL092021, KATE").replace("202108", "202110")
     path.write_text(HURDAT + later)
     with pytest.raises(UsageError, match=r"2 storms .*AL052021 IDA, AL092021 KATE"):

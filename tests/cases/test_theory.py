@@ -97,7 +97,7 @@ def everything(config, name):
 
 
 @pytest.mark.parametrize("case", ["double_gyre_twin", "double_gyre_drag"])
-def test_twins_believe_in_the_ocean_of_the_double_gyre(case):
+def test_twin_prior_has_fields_of_double_gyre(case):
     config, plain = believed(swmodel.load(case, environ={})), swmodel.load("double_gyre", FINE, environ={})
     for name in ("depth", "mask", "wind_x", "wind_y", "linear_drag", "eta", "u", "v"):
         np.testing.assert_array_equal(everything(config, name), everything(plain, name))

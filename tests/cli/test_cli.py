@@ -10,9 +10,9 @@ import time
 
 import click
 import pytest
-from click.testing import CliRunner
 from conftest import ROOT
 from rich.console import Console
+from support.command import cli
 from support.own_case import write_bump
 
 from swmodel import load
@@ -30,7 +30,7 @@ COMMANDS = {command.name: command for command in sum(GROUPS.values(), ())}
 def swmodel(tmp_path, monkeypatch):
     """Runs the program in an empty folder: swmodel("run jet") -> result with exit_code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
-    return lambda line: CliRunner().invoke(main, line.split())
+    return lambda line: cli(*line.split())
 
 
 @pytest.mark.fault("more ranks than cells")
@@ -143,7 +143,7 @@ def test_exit_codes(swmodel, monkeypatch):
 
 
 @pytest.mark.slow
-def test_commands_that_compute_nothing_import_neither_jax_nor_mpi():
+def test_commands_without_computation_import_no_jax_or_mpi():
     """The package alone not even NumPy."""
     lines = ["--version", "run --help", "bench table --help", "bench tabel", "cases", "init jet", "run jet --nproc 0"]
     program = f"""import sys, swmodel

@@ -132,6 +132,7 @@ def test_signal_is_passed_on_once_all_ranks_are_there(tmp_path):
     assert (code, read_status(tmp_path)["state"]) == (75, "stopped")
 
 
+@pytest.mark.fault("a second SIGINT or SIGTERM")
 def test_second_signal_ends_ranks_at_once(tmp_path):
     def interrupt_twice(event):
         os.kill(os.getpid(), signal.SIGINT)

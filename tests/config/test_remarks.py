@@ -5,10 +5,9 @@ import re
 import netCDF4
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from support.command import cli
 
 from swmodel import load
-from swmodel.cli import main
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
 from swmodel.config.remarks import apart, components, dividing, domain, remarks
@@ -33,7 +32,7 @@ def size(source, overrides=()):
         (["grid.nx=72", "grid.dx=1e3"], []),
     ],
 )  # fmt: skip
-def test_another_size_of_the_domain_is_said_with_its_remedy(overrides, remedies):
+def test_changed_domain_size_is_remarked_with_its_remedy(overrides, remedies):
     """Nothing is said of a domain that was given a size."""
     assert all(words in line for words, line in zip(remedies, said("jet", overrides), strict=True))
     if remedies:
@@ -42,7 +41,7 @@ def test_another_size_of_the_domain_is_said_with_its_remedy(overrides, remedies)
         assert size("jet", repaired) == size("jet")
 
 
-def test_overrides_of_a_part_of_a_complete_file_are_said(tmp_path):
+def test_partial_overrides_of_complete_file_are_remarked(tmp_path):
     file, one = tmp_path / "my.toml", {"SWMODEL_GRID_NX": "36"}
     file.write_text(to_toml(load("jet", ["grid.nx=72"], {})))
     assert "grid.lx=360000" in said(file, environ=one)[0]
@@ -55,7 +54,7 @@ SPHERE = {"kind": "latlon", "west": 0.0, "east": 9.0, "south": 0.0, "north": 6.0
 
 
 @pytest.mark.fault("a Coriolis parameter of a plane is given on a sphere")
-def test_a_coriolis_parameter_on_a_sphere_is_said(tmp_path):
+def test_coriolis_parameter_on_a_sphere_is_remarked(tmp_path):
     """One of a file stays, unless the file is for a plane."""
     sphere = {f"grid.{key}": value for key, value in SPHERE.items()} | {"run.executor": "reference"}
 
@@ -78,13 +77,13 @@ def test_a_coriolis_parameter_on_a_sphere_is_said(tmp_path):
     assert of_file({}, sphere) == (0.0, 0.0)
 
 
-def test_a_wind_of_one_component_is_said():
+def test_wind_of_one_component_is_remarked():
     one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
     for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
         assert sum("input.wind_y" in line for line in components(load(case, overrides, environ={}))) == lines
 
 
-def test_a_tide_only_inside_or_only_outside_is_said():
+def test_tide_only_inside_or_only_outside_is_remarked():
     """Unless the run has no potential of a tide, as a small sea."""
     for inside, outer, expected in (
         (["M2", "K1"], ["K1", "M2"], []), (["M2", "S2"], [], ["tide.constituents: nothing of M2, S2"]),
@@ -99,7 +98,7 @@ def test_a_tide_only_inside_or_only_outside_is_said():
         assert list(apart(load("sea", tides, environ={}))) == []
 
 
-def test_an_offered_time_step_divides_the_interval_exactly():
+def test_offered_time_step_divides_the_interval_exactly():
     for every, dt in ((86400.0, 19.9547), (2592000.0, 358.85), (10.0, 11.0), (5e8, 0.3)):
         step, number = dividing(every, dt, 1000)
         assert dt / 1.11 < step <= dt or number <= 20
@@ -108,13 +107,13 @@ def test_an_offered_time_step_divides_the_interval_exactly():
 
 @pytest.mark.slow
 @pytest.mark.fault("an output interval below a time step, or that no time step divides")
-def test_the_offered_time_step_puts_records_at_their_times(tmp_path, monkeypatch):
+def test_offered_time_step_puts_records_at_their_times(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = "run jet -s time.dt=18 -s grid.nx=24 -s grid.ny=12 -s output.every=10min -s output.fields=h"
     line += f" --executor reference --days {1 / 48} --force"
 
     def run(*more):
-        done = CliRunner().invoke(main, [*line.split(), *more])
+        done = cli(*line.split(), *more)
         assert done.exit_code == 0, done.output
         with netCDF4.Dataset("outputs/jet/output.nc") as data:
             return data["time"][:].tolist(), done.stderr

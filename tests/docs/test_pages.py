@@ -45,7 +45,7 @@ RUNNING = {page.stem: page for page in PAGES if blocks(page, *RUN)}
 @pytest.mark.parametrize(
     "page", [*at_night(*sorted(SHORT)), *at_night(*sorted({*RUNNING} - SHORT), mark=pytest.mark.release)]
 )
-def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
+def test_blocks_of_a_page_run_in_their_order(page, tmp_path, optimised):
     words = [sys.executable, ROOT / "tools" / "page.py", RUNNING[page], CHECKS.get(page, "")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]

@@ -3,13 +3,12 @@
 import netCDF4
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from support.cf_checker import checked
-from support.restarts import assert_same_data, flip
+from support.command import cli
+from support.restarts import assert_same_data, flip_variable
 from support.small_ensemble import SMALL, STILL, configuration, field_of, words
 
 import swmodel
-from swmodel.cli import main
 from swmodel.cli.ensemble import overrides_of_perturbations
 from swmodel.cli.options import PERTURBATIONS
 from swmodel.config import ConfigError
@@ -36,7 +35,7 @@ UNPERTURBED = XLA | {f"ensemble__{key}": 0.0 for keys in PERTURBATIONS.values() 
 
 
 def command(*line, code=0):
-    result = CliRunner().invoke(main, list(map(str, line)))
+    result = cli(*line)
     assert result.exit_code == code, result.output
     return result.output
 
@@ -73,7 +72,7 @@ def test_ensemble_in_pieces_leaves_the_same_files(folder, tmp_path):
     assert not (path / "ensemble.png").exists()
     command("resume", path, "--steps", 7, "-s", "restart.every_steps=5", "--walltime", "none", "--quiet")
     assert [each.name for each in sorted((path / "restart").iterdir())] == ["step-0000000005.nc", "step-0000000007.nc"]
-    flip(path_of(path, 7), "u_memory1")
+    flip_variable(path_of(path, 7), "u_memory1")
     text = command("resume", path, "--steps", 12)
     assert "u_memory1" in text
     assert "step-0000000005.nc" in text

@@ -12,7 +12,7 @@ import pytest
 from support import compiling
 from support.faults import small_disk
 from support.random_case import TIDE, configuration
-from support.stepping import step_by_step
+from support.stepping import same_bits, step_by_step
 
 from swmodel.config import load
 from swmodel.errors import SetupError
@@ -20,7 +20,6 @@ from swmodel.executors.native import compile as steps
 from swmodel.executors.native import request_of, unable
 from swmodel.model import resolve as resolving
 from swmodel.parallel import environment
-from swmodel.parallel.transport.programs import jitted
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
@@ -81,7 +80,7 @@ def test_step_is_compiled_once_and_then_loaded(cache, compiler, monkeypatch, req
 
 
 @pytest.mark.fault("a step compiled for another processor, scheme, compiler, version or JAX")
-def test_library_depends_on_processor_scheme_precision_and_source(cache, monkeypatch, request_of_jet):
+def test_library_depends_on_processor_scheme_and_source(cache, monkeypatch, request_of_jet):
     """But not other weights of the stepper: they are no part of what is compiled."""
     changes = {"run.dtype": "float64", "time.stepper": "rk3", "physics.manning": 0.02, "time.ab2_epsilon": 0.2}
     *others, weights = (request_of(setup_of(load("jet", SMALL | {k: v}, environ={}))) for k, v in changes.items())
@@ -108,26 +107,27 @@ def test_library_is_kept_for_another_compiler(cache, compiler, request_of_jet):
 def test_missing_instructions_are_reported(cache, monkeypatch, request_of_jet):
     monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64-v3")
     monkeypatch.setitem(steps.NEEDS, "x86-64-v3", ("no-such-instruction",))
-    assert "does not have all instructions of x86-64-v3" in steps.obstacle(request_of_jet)
+    assert "x86-64-v3" in steps.obstacle(request_of_jet)
 
 
 @pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
 @pytest.mark.night
-def test_optimisation_and_vector_width_change_no_bit(cache, monkeypatch):
+@pytest.mark.parametrize(("level", "march"), [("-O3", "native"), (compiling.CXXFLAGS, "x86-64-v3")])
+def test_optimisation_and_vector_width_change_no_bit(cache, monkeypatch, level, march):
     """So tests may compile steps quickly."""
+    if march != "native" and not (platform.machine() == "x86_64" and steps.runs(march)):
+        pytest.skip(f"this processor lacks {march}")
     weights = {"scheme__vorticity_flux": "arakawa_lamb", "time__stepper": "ab3", "physics__slip": "no"}
     config = configuration(9, 21, sphere=True, in_time=True, run__dtype="float32", **weights, **TIDE)
-    states, builds = [], [(compiling.CXXFLAGS, "native"), ("-O3", "native")]
-    builds += [(compiling.CXXFLAGS, "x86-64-v3")] if platform.machine() == "x86_64" and steps.runs("x86-64-v3") else []
-    for level, march in builds:
-        monkeypatch.setenv("SWMODEL_CXXFLAGS", level)
-        monkeypatch.setenv("SWMODEL_INSTRUCTIONS", march)
+    states = []
+    for flags, instructions in ((compiling.CXXFLAGS, "native"), (level, march)):
+        monkeypatch.setenv("SWMODEL_CXXFLAGS", flags)
+        monkeypatch.setenv("SWMODEL_INSTRUCTIONS", instructions)
         forget()
-        jitted.cache_clear()
-        states.append(step_by_step("native", config, 4))
-    assert len(list(cache.glob("*.so"))) == len(builds)
-    for state in states[1:]:
-        assert [field.tobytes() for field in state] == [field.tobytes() for field in states[0]]
+        with compiling.compiled_anew():
+            states.append(step_by_step("native", config, 4))
+    assert len(list(cache.glob("*.so"))) == 2
+    assert same_bits(*states)
 
 
 def without_compiler(monkeypatch, tmp_path):
@@ -161,9 +161,9 @@ def test_without_compiler_the_portable_step_is_used(cache, monkeypatch, tmp_path
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (["echo 'step.cc:1: error: no such thing' >&2; exit 1"], "cannot compile its step: step.cc:1: error: no such"),
-        (["kill -9 $$"], "cannot compile its step: exit code -9"),
-        (['while [ "$1" != -o ]; do shift; done; echo rubbish > "$2"; exit 0'], "cannot be loaded"),
+        (["echo 'step.cc:1: error: no such thing' >&2; exit 1"], "step.cc:1: error: no such thing"),
+        (["kill -9 $$"], "-9"),
+        (['while [ "$1" != -o ]; do shift; done; echo rubbish > "$2"; exit 0'], ".so"),
     ],
     ids=["error", "killed", "rubbish"],
 )
@@ -182,7 +182,7 @@ def test_cache_writable_by_others_is_refused(cache, tmp_path, request_of_jet, wh
     if whose == "owner" and os.getuid():
         pytest.skip("only root gives folders away")
     os.chown(cache, 12345, -1) if whose == "owner" else spoiled.chmod(0o777)
-    with pytest.raises(SetupError, match=rf"other users can write {'it' if spoiled != tmp_path else spoiled}: "):
+    with pytest.raises(SetupError, match=rf"{spoiled} .*SWMODEL_CACHE" if spoiled != tmp_path else f"{spoiled}: "):
         steps.library_of(request_of_jet)
 
 
@@ -190,8 +190,8 @@ def test_cache_writable_by_others_is_refused(cache, tmp_path, request_of_jet, wh
 @pytest.mark.parametrize("place", ["a/file", "/proc/no/folder"])
 def test_impossible_cache_folder_is_reported(cache, monkeypatch, tmp_path, request_of_jet, place):
     (tmp_path / "a").write_text("")
-    monkeypatch.setenv("SWMODEL_CACHE", place if place.startswith("/") else str(tmp_path / place))
-    assert steps.obstacle(request_of_jet).startswith("there is no folder for compiled steps")
+    monkeypatch.setenv("SWMODEL_CACHE", str(tmp_path / place))
+    assert str((tmp_path / place).parent) in steps.obstacle(request_of_jet)
 
 
 @pytest.mark.fault("compiled steps: a full disk, an unusable folder")
@@ -206,8 +206,8 @@ def test_full_disk_is_reported(cache, monkeypatch, tmp_path, request_of_jet):
                 file.write(bytes(2**16))
                 file.flush()
         reason = steps.obstacle(request_of_jet)
-    assert "space" in reason or "cannot compile its step" in reason
-    assert "\n" not in reason
+    assert "space" in reason or "compile" in reason
+    assert len(reason.splitlines()) == 1
 
 
 CROWD = """

@@ -1,7 +1,5 @@
 """What is made from the dynamics is what they compute: on land and water, with terms that nobody has thought of."""
 
-import re
-
 import numpy as np
 import pytest
 from support.random_case import configuration, random_fields
@@ -10,7 +8,6 @@ from support.stepping import step_by_step
 from swmodel.config import load
 from swmodel.errors import UsageError
 from swmodel.executors.native import request_of
-from swmodel.executors.native.describe import describe
 from swmodel.ocean import terms
 from swmodel.ocean.operators import mx_f, my_f
 from swmodel.ocean.terms.term import Term
@@ -124,12 +121,3 @@ def test_too_long_term_is_refused(monkeypatch):
 
     with pytest.raises(UsageError, match="longer chain of operations than the native step"):
         _ = request_of(Setup(*with_term(monkeypatch, long))).made
-
-
-def test_description_counts_bytes_per_cell():
-    text = describe(setup_of(load("jet", {"run.dtype": "float32"}, environ={})))
-    assert "step         48 bytes a cell" in text
-    assert "(1 div)" in text
-    text = describe(setup_of(load("jet", {"run.dtype": "float64", "time.stepper": "rk3"}, environ={})))
-    # Three passes: x read, y and F1 written; y, x, F1 read, y and F2 written; y, x, F1, F2 read, x written.
-    assert re.findall(r"bytes +(\d+)", text) == ["72", "120", "120"]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support import stepping
+from support.compiling import compiled_anew
 from support.marks import at_night
 from support.random_case import configuration, random_fields
 from support.stepping import same_bits
@@ -16,7 +17,6 @@ from swmodel.executors.native import calls
 from swmodel.executors.native.kernel import choose_steps_per_sweep
 from swmodel.ocean.timestep import method_of
 from swmodel.parallel.decomposition import block, blocks
-from swmodel.parallel.transport import programs
 from swmodel.setup.setup import setup_of
 
 pytestmark = pytest.mark.slow
@@ -34,13 +34,12 @@ def test_thin_domains_have_same_bits_in_any_sweep(size, steps_per_sweep):
     assert same_bits(after(config, 7, steps_per_sweep=steps_per_sweep)[:3], once[:3])
 
 
-def test_writes_past_the_cache_have_same_bits(monkeypatch):
+def test_streaming_stores_have_same_bits(monkeypatch):
     config = configuration(37, 23, physics__slip="no", time__stepper="ab2", grid__periodic_y=True)
     once = after(config, 5)
     monkeypatch.setattr(calls, "BEYOND_CACHE", 0)
-    programs.jitted.cache_clear()
-    assert same_bits(after(config, 5), once)
-    programs.jitted.cache_clear()
+    with compiled_anew():
+        assert same_bits(after(config, 5), once)
 
 
 @pytest.mark.parametrize(

@@ -36,18 +36,6 @@ def test_auto_chooses_xla_and_names_the_remedy_once(not_built, caplog):
     assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
 
 
-@pytest.mark.parametrize("who", ["rank 1", "gpu"])
-def test_other_ranks_and_gpus_print_nothing(not_built, monkeypatch, caplog, who):
-    if who == "gpu":
-        monkeypatch.setattr(environment, "has_gpu", lambda: True)
-    else:
-        monkeypatch.setenv("PMI_RANK", "1")
-        monkeypatch.setenv("PMI_SIZE", "2")
-    with caplog.at_level(logging.INFO, "swmodel"):
-        assert resolve(Config(**SMALL)).run.executor == "xla"
-    assert not caplog.records
-
-
 def test_native_without_library_is_refused(not_built):
     with pytest.raises(ConfigError, match="use xla, or build it: tools/build-native"):
         check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))

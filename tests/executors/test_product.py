@@ -69,12 +69,13 @@ def assert_agrees(config, steps=2):
 
 
 @pytest.mark.promise("the executor does not change the answer")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("flux", FLUXES)
 @pytest.mark.parametrize("stepper", STEPPERS)
-def test_stepper_with_flux_agrees(stepper, flux):
+def test_stepper_with_flux_agrees(stepper, flux, dtype):
     number = STEPPERS.index(stepper) + FLUXES.index(flux)
     ring_y, ring_x = list(RINGS.values())[number % 4]
-    options = {"run__dtype": ("float64", "float32")[number % 2], "physics__slip": ("free", "no")[number // 2 % 2]}
+    options = {"run__dtype": dtype, "physics__slip": ("free", "no")[number // 2 % 2]}
     force = {"body_force__x_amplitude": 1e-3, "body_force__period": 100.0}
     options |= {"grid__periodic_y": ring_y, "grid__periodic_x": ring_x, **force}
     assert_agrees(configuration(7, 11, time__stepper=stepper, scheme__vorticity_flux=flux, **options), steps=4)

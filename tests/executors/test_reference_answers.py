@@ -10,7 +10,7 @@ from swmodel.ocean.state import State
 
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("flux", FLUXES)
-def test_a_lake_stays_at_rest(stepper, flux):
+def test_lake_stays_at_rest(stepper, flux):
     """Exactly at its resting level, and to round-off of the pressure with its level raised."""
     rng = np.random.default_rng(9)
     fields = seabed(rng)

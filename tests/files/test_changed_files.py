@@ -39,7 +39,7 @@ def store(made, tmp_path):
 @pytest.mark.promise("damage to restart files, records and static fields is found")
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, -1])
-def test_flipped_bit_in_any_chunk_is_named(store, place):
+def test_flipped_bit_in_chunk_is_named_with_its_variable(store, place):
     chunks = [each for each in sorted(store.rglob("*")) if each.is_file() and each.name != "zarr.json"]
     for file in chunks[:: max(1, len(chunks) // 8)]:
         before = file.read_bytes()
@@ -92,7 +92,7 @@ OTHERS = {"not consolidated": f"{BARE}}}", "null": f'{BARE}, "consolidated_metad
 
 
 @pytest.mark.parametrize("harm", ["no metadata", "half the metadata", *OTHERS])
-def test_what_is_no_store_is_named_with_code_5(store, harm):
+def test_store_without_valid_metadata_ends_with_code_5(store, harm):
     metadata = store / "zarr.json"
     if harm == "no metadata":
         metadata.unlink()
@@ -211,7 +211,7 @@ def set_text(path, name, text):
 LATIN = np.bytes_("Montag: geändert\nDienstag".encode("latin-1"))
 
 
-def test_run_goes_on_whatever_the_history_says(run_folder):
+def test_resume_ignores_invalid_history_attribute(run_folder):
     """But not without a configuration, even if there are no checksums that would tell."""
     for name, text in zip(FILES, (LATIN, None), strict=True):
         set_text(run_folder / name, "history", text)

@@ -74,7 +74,7 @@ def test_verify_and_resume_name_what_is_damaged(run_folder, name, harm, named):
     done = cli("info", "--verify", run_folder)
     assert done.exit_code == 5
     assert f"{name}: damaged: {named}\n" in done.output
-    assert f"1 of 6 files are damaged or unreadable: {name}" in done.output
+    assert re.search(rf"\b1 of 6\b.* {name}", done.output)
     with pytest.raises(FilesError, match=re.escape(f"{run_folder / name}: damaged: {named}; ")):
         resumed(run_folder)
     assert {each: (run_folder / each).read_bytes() for each in FILES} == before
@@ -91,7 +91,7 @@ def test_damaged_record_that_is_computed_again_does_no_harm(run_folder, undistur
 
 @pytest.mark.slow
 @pytest.mark.fault("damaged values, index or attributes in the records of a run")
-def test_pictures_show_only_what_is_intact(run_folder):
+def test_plot_refuses_damaged_records(run_folder):
     lose_record(run_folder / "output.nc", "h", 1)
     flip_chunk(run_folder / "output.nc", "u", 1)
     plot(run_folder, fields=["v"], record=1)
@@ -232,7 +232,7 @@ def folder(path):
 @pytest.mark.fault("a folder, a broken link, a link loop, invalid data or nothing in place of a file")
 @pytest.mark.parametrize("harm", [folder, link_to_itself, put(b"\xff\xfe" * 500), put(b"")])
 @pytest.mark.parametrize("name", ["output.nc", "diagnostics.nc", "status.json", "config.toml"])
-def test_what_is_no_file_is_named_with_code_5(run_folder, name, harm):
+def test_folder_link_or_garbage_as_file_ends_with_code_5(run_folder, name, harm):
     """For `info`, an empty configuration is one that is not there yet."""
     harm(run_folder / name)
     lines = [["info", "--verify"]]

@@ -119,7 +119,7 @@ def named(function, name, **options):
     ],
     ids=["term", "values in time"],
 )  # fmt: skip
-def test_what_lies_in_no_file_is_given_again(tmp_path, given, again, other, code, name, more):
+def test_resume_needs_the_same_terms_and_time_functions(tmp_path, given, again, other, code, name, more):
     folder = tmp_path / "run"
     simulation(**given, **more).run(folder)
     done = resume(folder)

@@ -198,7 +198,7 @@ def test_missing_folder_is_named(tmp_path, name):
         KINDS[name](tmp_path / "none" / name, config_of(), Serial(block(0, (1, 1), NY, NX)))
 
 
-def test_no_more_than_the_budget_waits(tmp_path, monkeypatch):
+def test_write_queue_stays_within_byte_budget(tmp_path, monkeypatch):
     monkeypatch.setattr(queue, "BUDGET", 100)
     asked, done, most = 0, [0], 0
 

@@ -108,7 +108,7 @@ def test_restart_files_are_written_at_their_intervals(tmp_path, monkeypatch, opt
     assert len(names_in(tmp_path / "run")) == len(steps[:-3:-1])
 
 
-@pytest.mark.promise("damage to restart files, records and static fields is found")
+@pytest.mark.promise("a blow-up stops the run, or the ensemble, and keeps the last good state")
 def test_state_that_has_blown_up_is_not_written(tmp_path):
     unstable = swmodel.Simulation(unchecked(config(time__dt=400.0, run__steps=400, restart__every_steps=1)))
     with pytest.raises(NumericalError):
@@ -119,7 +119,7 @@ def test_state_that_has_blown_up_is_not_written(tmp_path):
     assert all(np.isfinite(data(newest)[name]).all() for name in "huv")
 
 
-def test_going_on_from_an_older_file_sets_newer_ones_aside(run_folder, tmp_path):
+def test_resume_from_older_restart_renames_newer_ones(run_folder, tmp_path):
     newest = swmodel.Simulation.from_restart(run_folder)
     assert newest.config == from_toml((run_folder / "config.toml").read_text())
     older, seen = simulation(folder.path_of(run_folder, 5), run__steps=9, restart__every_wall=None), []
@@ -134,7 +134,7 @@ def test_going_on_from_an_older_file_sets_newer_ones_aside(run_folder, tmp_path)
 
 
 @pytest.mark.fault("`resume` of a run that is complete")
-def test_complete_run_is_left_alone(run_folder):
+def test_resume_leaves_complete_run_unchanged(run_folder):
     def contents():
         return {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in run_folder.rglob("*.*") if p.is_file()}
 

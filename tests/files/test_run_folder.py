@@ -93,7 +93,7 @@ def test_blocks_of_any_layout_make_one_file_and_damage_is_found(tmp_path):
         read_blocks(path, whole.block)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(dt=st.floats(0.1, 1e4), every=st.floats(0.1, 1e5), last=st.integers(0, 300))
 def test_events_are_due_at_the_first_step_past_each_multiple(dt, every, last):
     schedule = Schedule(dt, last, seconds=every)

@@ -7,10 +7,10 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray
-from click.testing import CliRunner
 from support import restarts
 from support.canal import canal
 from support.cf_checker import checked
+from support.command import cli
 from support.random_case import configuration, random_fields
 from support.restarts import assert_same_data, data
 from support.small_run import make_run
@@ -18,7 +18,6 @@ from support.unchecked import unchecked
 
 import swmodel
 from swmodel import ConfigError
-from swmodel.cli import main
 from swmodel.errors import FilesError, UsageError
 from swmodel.executors.reference import Reference
 from swmodel.files.output import Output
@@ -73,7 +72,7 @@ def opened(folder, name):
 
 @pytest.mark.promise("gauges, sections and largest values see every step")
 def test_transport_is_that_through_the_faces_of_any_way(done):
-    """Because two ways from one corner to another differ by what the volume between them changes."""
+    """It is the sum over the faces; two ways between the same corners differ by the change of volume in between."""
     found, fields = opened(done, "sections.nc").transport, opened(done, "output.nc").fillna(0)
     straight = (fields.u[:, :, -1] * (0.5 * (fields.h[:, :, -1] + fields.h[:, :, 0])))[:, 2:12].sum("y_c") * 5e3
     np.testing.assert_allclose(found[:, 0], straight, rtol=1e-13)
@@ -186,7 +185,7 @@ def test_run_that_was_cut_has_the_same_constants(tmp_path):
         ({"time__start": "", "tide__constituents": ()}, "time.start: must be given"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused_before_the_first_step(options, problem):
+def test_impossible_tidal_analysis_is_refused(options, problem):
     with pytest.raises(ConfigError, match=problem):
         check_config(canal_with(**options)[0])
 
@@ -282,10 +281,10 @@ def test_spectra_that_cannot_be_computed_are_refused(spectral, tmp_path):
 
 
 def test_command_writes_spectra_beside_the_output(spectral):
-    result = CliRunner().invoke(main, ["spectra", str(spectral), "--record", "-1"])
+    result = cli("spectra", spectral, "--record", "-1")
     made = [spectral / f"output-spectra.{ending}" for ending in ("nc", "png")]
     assert (result.exit_code, result.output.split()) == (0, ["Wrote", str(made[0]), "Wrote", str(made[1])])
     with netCDF4.Dataset(made[0]) as file:
         assert file["kinetic_energy"].units == "m3 s-2"
     assert made[1].stat().st_size > 10_000
-    assert CliRunner().invoke(main, ["spectra", str(spectral), "--field", "heat"]).exit_code == 2
+    assert cli("spectra", spectral, "--field", "heat").exit_code == 2

@@ -4,7 +4,7 @@ import netCDF4
 import numpy as np
 import pytest
 from support.command import cli
-from support.restarts import flip
+from support.restarts import flip_variable
 
 import swmodel
 from swmodel.config.remarks import from_zero
@@ -120,7 +120,7 @@ def test_run_from_an_unfit_state_writes_nothing(tmp_path, monkeypatch):
     assert run("-o", "spin").exit_code == 0
     assert run("-o", "on", "--from", "spin").exit_code == 0
     kept = sorted((tmp_path / "on").rglob("*"))
-    flip(tmp_path / "spin/restart/step-0000000003.nc", "u")
+    flip_variable(tmp_path / "spin/restart/step-0000000003.nc", "u")
     for more, code, words in (
         (["spin"], 5, "damaged: variable u"), (["on", "-s", "grid.nx=15"], 2, "another grid"), (["on"], 2, "--output"),
         (["none"], 2, "--from none: "), (["on/output.nc"], 2, "no restart file"),

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.compiling import QUICK
+from support.compiling import QUICK, compiled_anew
 from support.network import stress, weights
 from support.processes import python
 from support.random_case import configuration, random_fields
@@ -23,7 +23,6 @@ from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, failures
 from swmodel.gradients.plan import Plan, plan
 from swmodel.model import resolve
-from swmodel.parallel.transport import programs
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +73,7 @@ def test_switched_off_controls_have_derivatives():
         assert slope
 
 
-def test_samples_are_the_states_on_the_way():
+def test_trajectory_is_sampled_every_n_steps():
     """Those at steps 0, every, 2 every, ...; also where the last step has none."""
     states, *others = (Problem(configure(), ["eta"], last_state, every=every) for every in (1, 2, 4))
     x = states.first_guess()
@@ -110,9 +109,8 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
     for kept in (Plan(STEPS, STEPS, 0), Plan(STEPS, 2, 2), Plan(STEPS, 2, 1)):
         gradient(kept)
     monkeypatch.setattr(calls, "BEYOND_CACHE", 0)
-    programs.jitted.cache_clear()
-    gradient()
-    programs.jitted.cache_clear()
+    with compiled_anew():
+        gradient()
     for value, found in gradients[1:]:
         assert value == gradients[0][0]
         jax.tree.map(np.testing.assert_array_equal, found, gradients[0][1])
@@ -121,7 +119,7 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
 
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.05, 2.5])
 @pytest.mark.parametrize("steps", [1, 7, 1000])
-def test_plan_keeps_within_its_room(steps, step):
+def test_checkpoint_plan_stays_within_memory_bound(steps, step):
     """Nothing is computed again where all fits; once at most where twice the root does.
 
     A step takes `step` carries: less than one of the native step forward with a stepper that remembers, more with one

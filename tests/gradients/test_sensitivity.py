@@ -8,14 +8,13 @@ import jax.numpy as jnp
 import netCDF4
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from support.command import cli
 from support.marks import at_night
 from support.processes import python
 from support.random_case import configuration, random_fields
 from support.unchecked import unchecked
 
 import swmodel
-from swmodel.cli import main
 from swmodel.config import load
 from swmodel.errors import NumericalError, UsageError
 from swmodel.executors.reference import Reference
@@ -236,7 +235,7 @@ SMALL = "-s grid.nx=23 -s grid.ny=11 -s grid.dx=8e4 -s grid.dy=8e4 -s run.execut
 def run(tmp_path, monkeypatch):
     """Runs `swmodel sensitivity jet` on a small grid in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return lambda line: CliRunner().invoke(main, f"sensitivity jet {SMALL} {line}".split())
+    return lambda line: cli(*f"sensitivity jet {SMALL} {line}".split())
 
 
 @pytest.mark.parametrize(
@@ -286,7 +285,7 @@ def test_command_shows_derivatives_and_leaves_its_files(run, tmp_path):
     assert files == {"config.toml", "sensitivity.nc", "sensitivity.png", "status.json"}
     assert run("--of sea_level:8e5,4e5 --wrt eta --steps 3 --output out").exit_code == 2
     for line in ("info out", "plot out/sensitivity.nc --field d_sea_level_d_eta"):
-        done = CliRunner().invoke(main, line.split())
+        done = cli(*line.split())
         assert done.exit_code == 0, done.output
 
 
@@ -307,7 +306,7 @@ main(["sensitivity", "jet", "--of", "mass", "--to", "eta", "--steps", "2", "--ex
 
 @pytest.mark.fault("Ctrl-C has no effect while a gradient is compiled")
 @pytest.mark.night
-def test_signal_ends_the_command_whatever_it_computes(tmp_path):
+def test_sigint_ends_command_during_compilation(tmp_path):
     done = subprocess.run([sys.executable, "-c", BUSY], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 75
     assert "SIGINT" in done.stderr

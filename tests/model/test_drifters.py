@@ -2,6 +2,7 @@
 
 import math
 
+import netCDF4
 import numpy as np
 import pytest
 import xarray
@@ -200,10 +201,11 @@ ON_LAND = [(place + 0.5) * size for place, size in zip(np.argwhere(FIELDS["mask"
 REFUSED = [
     ([[1e9, 0.0]], "outside the domain"),
     ([ON_LAND[::-1]], "on land; the nearest water"),
-    ([{"at": (1e3, 1e3), "box": (0.0, 1.0, 0.0, 1.0)}], "give at, or box and spacing"),
-    ([{"box": (0.0, 1e3, 0.0, 1e3)}], "give at, or box and spacing"),
+    ([{"at": (1e3, 1e3), "box": (0.0, 1.0, 0.0, 1.0)}], "number 1: .*spacing"),
+    ([{"box": (0.0, 1e3, 0.0, 1e3)}], "number 1: .*spacing"),
     ([{"box": (0.0, 4e4, 0.0, 4e4), "spacing": 50.0}], "more than 100000"),
     ([{"box": (0.0, 4e4, 0.0, 4e4), "spacing": 1e-3}], "too large"),
+    ([{"lon": 1.0, "lat": 2.0}], "x and y"),
     ([{"box": (1e3, 0.0, 0.0, 1e3), "spacing": 10.0}], "rising order"),
     ([{"box": (0.0, 1e3, -1e4, -5e3), "spacing": 10.0}], "no water"),
 ]
@@ -222,7 +224,14 @@ def test_unusable_drifters_are_refused():
             swmodel.load("jet", {"output.drifters": f"[{at}]"}, environ={})
 
 
-def test_file_of_positions_is_read(tmp_path):
-    (tmp_path / "floats.csv").write_text("y,speed,x\n20e3,1,30e3\n\n# one more\n5,2,10\n")
-    found = swmodel.load("jet", {"output.drifters": str(tmp_path / "floats.csv")}, environ={})
-    assert [each.at for each in found.output.drifters] == [(30e3, 20e3), (10.0, 5.0)]
+@pytest.mark.fault("drifters of a table in degrees on a plane, or in metres on a sphere")
+def test_positions_in_file_are_those_of_the_grid(tmp_path):
+    path = tmp_path / "floats.csv"
+    path.write_text("y,speed,x\n20e3,1,30e3\n\n# one more\n5e3,2,10e3\n")
+    model = swmodel.Simulation("jet", {"output.drifters": str(path), "run.executor": "reference", "run.steps": 1})
+    model.run(tmp_path / "run")
+    with netCDF4.Dataset(tmp_path / "run" / "drifters.nc") as found:
+        np.testing.assert_allclose([found["x"][0], found["y"][0]], [[30e3, 10e3], [20e3, 5e3]], atol=1.0)
+    path.write_text("lon,lat\n5,10\n")
+    with pytest.raises(ConfigError, match="x and y"):
+        swmodel.Simulation("jet", {"output.drifters": str(path)})

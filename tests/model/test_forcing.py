@@ -11,14 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray
-from click.testing import CliRunner
+from support.command import cli
 from support.made_cases import case_of
 from support.netcdf import write_netcdf
 from support.random_case import configuration, random_fields, weather
 from support.stepping import same_bits
 
 import swmodel
-from swmodel.cli import main
 from swmodel.errors import FilesError
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import check_ensemble, wind_factors
@@ -62,7 +61,7 @@ def test_any_cut_into_calls_and_restart_has_same_bits(tmp_path, undisturbed):
 
 @pytest.mark.fault("`output.nc` has zero for a wind that varies")
 def test_output_has_weather_of_its_step(tmp_path):
-    """As the step that led there had it at its end; none that varies is there as a field that does not change."""
+    """A record has the weather at the end of the step before it; fields that vary are written only if asked for."""
     names, records = ("wind_x", "air_pressure"), weather(NY, NX)
     options = {"output__every_steps": 2, "run__executor": "reference"}
     for folder, asked in (("with", ("eta", *names)), ("without", ("eta",))):
@@ -259,14 +258,14 @@ def test_run_refuses_other_weather_and_takes_more_records(tmp_path):
         (WINDS, "2020-02-27T23:30", r"input.u10: .* dates"),
     ):
         written(path, values, start)
-        done = CliRunner().invoke(main, ["resume", str(folder), "--steps", "60"])
+        done = cli("resume", folder, "--steps", "60")
         assert (done.exit_code, bool(re.search(words, done.output))) == (2, True), done.output
         branch = swmodel.Simulation.resume(folder, {"run.steps": 42})
         with pytest.raises(swmodel.ConfigError, match=words):
             branch.run(folder)
         branch.run(folder.with_name("branch"), force=True)
     written(path, np.concatenate([WINDS, WINDS]))
-    assert CliRunner().invoke(main, ["resume", str(folder), "--steps", "80"]).exit_code == 0
+    assert cli("resume", folder, "--steps", "80").exit_code == 0
     swmodel.Simulation(windy(path, run__steps=80)).run(tmp_path / "whole")
     with xarray.open_dataset(folder / "output.nc") as ours, xarray.open_dataset(tmp_path / "whole/output.nc") as theirs:
         np.testing.assert_array_equal(ours.u[-1], theirs.u[-1])

@@ -81,8 +81,7 @@ def values_of(dataset):
     return {name: dataset[name].values for name in FIELDS}
 
 
-@pytest.mark.fault("a record of the weather cuts a chunk of steps, and a gauge's series has slots without values")
-@pytest.mark.fault("the same for the transport through a section")
+@pytest.mark.fault("a record of the weather cuts a chunk, and the series of a gauge or a section lacks values")
 @pytest.mark.fault("gauges and largest speeds beside open sides show no current")
 def test_gauges_and_sections_have_fields_of_every_step(outputs):
     """And records those of theirs; a section that of each second step."""

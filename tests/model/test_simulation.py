@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import xarray as xr
 import xgcm
-from click.testing import CliRunner
+from support.command import cli
 from support.restarts import assert_same_run
 from support.restarts import simulation as short
 from support.stepping import same_bits
 
 import swmodel
-from swmodel.cli import main
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError, SetupError, Stopped, UsageError, exit_code
 from swmodel.files import lock
@@ -188,7 +187,7 @@ def nudged(tmp_path_factory):
 def test_run_does_not_go_on_without_its_functions(nudged, tmp_path):
     """Commands have no functions; a script has to give them again, even if it has saved the model in between."""
     for line in ["resume", nudged, "--steps", 20], ["run", nudged / "config.toml", "-o", tmp_path / "again"]:
-        done = CliRunner().invoke(main, [str(word) for word in line])
+        done = cli(*line)
         assert (done.exit_code, done.output.count("nudge every 60.0 s")) == (2, 1), done.output
     longer, newest = {"run.steps": 20}, nudged / "restart" / "step-0000000010.nc"
     model, other = (swmodel.Simulation.resume(nudged, longer) for _ in range(2))
@@ -213,7 +212,7 @@ def test_run_goes_on_with_functions_given_again_or_dropped(nudged, tmp_path):
     again.run(tmp_path / "run")
     assert same_bits(again.state, whole.state)
     for steps, more in ((21, []), (21, ["-s", "python.calls=[]"]), (22, [])):
-        done = CliRunner().invoke(main, ["resume", str(tmp_path / "run"), "--steps", str(steps), *more])
+        done = cli("resume", tmp_path / "run", "--steps", steps, *more)
         assert done.exit_code == (2 if steps == 21 and not more else 0), done.output
 
 

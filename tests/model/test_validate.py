@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from support.command import cli
 from support.made_cases import changed
 
 import swmodel
@@ -10,7 +10,6 @@ from swmodel import load
 from swmodel.assimilation.experiment import prepare
 from swmodel.cases.jet import Jet
 from swmodel.cases.vortex import Vortex
-from swmodel.cli import main
 from swmodel.config import ConfigError, to_toml
 from swmodel.errors import exit_code
 from swmodel.gradients import Problem
@@ -75,7 +74,7 @@ def test_grid_narrower_than_halo_is_refused_with_remedy():
         assert "time.stepper" not in line
 
 
-def test_all_problems_are_said_at_once():
+def test_all_problems_are_reported_at_once():
     wrong = {"run.nproc": 200, "grid.periodic_y": True, "sponge.rate": 1e-4, "time.dt": 500.0, "run.days": None}
     keys = ["run.nproc", "physics.beta", "sponge.width", "run.days", "time.dt"]
     assert [line.split(":")[0] for line in problems(wrong)] == keys
@@ -166,7 +165,7 @@ def by_command(name):
     def door(case, given, folder):
         words = [word for key, value in given.items() for word in ("-s", f"{key}={value}".replace("'", '"'))]
         extra = ["--of", "energy", "--to", "eta"] if name == "sensitivity" else []
-        done = CliRunner().invoke(main, [name, case, *words, *extra, "-o", str(folder / "run")])
+        done = cli(name, case, *words, *extra, "-o", folder / "run")
         assert done.exit_code == 2, done.output
         assert not (folder / "run").exists()
         raise ConfigError(line.removeprefix("Error: ") for line in done.output.splitlines())

@@ -6,11 +6,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from support.command import cli
 from support.marks import at_night
 
 from swmodel.bench import session
-from swmodel.cli import main
 
 pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
 
@@ -32,7 +31,7 @@ def bench(tmp_path, monkeypatch):
     on_sigterm = signal.getsignal(signal.SIGTERM)
 
     def run(name, *words, code=0):
-        done = CliRunner().invoke(main, ["bench", name, "--quick", "--oversubscribe", *words])
+        done = cli("bench", name, "--quick", "--oversubscribe", *words)
         assert done.exit_code == code, done.output
         return done, (tmp_path / f"outputs/bench-{name}-quick/results.json").read_text()
 

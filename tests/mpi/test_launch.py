@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,11 +10,12 @@ import pytest
 from support.faults import PROGRAM, ROOT, SMALL, messages, packages_without, run, swmodel
 from support.marks import at_night
 from support.on_ranks import on
+from support.processes import python
 from support.restarts import assert_same_data
 
 from swmodel.files.run_folder import CONFIG, DIAGNOSTICS, OUTPUT, RESTARTS, STATUS
 from swmodel.files.status import read_status
-from swmodel.model import launch
+from swmodel.model import launch, progress
 from swmodel.parallel import environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("quickly_compiled")]
@@ -33,9 +33,8 @@ def test_two_processes_leave_complete_run(tmp_path):
     status = read_status(folder)
     assert (status["state"], status["exit_code"], status["steps"]) == ("completed", 0, 4)
     assert (status["nproc"], status["layout"], status["transport"]) == (2, [1, 2], "mpi")
-    assert "step 4/4" in done.stdout
-    assert "@swmodel" not in done.stdout
-    assert done.stdout.splitlines()[-1] == "Next: swmodel plot outputs/jet"
+    assert progress.MARK not in done.stdout
+    assert "outputs/jet" in done.stdout.splitlines()[-1]
     assert "nproc = 2" in (folder / CONFIG).read_text()
 
 
@@ -43,7 +42,7 @@ def test_two_processes_leave_complete_run(tmp_path):
 def test_ranks_of_mpiexec_refuse_wrong_input_once(tmp_path):
     done = swmodel(tmp_path, "run", "jet", *SMALL, "--layout", "3x1", before=mpiexec(2))
     assert done.returncode == 2
-    assert done.stderr.count("layout 3x1 has 3 blocks") == 1
+    assert done.stderr.count("3x1") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -77,7 +76,7 @@ def test_mpiexec_that_only_starts_processes_is_refused(tmp_path, capfd):
     worker = f"{sys.executable} -m swmodel worker {tmp_path} run"
     assert launch.run(["sh", "-c", f"{worker} & {worker}; wait"], 2, tmp_path, lambda event: None) == 3
     out, err = capfd.readouterr()
-    assert (out, err.count("Error: mpiexec does not tell its processes")) == ("", 1)
+    assert (out, err.count("Error: "), "mpiexec" in err) == ("", 1, True)
     assert read_status(tmp_path)["exit_code"] == 3
 
 
@@ -89,7 +88,7 @@ def test_process_of_other_mpi_is_refused(tmp_path, names):
     environ = dict(zip(names.split(), "12", strict=True))
     done = swmodel(tmp_path, "run", "jet", *SMALL, "--steps", "1", "-o", "run", environ=environ)
     assert done.returncode == 3
-    assert "2 processes were started, but MPI here knows of 1" in done.stderr
+    assert "2 processes" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,18 +103,18 @@ def test_several_processes_without_mpiexec_are_refused(tmp_path):
     line = [str(python), str(ROOT / "cli.py"), "run", "jet", *SMALL, "-s", "time.dt=18", "--steps", "1", "--nproc"]
     refused = run(tmp_path, [*line, "2"], environ)
     assert refused.returncode == 3
-    assert "mpiexec, not found" in refused.stderr
+    assert "mpiexec" in refused.stderr
     assert not (tmp_path / "outputs").exists()
     assert run(tmp_path, [*line, "1"], environ).returncode == 0
 
 
-@pytest.mark.fault("mpi4jax or MPI is missing")
+@pytest.mark.fault("mpi4py is missing")
 @pytest.mark.night
 def test_several_processes_without_mpi4py_are_refused(tmp_path):
     environ = {"PYTHONPATH": str(packages_without(tmp_path / "packages", "mpi4jax", "mpi4py"))}
     line = [sys.executable, "-S", PROGRAM[1], "run", "jet", *SMALL, "--steps", "1", "-o", "run", "--nproc"]
     refused = run(tmp_path, [*line, "2"], environ)
-    assert (refused.returncode, "mpi4py, not found" in refused.stderr) == (3, True)
+    assert (refused.returncode, "mpi4py" in refused.stderr) == (3, True)
     assert not (tmp_path / "run").exists()
     alone = run(tmp_path, [*line, "1"], environ)
     assert alone.returncode == 0, alone.stderr
@@ -132,10 +131,11 @@ def test_rank_without_mpi4py_leaves_no_other_waiting(tmp_path):
         "from swmodel.__main__ import main; main()"
     )
     done = run(ROOT, [*mpiexec(2), sys.executable, "-c", program])
-    assert (done.returncode, done.stderr.count("Error: mpi4py cannot be used")) == (3, 1)
+    assert (done.returncode, len(messages(done)), "mpi4py" in messages(done)[0]) == (3, 1, True)
 
 
 @pytest.mark.fault("a process ends before MPI starts")
+@pytest.mark.mpich_only
 @pytest.mark.night
 def test_processes_do_not_wait_for_one_that_ended_before_mpi():
     program = """
@@ -153,10 +153,10 @@ connect("mpi", (1, 2), 8, 8)
     assert "Timeout (0:00:01)!" in done.stderr
 
 
-@pytest.mark.fault("one rank has another version of swmodel")
+@pytest.mark.fault("one rank has another version of JAX")
 @pytest.mark.night
-def test_other_version_on_one_rank_is_refused(tmp_path):
-    """Rank 1 finds another JAX's metadata first, as where a second installation is on its path."""
+def test_other_jax_on_one_rank_is_refused(tmp_path):
+    """Rank 1 finds the metadata of another JAX first, as where a second installation is on its path."""
     metadata = tmp_path / "packages" / "jax-0.1.dist-info" / "METADATA"
     metadata.parent.mkdir(parents=True)
     metadata.write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.1\n")
@@ -165,7 +165,7 @@ def test_other_version_on_one_rank_is_refused(tmp_path):
     done = run(tmp_path, [*mpiexec(1), *program, ":", *other])
     assert done.returncode == 3
     (said,) = messages(done)
-    assert re.search(r"jax is \S+ on rank 0 .*, 0\.1 on rank 1", said)
+    assert re.search(r"jax .* rank 0 .*0\.1 .*rank 1", said)
     assert not (tmp_path / "run").exists()
 
 
@@ -190,12 +190,12 @@ def with_mpi4jax(tmp_path, text, exchange="auto"):
 
 
 @pytest.mark.fault("two MPI libraries")
+@pytest.mark.needs_mpi4jax
 @pytest.mark.release
 def test_two_mpi_libraries_are_refused(tmp_path):
     """An mpi4jax that loads a library of its own, as one does that was compiled with another mpicc."""
     program = "from mpi4py import MPI; from swmodel.parallel import environment; print(*environment.mpi_libraries())"
-    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    library = found.stdout.strip()
+    (library,) = python(program)
     other = Path(shutil.copy(library, tmp_path))
     code, (said,) = with_mpi4jax(tmp_path, f"import ctypes\nctypes.CDLL({str(other)!r})\n")
     assert (code, str(other) in said, library in said) == (3, True, True)
@@ -207,6 +207,7 @@ REFUSED = f"raise RuntimeError({TOO_NEW!r})\n"
 
 
 @pytest.mark.fault("JAX is too new for mpi4jax")
+@pytest.mark.needs_mpi4jax
 @pytest.mark.parametrize(
     ("exchange", "code"), [*at_night(("auto", 0)), *at_night(("mpi4jax", 3), mark=pytest.mark.release)]
 )

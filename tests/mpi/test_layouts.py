@@ -15,6 +15,7 @@ from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, f
 from support.marks import at_night
 from support.network import stress, weights
 from support.random_case import TIDE, configuration, random_fields
+from support.rank_client import REPRODUCIBLE
 from support.spectral_case import bits_of, spectral_bits
 from support.stepping import after, exchange
 
@@ -108,14 +109,14 @@ def test_halo_wider_than_a_block_is_exact(ranks, layout):
 # States
 
 
-def state_after(layout, name, executor="native"):
-    """The bits of the whole fields after two steps and three, on the first rank."""
+def state_after(layout, name, executor="native", ends=(2, 5)):
+    """The bits of the whole fields after five steps, in calls that end at these, on the first rank."""
     compile_quickly(executor == "native")
     setup = setup_of(configuration_of(name))
     transport, (ny, _) = connect("mpi", layout, *setup.shape), setup.shape
     model = EXECUTORS[executor](setup, transport, *setup.static(transport.block))
     forcing, carry = Forcing(setup, transport), model.start(setup.state(transport.block))
-    for last in (2, 5):
+    for last in ends:
         while (step := int(carry.step)) < last:
             exchange(model, forcing, step)
             carry = model.advance(carry, forcing.until(last) - step)
@@ -139,8 +140,9 @@ def test_layouts_have_same_bits(ranks, name, layout):
     ("name", "layout"),
     [("ab2-energy-basin-f_plane", (1, 2)), ("leapfrog-energy-channel-f_plane", (2, 1))],
 )
-def test_layouts_have_same_bits_in_xla_by_instructions(ranks, name, layout):
-    assert ranks(layout, state_after, name, "xla")[0] == ranks((1, 1), state_after, name, "xla")[0]
+def test_layouts_and_chunks_have_same_bits_in_xla(ranks, name, layout):
+    """Without fused multiply-adds, as with `--reproducible`."""
+    assert ranks(layout, state_after, name, "xla")[0] == ranks((1, 1), state_after, name, "xla", (5,))[0]
 
 
 @pytest.mark.promise("the number of ranks and their layout change nothing")
@@ -148,8 +150,7 @@ def test_layouts_have_same_bits_in_xla_by_instructions(ranks, name, layout):
 @pytest.mark.parametrize("name", list(named())[1::9])
 def test_layouts_have_same_bits_in_xla_if_reproducible(ranks, name):
     """On ranks that compile as users do with `--reproducible`, which is a choice of instructions at the start."""
-    flags = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
-    reproducible = ranks.with_environment("reproducible", **flags)
+    reproducible = ranks.with_environment("reproducible", **REPRODUCIBLE)
     one, four, three = (reproducible(layout, state_after, name, "xla")[0] for layout in ((1, 1), (2, 2), (1, 3)))
     assert one == four == three
 
@@ -183,7 +184,6 @@ def gradient_bits(layout, *sea):
 @pytest.mark.parametrize(
     ("sea", "dtype", "layouts"),
     [
-        ("open", "float64", [(1, 1), (3, 1)]),
         ("eddies", "float32", [(1, 1), (1, 2)]),
         *at_night(
             ("earth", "float64", [(1, 1), (3, 1)]),
@@ -198,11 +198,10 @@ def test_layouts_have_same_gradient_bits(ranks, sea, dtype, layouts):
     assert len(set(found)) == 1
 
 
-def numbers(layout, *sea):
-    """What says that derivatives are exact, and the derivatives on the whole grid."""
-    checks = checks_of(layout, *sea)
+def numbers(layout, sea, executor, second):
+    """What says that derivatives are exact, and the derivatives on the whole grid, also the `second` ones."""
+    checks = checks_of(layout, sea, executor)
     transport = checks.problem.transport
-    product = checks.problem.hessian_vector(checks.x, checks.d, *checks.loss)
 
     def whole(x):
         return {
@@ -210,8 +209,12 @@ def numbers(layout, *sea):
             for name, a in x.items()
         }
 
-    exact = checks.taylor() | {"dot_product_error": checks.dot_product_error()}
-    exact |= {"hessian_symmetry": checks.hessian_symmetry(), "dtype": "float64", "value": checks.value}
+    exact = checks.taylor() | {"dot_product_error": checks.dot_product_error(), "dtype": "float64"}
+    exact |= {"value": checks.value, "bits": fingerprint(checks.problem, checks.gradient)}
+    if not second:
+        return exact, whole(checks.gradient)
+    exact["hessian_symmetry"] = checks.hessian_symmetry()
+    product = checks.problem.hessian_vector(checks.x, checks.d, *checks.loss)
     return exact, whole(checks.gradient), whole(product)
 
 
@@ -223,13 +226,19 @@ def assert_close(ours, theirs, tolerance):
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.night
+@pytest.mark.promise("a gradient does not depend on the layout")
 @pytest.mark.parametrize(
-    ("sea", "executor", "layout"), [("open", "xla", (3, 1)), ("earth", "native", (2, 2)), ("eddies", "native", (2, 2))]
+    ("sea", "executor", "layout", "second"),
+    [
+        ("open", "native", (3, 1), False),
+        *at_night(("open", "xla", (3, 1), True), ("earth", "native", (2, 2), True), ("eddies", "native", (2, 2), True)),
+    ],
 )
-def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout):
-    (exact, *ours), (one, *theirs) = (ranks(each, numbers, sea, executor)[0] for each in (layout, (1, 1)))
+def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
+    """Taylor slope, tangent and adjoint, Hessian; and those of one process, by native to the bit of the gradient."""
+    (exact, *ours), (one, *theirs) = (ranks(each, numbers, sea, executor, second)[0] for each in (layout, (1, 1)))
     assert failures(exact) == []
+    assert executor == "xla" or exact["bits"] == one["bits"]
     assert exact["value"] == pytest.approx(one["value"], rel=1e-12)
     for mine, other in zip(ours, theirs, strict=True):
         assert_close(mine, other, 1e-12)

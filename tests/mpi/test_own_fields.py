@@ -77,7 +77,7 @@ def stormy(folder, name, every):
 
 @pytest.mark.fault("several processes or devices have other series while the weather varies")
 @pytest.mark.night
-def test_weather_cuts_no_series_of_ranks(ranks, tmp_path):
+def test_series_on_ranks_do_not_depend_on_forcing_records(ranks, tmp_path):
     """They are those of one process that writes each step."""
     ranks(1, stormy, tmp_path, "one", 1)
     ranks(2, stormy, tmp_path, "two", 7)

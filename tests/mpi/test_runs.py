@@ -4,10 +4,11 @@ import os
 import shutil
 from functools import cache
 
-import netCDF4
 import numpy as np
 import pytest
+from support import compiling
 from support.marks import at_night
+from support.netcdf import write_netcdf
 from support.on_ranks import in_folder, on, swmodel
 from support.own_case import write_bump
 from support.restarts import assert_same_data, data
@@ -80,7 +81,6 @@ def assert_same_files(run, truth, steps=20):
 @pytest.mark.fault(
     "two tracers on two processes: their sums are exchanged, as the order of a set differs between ranks"
 )
-@pytest.mark.fault("gauges and largest speeds beside open sides show no current")
 @pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 @pytest.mark.parametrize(("form", "nproc"), [("zarr", 3), *at_night(("netcdf", 1), ("netcdf", 3))])
 def test_run_continues_on_other_number_of_ranks(ranks, undisturbed, stopped, tmp_path, form, nproc):
@@ -90,6 +90,16 @@ def test_run_continues_on_other_number_of_ranks(ranks, undisturbed, stopped, tmp
     assert_same_files(directory, undisturbed)
     status = read_status(directory)
     assert (status["state"], status["nproc"], status["steps"]) == ("completed", nproc, 20)
+
+
+@pytest.mark.promise("the number of ranks and their layout change nothing")
+@pytest.mark.night
+def test_ranks_leave_files_of_one_process_with_all_instructions(ranks, tmp_path):
+    """As users compile; other tests on ranks have only the instructions that `--reproducible` allows."""
+    ranks = ranks.with_environment("plain", XLA_FLAGS=compiling.XLA_FLAGS)
+    for number in (1, 3):
+        on(ranks, number, *JET, "--steps", 20, "-o", tmp_path / str(number))
+    assert_same_files(tmp_path / "3", tmp_path / "1")
 
 
 @pytest.mark.promise("devices and hosts do not change the answer")
@@ -140,13 +150,9 @@ def test_ranks_continue_from_older_restart_if_newest_is_damaged(ranks, undisturb
 def test_ranks_refuse_other_weather_in_file(ranks, tmp_path):
     path, values = tmp_path / "wind.nc", np.random.default_rng(2).standard_normal((3, 17, 24))
     for factor in (1, 2):
-        with netCDF4.Dataset(path, "w") as file:
-            for dimension, size in (("time", 3), ("y", 17), ("x", 24)):
-                file.createDimension(dimension, size)
-            file.createVariable("time", "f8", ("time",))[:] = [0, 1, 2]
-            file["time"].units = "hours since 2020-01-01"
-            file.createVariable("wind", "f8", ("time", "y", "x"))[:] = factor * values
-            file["wind"].setncatts({"standard_name": "eastward_wind", "units": "m s-1"})
+        time = ("time", np.arange(3.0), {"units": "hours since 2020-01-01"})
+        of_wind = {"standard_name": "eastward_wind", "units": "m s-1"}
+        write_netcdf(path, {"time": time, "wind": ("time y x", factor * values, of_wind)})
         if factor == 1:
             wind = words(input__u10=f"{path}:wind", time__start="2020-01-01")
             on(ranks, 2, *JET, *wind, "--steps", 3, "-o", tmp_path / "run")

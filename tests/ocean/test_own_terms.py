@@ -68,7 +68,7 @@ def closing_over(number):
     return lambda state, grid, t: {"u": -number * state.u}
 
 
-def test_what_a_term_computes_is_recorded():
+def test_checksum_of_term_follows_its_computation():
     """With its parameters, if it has any."""
     same, other = [damp, closing_over(1e-3), partial(damp, rate=1e-3)], closing_over(1.0001e-3)
     networks = [Parametric(stress, weights(seed)) for seed in (0, 0, 1)]
@@ -137,7 +137,7 @@ NO_TERMS = {
 
 @pytest.mark.fault("a term from Python that returns no tendency, a wrong shape or precision, or raises")
 @pytest.mark.fault("a network that does not fit: inputs, outputs, precision, not finite")
-def test_what_is_no_term_is_refused():
+def test_object_that_is_no_term_is_refused():
     for words, term in NO_TERMS.items():
         (found,) = problems(term)
         assert words in found

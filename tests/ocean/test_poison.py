@@ -55,7 +55,7 @@ def spoilt(field, beyond):
 
 @pytest.mark.promise("no uninitialised value is read")
 @pytest.mark.slow
-def test_native_call_of_several_steps_reads_declared_halo_and_margin():
+def test_native_sweep_reads_declared_halo_and_margin():
     """Rubbish beyond the margin of static fields is not noticed; NaN in the outermost rows of the halo is."""
     native.register()
     setup = setup_of(configuration(NY, NX, random_fields(NY, NX, land=0.0), **OPTIONS))

@@ -100,7 +100,7 @@ def test_side_must_be_water_and_covered_by_its_field():
 
 
 @pytest.mark.fault("an open side that is land, a field that does not cover the side, or the sponge that relaxes to it")
-def test_corner_of_open_sides_needs_no_values():
+def test_boundary_data_may_be_missing_at_open_corner():
     """Nothing comes in through a corner: neither of a steady field nor of records in time."""
     level = np.zeros((2, 5, 6))
     level[:, [0, 0, -1, -1], [0, -1, 0, -1]] = np.nan

@@ -70,7 +70,7 @@ def test_sums_over_wavenumbers_are_means_over_domain(walls, dtype):
 
 
 @pytest.mark.parametrize("walls", WALLS)
-def test_wave_is_in_its_own_ring(walls):
+def test_plane_wave_is_in_its_wavenumber_bin(walls):
     """v = cos k x (or sin, zero on walls, along y) of wavenumber 3 along x; a series of cosines between walls."""
     i, j = np.arange(NX)[None, :], np.arange(NY)[:, None]
     along_x = np.cos(2 * np.pi * 3 * i / NX) if walls[1] else np.cos(np.pi * 3 * (i + 0.5) / NX)
@@ -294,7 +294,7 @@ def test_balanced_flow_comes_back_and_waves_do_not(walls):
 
 
 @pytest.mark.fault("spectra or potentials of a sea with land, or on a sphere")
-def test_spectra_potentials_and_balance_are_refused_where_there_are_none():
+def test_spectra_with_land_and_balance_off_f_plane_are_refused():
     land, asked = sea_of((True, True), random_fields(NY, NX, land=0.2), output__spectra=60.0), {"output__spectra": 60.0}
     simulation = swmodel.Simulation(unchecked(land))
     with pytest.raises(UsageError, match="seas without land"):

@@ -112,9 +112,7 @@ def test_canal_round_equator_answers_as_airy_says(beta):
     np.testing.assert_allclose(h - DEPTH, expected, rtol=0, atol=2e-6 * abs(height))
 
 
-@pytest.mark.fault(
-    "a tide that starts at once raises free waves; its ramp differs after a restart, between executors or layouts"
-)
+@pytest.mark.fault("a tide's ramp differs after a restart, between executors or layouts")
 def test_ramp_follows_its_formula_in_each_stage():
     """(1 - cos(pi t / T)) / 2, from the step count alone, so that a restart has the same."""
     config, *_ = canal(24, tide__ramp=7e5)

@@ -58,7 +58,7 @@ def test_ranks_share_cores_and_process_alone_keeps_all(environ, local_size, thre
     assert ("MPIR_CVAR_POLLS_BEFORE_YIELD" in environ) == (local_size > 8)
 
 
-def test_settings_of_user_stay(environ):
+def test_environment_set_by_user_is_not_overwritten(environ):
     environ |= {"NPROC": "3", "JAX_PLATFORMS": "cuda", "XLA_FLAGS": "--xla_dump_to=/tmp/dump"}
     for _ in range(2):
         environment.prepare(reproducible=True, place=World(0, 8, 8))

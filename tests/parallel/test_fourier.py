@@ -75,7 +75,7 @@ def test_transforms_are_those_of_scipy_and_come_back(size, dtype):
 @pytest.mark.promise("transforms of blocks equal those of one process")
 @pytest.mark.night
 @pytest.mark.parametrize("dtype", ROUNDING)
-def test_line_has_same_bits_in_any_company(dtype):
+def test_transform_of_line_does_not_depend_on_other_lines(dtype):
     """Also where a processor's vectors take several lines together and some are left over."""
     given, transforms = [], []
     for n in (16, 304, 512, 1000):

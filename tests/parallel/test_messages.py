@@ -29,7 +29,7 @@ class Counting(Serial):
 
 
 @pytest.mark.parametrize(("shape", "width", "messages"), [((5, 7), 2, 4), ((5, 4), 5, 2 + 4), ((3, 2), 5, 4 + 6)])
-def test_halo_is_the_grid_that_repeats_itself(shape, width, messages):
+def test_halo_equals_periodic_padding(shape, width, messages):
     """However wide it is; each direction is one message a time."""
     transport = Counting(block(0, (1, 1), *shape))
     fields = np.random.default_rng(1).random((3, *shape))

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from support.compiling import collectives, compilations, compile_quickly
 from support.covering import configuration_of, named
+from support.layouts import placed_on
 from support.marks import at_night
 from support.random_case import configuration
+from support.rank_client import REPRODUCIBLE
 from support.spectral_case import spectral_bits
 from support.unchecked import unchecked
 
@@ -18,20 +20,13 @@ from swmodel.model.simulation import Simulation
 
 pytestmark = pytest.mark.mpi  # its first rank has four devices
 
-DEVICES = {"transport": "sharded", "devices": 4}
-LAYOUTS = ("2x2", "3x1", "1x3")
+ONE, FOUR = (1, 1), (2, 2)
+LAYOUTS = (FOUR, (3, 1), (1, 3))
 TERMS = {"sponge__rate": 1e-4, "sponge__width": 2e4, "physics__biharmonic_viscosity": 1e8, "physics__slip": "no"}
 
 
-def placed_on(config, layout, **run):
-    """The configuration on the devices of a layout; on one device if it is empty."""
-    devices = np.prod([int(parts) for parts in layout.split("x")]) if layout else 1
-    where = run | (DEVICES | {"layout": layout, "devices": int(devices)} if layout else {})
-    return config.model_copy(update={"run": config.run.model_copy(update=where)})
-
-
-def sea_of(ny, nx, layout="", executor="native", **options):
-    return placed_on(configuration(ny, nx, **TERMS | options), layout, executor=executor)
+def sea_of(ny, nx, layout, executor="native", **options):
+    return placed_on(configuration(ny, nx, **TERMS | options), layout, sharded=True, executor=executor)
 
 
 def bits(simulation):
@@ -47,7 +42,7 @@ def bits(simulation):
 
 def bits_of(name, layouts, executor):
     compile_quickly(executor == "native")  # XLA's program around the native step has no effect on the bits
-    configs = [placed_on(configuration_of(name), layout, executor=executor) for layout in layouts]
+    configs = [placed_on(configuration_of(name), layout, True, executor=executor) for layout in layouts]
     return [bits(Simulation(unchecked(config))) for config in configs]
 
 
@@ -59,7 +54,7 @@ CASES = [(name, LAYOUTS[number % 3]) for number, name in enumerate(named())]
     ("name", "layout"), [*CASES[::4], *at_night(*(case for case in CASES if case not in CASES[::4]))]
 )
 def test_devices_have_bits_of_one(ranks, name, layout):
-    ((one, four),) = ranks(1, bits_of, name, ["", layout], "native")
+    ((one, four),) = ranks(1, bits_of, name, [ONE, layout], "native")
     assert four == one
 
 
@@ -67,13 +62,12 @@ def test_devices_have_bits_of_one(ranks, name, layout):
 @pytest.mark.night
 @pytest.mark.parametrize(("name", "layout"), CASES[10::8])
 def test_devices_have_bits_of_one_in_xla_if_reproducible(ranks, name, layout):
-    flags = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
-    ((one, four),) = ranks.with_environment("reproducible", **flags)(1, bits_of, name, ["", layout], "xla")
+    ((one, four),) = ranks.with_environment("reproducible", **REPRODUCIBLE)(1, bits_of, name, [ONE, layout], "xla")
     assert four == one
 
 
 def bits_in_sweeps():
-    config = sea_of(13, 17, "2x2")
+    config = sea_of(13, 17, FOUR)
     return [bits(Simulation(config, steps_per_sweep=steps)) for steps in (1, 3)]
 
 
@@ -83,8 +77,8 @@ def test_steps_in_a_sweep_change_no_bit_on_uneven_blocks(ranks):
 
 
 def spectral():
-    where = {f"run__{key}": value for key, value in DEVICES.items()}
-    return [spectral_bits("rings"), spectral_bits("rings", **where, run__layout="2x2")]
+    where = {"run__transport": "sharded", "run__devices": 4, "run__layout": "2x2"}
+    return [spectral_bits("rings"), spectral_bits("rings", **where)]
 
 
 @pytest.mark.promise("spectra add up")
@@ -96,7 +90,7 @@ def test_spectra_on_devices_have_bits_of_one_process(ranks):
 
 def compiled_again():
     """What is compiled for a second simulation of a kind, after one of another layout in between."""
-    made = [sea_of(13, 17, layout) for layout in ("2x2", "1x4")]
+    made = [sea_of(13, 17, layout) for layout in (FOUR, (1, 4))]
     for config in made:
         bits(Simulation(config))
     with compilations() as found:
@@ -114,7 +108,7 @@ def test_second_simulation_of_a_kind_compiles_nothing(ranks):
 def compiled_step(ny, nx, executor):
     """Messages in its compiled loop, and the number of arrays returned in place."""
     compile_quickly(False)
-    simulation = Simulation(sea_of(ny, nx, "2x2", executor))
+    simulation = Simulation(sea_of(ny, nx, FOUR, executor))
     steps = simulation._executor
     text = steps._loop.lower(simulation.carry, steps.static, steps.dt, jnp.int32(3)).compile().as_text()
     return collectives(text), text.split("entry_computation_layout")[0].count("may-alias")
@@ -135,7 +129,7 @@ def test_compiled_step_sends_four_messages_and_works_in_place(ranks, ny, nx, exe
 def derivatives():
     """Largest relative differences of derivatives from those of one device, and measures of their exactness."""
     found = []
-    for layout in ("", "2x2"):
+    for layout in (ONE, FOUR):
         config = sea_of(13, 17, layout, run__steps=4)
         problem = Problem(config, controls_of(config), lambda view, k: view.state)
         checks = Checks(problem)

@@ -40,19 +40,20 @@ def test_each_process_finds_its_place_and_first_one():
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "words", "least"),
-    [("os.kill(os.getpid(), 9)", 9, "Killed (signal 9)", 0), ("sys.exit(7)", 7, "exit code 7", 1)],
+    ("end", "code", "word", "least"),
+    [("os.kill(os.getpid(), 9)", 9, "signal 9", 0), ("sys.exit(7)", 7, "7", 1)],
 )
-def test_process_that_ends_takes_others_with_it_and_is_named(end, code, words, least):
+def test_process_that_ends_takes_others_with_it_and_is_named(end, code, word, least):
     program = ONE_ENDS.format(end)
     line = (
         "import sys; from swmodel.parallel import spawn; spawn.GRACE = 1.0; "
         f"sys.exit(spawn.main(2, [sys.executable, '-c', {program!r}]))"
     )
     begin = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=30, cwd=ROOT)
-    assert least < time.monotonic() - begin < 20
-    assert (done.returncode, done.stderr) == (code, f"swmodel.parallel.spawn: rank 1 ended: {words}\n")
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, timeout=50, cwd=ROOT)
+    assert time.monotonic() - begin > least
+    (said,) = done.stderr.splitlines()
+    assert (done.returncode, "rank 1" in said, word in said) == (code, True, True)
 
 
 @pytest.mark.parametrize(
@@ -65,17 +66,13 @@ def test_failure_ends_all_and_common_error_names_none(program, code):
     assert process.returncode == code
 
 
-@pytest.mark.parametrize(
-    ("answer", "signals", "code"), [("lambda *signal: os._exit(75)", 1, 75), ("signal.SIG_IGN", 2, 9)]
-)
+@pytest.mark.parametrize(("answer", "signals", "code"), [("os._exit(75)", 1, 75), ("os.write(1, b'heard\\n')", 2, 9)])
 def test_signal_is_handed_on_and_second_one_ends_all(answer, signals, code):
-    program = f"import os, signal, time; signal.signal(15, {answer}); os.write(1, b'ready\\n'); time.sleep(60)"
-    process = spawn(program)
-    assert [process.stdout.readline() for _ in range(2)] == 2 * ["ready\n"]
-    for _ in range(signals):
-        assert process.poll() is None
+    handle = f"import os, signal, time; signal.signal(15, lambda *signal: {answer})"
+    process = spawn(f"{handle}; os.write(1, b'ready\\n'); time.sleep(60)")
+    for said in ("ready\n", "heard\n")[:signals]:
+        assert [process.stdout.readline() for _ in range(2)] == 2 * [said]
         process.terminate()
-        time.sleep(0.3)
     assert process.communicate(timeout=30) == ("", "")
     assert process.returncode == code
 
@@ -90,6 +87,4 @@ def test_processes_end_with_their_starter(killed):
     parent = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     (pid,) = {int(parent.stdout.readline()) for _ in range(2)}
     os.kill(pid if killed == "spawn" else parent.pid, signal.SIGKILL)
-    begin = time.monotonic()
     parent.communicate(timeout=50)  # until nobody is left who could write
-    assert time.monotonic() - begin < 20

@@ -49,7 +49,7 @@ def test_second_signal_ends_process_at_once():
         "    print('still there')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (STOPPED, "", "ended at once by a second SIGINT\n")
+    assert (done.returncode, done.stdout, done.stderr.count("SIGINT")) == (STOPPED, "", 1)
 
 
 @pytest.mark.parametrize(("received", "reason"), [([0, 0, 0], None), ([2, 0, 0], "SIGINT"), ([2, 15, 2], "SIGTERM")])
@@ -96,7 +96,7 @@ class Clock:
 
 
 @pytest.mark.parametrize(("ahead", "late"), [(500, False), (300, True)])
-def test_restart_and_longest_chunk_have_to_fit_in(monkeypatch, ahead, late):
+def test_run_stops_if_chunk_and_restart_exceed_walltime(monkeypatch, ahead, late):
     """Two restarts of 100 s, a chunk of 120 s, 10 s to leave: together 330 s."""
     clock, limit = Clock(monkeypatch), Stop(1000.0 + 120 + 1 + ahead)
     clock.now, limit.reserve = 1000.0, 100.0
@@ -105,7 +105,7 @@ def test_restart_and_longest_chunk_have_to_fit_in(monkeypatch, ahead, late):
 
 @pytest.mark.fault("a wall-clock limit shorter than a step, in a chain of jobs")
 @pytest.mark.parametrize("limit", [0.5, 50.0, 120.0])
-def test_too_short_limit_leaves_time_for_the_least(monkeypatch, caplog, limit):
+def test_too_short_walltime_warns_and_takes_two_chunks(monkeypatch, caplog, limit):
     """Two chunks are made whatever the limit; the one that is named is enough for a third, and nothing is said."""
     reasons = Clock(monkeypatch).reasons(Stop(limit, least=2), 50, 50, 50)
     assert reasons == [None, None, f"the wall-clock limit of {duration(limit)}"]

@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from support.faults import PROGRAM, SMALL
+from support.faults import SMALL, swmodel
 
 from swmodel.files.status import read_status
 from swmodel.parallel import streams
@@ -30,13 +30,6 @@ def full() -> int:
     return os.open("/dev/full", os.O_WRONLY)
 
 
-def swmodel(folder, *arguments, before=(), **options):
-    """Run the program; (exit code, what it said on stderr, "" where it is not a pipe)."""
-    line = [*before, *PROGRAM, *map(str, arguments)]
-    done = subprocess.run(line, cwd=folder, text=True, timeout=100, **{"stderr": subprocess.PIPE} | options)
-    return done.returncode, done.stderr or ""
-
-
 @contextlib.contextmanager
 def opened(make):
     """What `make()` gives, a descriptor, until the end of the context."""
@@ -47,30 +40,31 @@ def opened(make):
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 @pytest.mark.parametrize("make", [unread, full])
-def test_run_outlives_whoever_watches_it(tmp_path, make):
+def test_run_completes_when_its_output_is_closed_or_full(tmp_path, make):
     with opened(make) as gone:
-        assert swmodel(tmp_path, *RUN, stdout=gone, stderr=gone) == (0, "")
+        assert swmodel(tmp_path, *RUN, stdout=gone, stderr=gone).returncode == 0
     assert (read_status(tmp_path / "run")["state"], read_status(tmp_path / "run")["steps"]) == ("completed", 3)
 
 
 @pytest.mark.fault("the terminal of a run closes, the disk of its log is full, its streams are closed")
 def test_run_without_any_stream_completes(tmp_path):
     closed = ["sh", "-c", 'exec "$@" 0>&- 1>&- 2>&-', "sh"]
-    assert swmodel(tmp_path, *RUN, stderr=None, before=closed) == (0, "")
+    assert swmodel(tmp_path, *RUN, before=closed, stdout=None, stderr=None).returncode == 0
     assert read_status(tmp_path / "run")["state"] == "completed"
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_program_ends_silently_if_reader_has_gone(tmp_path):
     with opened(unread) as gone:
-        assert swmodel(tmp_path, "cases", stdout=gone) == (141, "")
+        done = swmodel(tmp_path, "cases", stdout=gone)
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.fault("the reader of a result has closed the pipe, or the result cannot be written")
 def test_result_that_cannot_be_written_is_an_error(tmp_path):
     with opened(full) as gone:
-        code, said = swmodel(tmp_path, "init", "jet", stdout=gone)
-    assert (code, "standard output" in said) == (5, True)
+        done = swmodel(tmp_path, "init", "jet", stdout=gone)
+    assert (done.returncode, "standard output" in done.stderr) == (5, True)
 
 
 def test_nonblocking_descriptor_loses_nothing():

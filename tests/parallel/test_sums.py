@@ -14,7 +14,7 @@ import swmodel
 from swmodel.parallel.fixed_point import FixedPoint
 from swmodel.parallel.transport.serial import Serial
 
-QUICK = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+MANY = settings(max_examples=150)
 ANY = st.floats(allow_nan=False, allow_infinity=False)
 #: Of one size, so that many have bits beyond the last one kept.
 ALIKE = st.floats(-8, 8, allow_subnormal=True)
@@ -33,7 +33,7 @@ def bits(number):
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
-@QUICK
+@MANY
 @given(ARRAYS, st.data())
 def test_any_order_and_splitting_gives_same_bits(numbers, data):
     bound = float(np.abs(numbers).max(initial=0.0))
@@ -50,7 +50,7 @@ def exact_sum(numbers):
 
 
 @pytest.mark.promise("global sums do not depend on the layout")
-@QUICK
+@MANY
 @given(ARRAYS, st.floats(1, 1e6))
 def test_sum_is_that_of_fsum_to_stated_precision(numbers, slack):
     """2^-65 of the bound is lost of each number (2^-1027 where that is less), and the sum is rounded once."""

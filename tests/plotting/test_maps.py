@@ -4,17 +4,17 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 import xarray
-from click.testing import CliRunner
 from matplotlib import _pylab_helpers
 from matplotlib.contour import QuadContourSet
 from matplotlib.quiver import Quiver
 from PIL import Image
+from support.command import cli
 from support.marks import at_night
 from support.small_run import make_run
 
 import swmodel
 from swmodel import Simulation, cases, plotting
-from swmodel.cli import main, pictures
+from swmodel.cli import pictures
 from swmodel.errors import FilesError, UsageError
 from swmodel.ocean.coordinates import points
 from swmodel.plotting import Over, PlotError, Scale, animation, derived, maps, series, titles
@@ -151,10 +151,10 @@ def test_options_of_command_reach_picture(run, monkeypatch):
     for name in ("plot", "animate"):
         monkeypatch.setattr(plotting, name, lambda *given: calls.append(given) or "it")
     for line in ("plot", "animate --range shared --vmin=-1 --vmax 2 --arrows --contours eta"):
-        assert CliRunner().invoke(main, [*line.split(), str(run)]).exit_code == 0
+        assert cli(*line.split(), run).exit_code == 0
     assert calls[0][-2:] == (Scale("record"), Over())
     assert calls[1][-2:] == (Scale("shared", -1.0, 2.0), Over(True, "eta"))
-    result = CliRunner().invoke(main, ["plot", str(run), "--diagnostics", "--arrows", "--record", "1"])
+    result = cli("plot", run, "--diagnostics", "--arrows", "--record", "1")
     assert (result.exit_code, "--arrows, --record" in result.stderr) == (2, True)
 
 
@@ -227,7 +227,7 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
     (tmp_path / "analysis.nc").touch()
     with pytest.raises(PlotError, match=r"diagnostics\.nc.*analysis\.nc"):
         plotting.plot_diagnostics(tmp_path)
-    result = CliRunner().invoke(main, ["animate", str(tmp_path)])
+    result = cli("animate", tmp_path)
     assert (result.exit_code, "analysis.nc" in result.stderr) == (2, True)
 
 
@@ -238,7 +238,7 @@ def test_usual_picture_is_that_of_the_results(monkeypatch, tmp_path):
 
     def draws(line, name, of="run"):
         """The command calls the function of this name with this path."""
-        done = CliRunner().invoke(main, ["plot", *line.replace("run", str(path), 1).split()])
+        done = cli("plot", *line.replace("run", str(path), 1).split())
         assert (done.exit_code, calls.pop()) == (0, (name, of)), line
 
     path.mkdir()
@@ -270,7 +270,7 @@ def test_page_is_opened_only_on_a_screen(monkeypatch, tmp_path):
         with monkeypatch.context() as patch:
             patch.setattr(pictures, "has_screen", lambda screen=screen: screen)
             for words in ([], ["--no-open"]):
-                assert str(tmp_path / "view.html") in CliRunner().invoke(main, ["view", "run", *words]).output
+                assert str(tmp_path / "view.html") in cli("view", "run", *words).output
     assert opened == [(tmp_path / "view.html").as_uri()]
     monkeypatch.setattr(pictures.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("DISPLAY", ":0")

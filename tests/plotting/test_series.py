@@ -6,12 +6,11 @@ import matplotlib.figure
 import numpy as np
 import pytest
 import xarray
-from click.testing import CliRunner
 from matplotlib.collections import LineCollection
+from support.command import cli
 from support.pages import content_of
 from support.small_run import make_run
 
-from swmodel.cli import main
 from swmodel.plotting import Over, PlotError, maps, maxima, plot_maxima, plot_sections, plot_stations, series, view
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.page import content
@@ -66,7 +65,7 @@ def test_first_of_many_gauges_are_drawn_and_others_by_name(folder, monkeypatch):
         for chosen, first in (((), "Côte:"), ((["b"],), "b:")):
             ((title, _),) = lines_of(series.draw_places(data, "station", "eta", *chosen))
             assert title.startswith(first)
-    refused = CliRunner().invoke(main, ["plot", str(folder), "--station", "c"])
+    refused = cli("plot", folder, "--station", "c")
     assert (refused.exit_code, '"c"' in refused.output) == (2, True)
 
 

@@ -22,13 +22,13 @@ def setup(case, **more):
 
 
 @pytest.mark.parametrize("case", ["jet", "hurricane", "stommel"])
-def test_a_setup_can_be_pickled_and_compared(case):
+def test_setup_can_be_pickled_and_compared(case):
     made = setup(case)
     assert pickle.loads(pickle.dumps(made)) == made == setup(case)
     assert made != setup(case, **{"physics.viscosity": 7.0})
 
 
-def test_a_wider_margin_has_the_same_values_around_the_block():
+def test_wider_margin_has_the_same_values_around_the_block():
     made, part = setup("stommel"), block(1, (2, 2), 12, 16)
     for near, far in zip(made.static(part), made.static(part, made.margin + 3), strict=True):
         near, far = (each if isinstance(each, dict) else {"depth": each.depth, "wet": each.wet} for each in (near, far))
@@ -42,7 +42,7 @@ FIELDS = random_fields(NY, NX, land=0.0) | {"mask": np.ones((NY, NX))}
 FIELDS["mask"][4:7, 5:9] = 0.0
 
 
-def test_a_slanting_section_is_a_stair_next_to_its_line():
+def test_slanting_section_is_a_stair_next_to_its_line():
     place = {"name": "a", "start": [8e3, 5e3], "end": [60e3, 50e3]}
     config = swmodel.load(configuration(NY, NX, FIELDS), {"output.sections": [place]})
     (line,) = config.output.sections
@@ -55,7 +55,7 @@ def test_a_slanting_section_is_a_stair_next_to_its_line():
 
 @pytest.mark.fault("a section goes the wrong way round a periodic axis, or beyond a wall")
 @pytest.mark.parametrize(("start", "end"), [(56e3, 80e3), (-12e3, 12e3), (56e3, 12e3 + 136e3)])
-def test_a_section_across_the_end_of_a_ring_is_two_parts(start, end):
+def test_section_across_the_end_of_a_ring_is_two_parts(start, end):
     """Wherever its ends are written, one at least beyond the domain; within it a section stays there."""
     names = {"whole": (start, end), "first": (56e3, 68e3), "second": (0.0, 12e3), "long": (12e3, 56e3)}
     lines = [{"name": name, "start": [x, 20e3], "end": [x1, 20e3]} for name, (x, x1) in names.items()]

@@ -8,10 +8,9 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from support.faults import SMALL, swmodel
+from support.faults import ROOT, SMALL, swmodel
 from support.restarts import assert_same_run
 
 from swmodel.files.restart.folder import candidates, facts, step_of
@@ -20,7 +19,6 @@ from swmodel.model.launch import find_mpiexec
 
 pytestmark = pytest.mark.release
 
-ROOT = Path(__file__).parents[2]
 TWO = ["--nodes=1", "--ntasks-per-node=2"]
 RESTARTS = ["-s", "restart.every_steps=2000", "-s", "run.check_every_steps=500"]
 RECORDS = ["-s", "output.every_steps=20000", "-s", "output.diagnostics_every_steps=20000"]

@@ -26,6 +26,18 @@ def compile_quickly(quickly: bool):
 
 
 @contextlib.contextmanager
+def compiled_anew():
+    """Programs are compiled anew within the context, and dropped at its end."""
+    from swmodel.parallel.transport.programs import jitted
+
+    jitted.cache_clear()
+    try:
+        yield
+    finally:
+        jitted.cache_clear()
+
+
+@contextlib.contextmanager
 def compilations():
     """A list of the names of what JAX compiles within the context."""
     found = []

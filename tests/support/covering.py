@@ -173,6 +173,19 @@ def own_drag(state, grid, t, roughness):
     }
 
 
+def own_drag_of_reference(tendency):
+    """`own_drag` for the reference, without operators of the model."""
+    of_u, of_v = tendency.ring.at_faces("roughness")
+    inner = np.s_[1:-1, 1:-1]
+
+    def add(x, F):
+        u, v = x[1][inner], x[2][inner]
+        F[1][inner] -= of_u * u * (2 + np.cos(tendency.time / 50))
+        F[2][inner] -= of_v * np.abs(v) * v
+
+    return add
+
+
 @cache
 def configuration_of(name: str) -> swmodel.Config:
     """The configuration of a row, with random fields."""

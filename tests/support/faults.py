@@ -29,7 +29,8 @@ def swmodel(folder, *arguments, before=(), environ=None, **options):
 def run(folder, line, environ=None, **options):
     """Run a command line in `folder` with additions to the environment; the completed process, within 100 s."""
     environ = os.environ | {"MPIEXEC_TIMEOUT": "90"} | (environ or {})
-    return subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, timeout=100, **options)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.run(line, cwd=folder, env=environ, text=True, timeout=100, **streams | options)
 
 
 def obey_permissions():

@@ -6,15 +6,14 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from click.testing import CliRunner
-from conftest import ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.command import cli
+from support.faults import PROGRAM
 from support.small_run import make_run
 from swmodel import cases
 from swmodel.cli import main
@@ -189,8 +188,9 @@ def judged(code, said, documented=(0, 2, 3, 4, 5)):
 
 def swmodel_in(environ, *arguments):
     """`swmodel ARGUMENTS` as a program in the environment with these additions: (exit code, stderr)."""
-    line = [sys.executable, ROOT / "cli.py", *map(str, arguments)]
-    done = subprocess.run(line, env=os.environ | environ, capture_output=True, timeout=PATIENCE)
+    done = subprocess.run(
+        [*PROGRAM, *map(str, arguments)], env=os.environ | environ, capture_output=True, timeout=PATIENCE
+    )
     encoding = "utf-16" if "utf-16" in environ.get("PYTHONIOENCODING", "") else "utf-8"
     return judged(done.returncode, done.stderr.decode(encoding, "replace"))
 
@@ -214,6 +214,6 @@ def patience(seconds=PATIENCE):
 def swmodel(*arguments):
     """`swmodel ARGUMENTS` in this process: (exit code, output)."""
     with patience(), patch.dict(os.environ):  # a run leaves flags for XLA there
-        done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        done = cli(*arguments)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
     return judged(done.exit_code, done.output, (0, 2, 3, 4, 5, 75))

@@ -1,4 +1,4 @@
-"""A story of a file of records: written, shortened, gone on with; and what is in it at any moment of that."""
+"""A file of records that is written, shortened and continued through its journal, and what it holds at each moment."""
 
 import os
 from functools import cache
@@ -120,7 +120,7 @@ def steps_in(path):
 
 
 def story(kind, path, after):
-    """Take a file through STATES, with `after(number of the state)` before the first action and after each."""
+    """Take a file through STATES; `after(number of the state)` is called before the first action and after each."""
     after(0)
     with opened(kind, path) as file:
         file.flush()

@@ -4,16 +4,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+from support.faults import PROGRAM, SMALL
 from swmodel.files.restart.folder import candidates
 from swmodel.model.launch import find_mpiexec
 
-ROOT = Path(__file__).parents[2]
-PROGRAM = [sys.executable, str(ROOT / "cli.py")]
-SMALL = ["-s", "grid.nx=23", "-s", "grid.ny=11", "-s", "grid.dx=5e3", "-s", "grid.dy=5e3", "-s", "time.dt=20"]
+CASE = ["jet", *SMALL, "-s", "time.dt=20"]
 #: A variable of the environment that marks the processes of a test, so that they are found.
 TAG = "SWMODEL_TEST_RUN"
 
@@ -54,7 +52,7 @@ class LongRun:
         self.folder = Path(folder) / "run"
         self.out, self.err = Path(folder) / "out.txt", Path(folder) / "err.txt"
         often = ["-s", f"restart.every_steps={4 * chunk}", "-s", f"run.check_every_steps={chunk}"]
-        line = [*PROGRAM, task, "jet", *SMALL, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
+        line = [*PROGRAM, task, *CASE, *often, "--days", "10000", "--output", "run", *map(str, arguments)]
         if mpiexec:
             line = [find_mpiexec(), "-n", str(mpiexec), *line]
         environ = os.environ | {TAG: str(folder), "MPIEXEC_TIMEOUT": "100"}

@@ -16,6 +16,8 @@ from swmodel.parallel import environment
 
 TESTS = Path(__file__).parents[1]
 SERVER = TESTS / "support" / "rank_server.py"
+#: The environment of ranks that compile as users do with `--reproducible`; beside it those of quick compilation.
+REPRODUCIBLE = {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "JAX_DISABLE_MOST_OPTIMIZATIONS": ""}
 #: A shell's command that starts a rank on which sets of texts have an order of their own.
 OWN_ORDER = 'PYTHONHASHSEED=${PMI_RANK:-$OMPI_COMM_WORLD_RANK} exec "$@"'
 
@@ -25,7 +27,6 @@ class Ranks:
 
         ranks((2, 2), function, *arguments)     # [the result of function((2, 2), *arguments) on each of four ranks]
         ranks(3, function, *arguments)          # [the result of function(*arguments) on each of three ranks]
-        ranks([(1, 1), (3, 1)], function)       # {layout: results}, of groups that compute at the same time
 
     A function is one of a module, so that it can be imported there; arguments and results can be pickled. An exception
     on a rank fails the test with its traceback.
@@ -42,18 +43,17 @@ class Ranks:
         self.address, self.lock, self.log = (folder / f"{name}.{ending}" for ending in ("address", "lock", "log"))
 
     def __call__(self, where, function, *arguments):
-        layouts = [(1, where)] if isinstance(where, int) else [where] if isinstance(where, tuple) else where
+        layout = (1, where) if isinstance(where, int) else where
         call = pickle.dumps((function, not isinstance(where, int), arguments))
         with self.turn() as connection:
             said = self.log.stat().st_size
             try:
-                connection.send_bytes(pickle.dumps((layouts, call)))
-                results = connection.recv()
+                connection.send_bytes(pickle.dumps((layout, call)))
+                return connection.recv()
             except (EOFError, OSError):
                 time.sleep(1.0)  # for the last words
                 text = self.log.read_bytes()[said:].decode(errors="replace")
                 raise AssertionError(f"{function} on {where}:\n{text}") from None
-        return dict(zip(layouts, results, strict=True)) if isinstance(where, list) else results[0]
 
     def with_environment(self, name: str, **environ):
         """Another server, in another environment."""

@@ -1,7 +1,7 @@
 """Four ranks that serve a whole test run: `mpiexec -n 4 python rank_server.py ADDRESS OWNER` (rank_client.py).
 
 The first rank writes the path of its socket into the file ADDRESS. As many ranks as a request needs compute it, and
-each group of them is the world of the model meanwhile; the others sleep, so that those that compute have the cores. A
+are the world of the model meanwhile; the others sleep, so that those that compute have the cores. A
 rank whose function raises an exception ends all ranks, because others may wait for it. So does a request that takes
 too long, and the end of the process OWNER, the test run.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 import jax
 from mpi4py import MPI
 
-from support import examining
+from support import compiling, examining
 from swmodel.files.integrity import guard
 from swmodel.parallel.environment import LAUNCHERS
 from swmodel.parallel.transport import messages, mpi
@@ -35,54 +35,52 @@ LONGEST, BEGUN = 240.0, []
 
 
 @cache
-def communicators(first: int, size: int) -> tuple:
-    """Of a group of ranks: the model's world, and those of its messages inside and outside of programs."""
-    group = WORLD.Create_group(WORLD.Get_group().Incl(range(first, first + size)))
+def communicators(size: int) -> tuple:
+    """Of the first ranks: the model's world, and those of its messages inside and outside of programs."""
+    group = WORLD.Create_group(WORLD.Get_group().Incl(range(size)))
     return group, group.Clone(), group.Clone()
 
 
-def join(first: int, size: int):
-    """Let these ranks be all that the model knows of, by its communicators and by the variables of a launcher."""
-    world = communicators(first, size)
+def join(size: int):
+    """Let the first ranks be all that the model knows of, by its communicators and by the variables of a launcher."""
+    world = communicators(size)
     if world[0] != MPI.COMM_WORLD:
         jitted.cache_clear()  # programs are kept by layout, and send within the group that they were made in
     MPI.COMM_WORLD, messages.DEVICE_COMM, mpi.HOST_COMM = world
     for name in itertools.chain(*LAUNCHERS):
         os.environ.pop(name, None)
-    place = {"PMI_RANK": RANK - first, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK - first, "MPI_LOCALNRANKS": size}
+    place = {"PMI_RANK": RANK, "PMI_SIZE": size, "MPI_LOCALRANKID": RANK, "MPI_LOCALNRANKS": size}
     os.environ.update({name: str(number) for name, number in place.items()})
 
 
 @contextmanager
 def undone():
-    """Take back changes of the environment and of the working folder."""
-    environ, folder = dict(os.environ), Path.cwd()
+    """Take back changes of the environment, of the working folder, and of how programs are compiled."""
+    environ, folder, quickly = dict(os.environ), Path.cwd(), jax.config.values[compiling.OPTION]
     try:
         yield
     finally:
+        compiling.compile_quickly(quickly)
         os.environ.clear()
         os.environ.update(environ)
         os.chdir(folder)
 
 
 def compute(request: bytes) -> list | None:
-    """Take part in a request; on rank 0 of the server, the results of the ranks of each layout."""
-    layouts, call = pickle.loads(request)
-    sizes = [rows * columns for rows, columns in layouts]
-    ends = list(itertools.accumulate(sizes))
-    mine = next((number for number, end in enumerate(ends) if end > RANK), None)
-    if mine is None:
+    """Take part in a request; on rank 0 of the server, the results of all ranks of the layout."""
+    layout, call = pickle.loads(request)
+    size = layout[0] * layout[1]
+    if size <= RANK:
         return None
     BEGUN.append(time.monotonic())
     with undone():
-        join(ends[mine] - sizes[mine], sizes[mine])
+        join(size)
         function, with_layout, arguments = pickle.loads(call)
-        result = function(*[layouts[mine]] * with_layout, *arguments)
+        result = function(*[layout] * with_layout, *arguments)
     BEGUN.clear()
     if RANK:
         return WORLD.send(result, dest=0)
-    results = [result, *(received(rank) for rank in range(1, ends[-1]))]
-    return [results[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    return [result, *(received(rank) for rank in range(1, size))]
 
 
 def received(source: int):

@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 
 import swmodel
-from support import faults
+from support.faults import flip
 from swmodel.files.integrity import checksums
 from swmodel.files.restart import folder
 from swmodel.files.restart.folder import ENDINGS
@@ -59,14 +59,14 @@ def change(path, name, where, value):
         file[name][where] = value
 
 
-def flip(path, name):
+def flip_variable(path, name):
     """Change one bit in the middle of a variable of a file, or in its first chunk in a store."""
     if path.is_dir():
         chunk = path / name / "c" / "0" / "0"
-        return faults.flip(chunk, chunk.stat().st_size // 2)
+        return flip(chunk, chunk.stat().st_size // 2)
     with h5py.File(path, "r") as file:
         place = file[name].id.get_offset() + file[name].id.get_storage_size() // 2
-    faults.flip(path, place)
+    flip(path, place)
 
 
 def resealed(path) -> None:

@@ -50,11 +50,6 @@ def alone(config, numbers, steps: int):
     return found
 
 
-def same(ours, theirs) -> bool:
-    """Whether two pytrees of arrays have the same bits."""
-    return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
-
-
 def field_of(members, name):
     """The field called `name` of all members of the process, [members, y, x]."""
     return np.stack(

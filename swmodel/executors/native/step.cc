@@ -60,7 +60,9 @@ ffi::Error step(Given given) {
   const auto call = reinterpret_cast<Call>(given["function"]);
   const int pass = given["pass"];
   const Index threads = given["threads"], most = threads ? threads : std::max<Index>(1, given.pool.num_threads());
-  const Index blocks = std::clamp<Index>(job.ny / std::max<Index>(8 * job.halo, 8), 1, most);
+  // A block has many rows, as it computes those of its halo twice; a few where the number of threads is asked for.
+  const Index least = std::max<Index>(threads ? job.halo : std::max<Index>(8 * job.halo, 8), 1);
+  const Index blocks = std::clamp<Index>(job.ny / least, 1, most);
   const std::size_t bytes = (call(&job, pass, 0, 0, 0, nullptr) + 63) / 64 * 64;
   auto* const space = static_cast<std::byte*>(workspace(blocks * bytes));
   const auto each = [&](int phase) {

@@ -16,7 +16,7 @@ from ...ocean.table import VARIABLES
 from ...ocean.variable import Variable
 from ...setup.fields.netcdf_input.made_files import ATTRIBUTE
 from ..draft import replacing
-from ..output.metadata import DIMENSIONS, PACKED, attributes, define_grid, define_variable, history_line
+from ..output.metadata import DIMENSIONS, FILL, PACKED, attributes, define_grid, define_variable, history_line
 from ..output.static import TURNED, place
 from .coast import Changed
 
@@ -137,5 +137,5 @@ def write(target, made: Made, source: str, command_line: str) -> None:
             bare = dict.fromkeys(("coordinates", "grid_mapping"), "") if row.name in TURNED else {}
             about: dict = attributes(row, grid, row.name, cell_measures="", **bare)
             about |= {"flag_values": np.array([0, 1], "i1"), "flag_meanings": flags} if flags else {}
-            fill = None if np.ma.isMaskedArray(values) else False
+            fill = FILL if np.ma.isMaskedArray(values) else False
             define_variable(data, row.name, DIMENSIONS["centre"], about, values, kind, fill, **PACKED)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ocean.coordinates import CIRCLE
-from ...setup.fields.netcdf_input import LENGTHS, InputError
+from ...setup.fields.netcdf_input import InputError, conversion
 from ...setup.fields.netcdf_input.dataset import CFDataset, in_degrees, numeric, open_file, values_of
 from ...setup.fields.netcdf_input.degrees import line_of as sphere_line
 from ...setup.fields.netcdf_input.source import Source, parse
@@ -155,7 +155,7 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
     sign = sign_of(found)
     if sign is None:
         raise ReliefError(f'{place} may be height or depth; give it the attribute positive, "up" or "down"')
-    if units not in LENGTHS:
+    if (size := conversion(units, "m")) is None:
         raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: give it the attribute units, "m" or "km"')
     strait = dataset.data.get(STRAIT)
     exchanged = [dataset.kind(one) for one in dataset.along(found.dims[-1])][:1] == ["y"]
@@ -163,7 +163,7 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
         wanted.path,
         str(dataset.data.attrs.get("source", found.attrs.get("source", ""))),
         found,
-        sign * LENGTHS[units],
+        sign * size,
         *share_in(dataset, found),
         None if strait is None or strait.dims != found.dims else strait,
         *(line_of(dataset, found, axis, place) for axis in "xy"),

@@ -78,6 +78,11 @@ class Gauges(NamedTuple):
     turn: tuple[np.ndarray, np.ndarray] | None
     film: float | None = None
 
+    def nearest(self, values: np.ndarray) -> np.ndarray:
+        """Those of values [..., n, 4] at the four centres that are in the cell of each gauge, [..., n]."""
+        own = np.argmax(self.weights["eta"], axis=-1)
+        return np.take_along_axis(values, np.broadcast_to(own[..., None], (*values.shape[:-1], 1)), axis=-1)[..., 0]
+
     def values(self, raw: np.ndarray) -> dict[str, np.ndarray]:
         """The series [k, n], float64, from the values [k, m] of the points at k times.
 
@@ -90,7 +95,7 @@ class Gauges(NamedTuple):
             at = [next(parts).reshape(len(raw), len(self.names), 4) for _ in prognostic]
             if self.film is not None and dry is None:  # the first series is that of the level
                 wet = at[0] > self.film
-                dry = ~np.take_along_axis(wet, np.argmax(self.weights[name], axis=-1)[None, :, None], axis=-1)[..., 0]
+                dry = ~self.nearest(wet)
             with np.errstate(divide="ignore", invalid="ignore"):
                 each = at[0] - self.resting if name == "eta" else at[0] / at[1] if len(at) > 1 else at[0]
             of_water = dry is not None and name not in ("h", "u", "v")

@@ -78,7 +78,7 @@ def test_all_problems_of_a_file_have_their_lines(tmp_path):
         ("time.start=1.3.2020", ""), ("time.start=2021-02-29", ""), ("time.start=2020-02-29", ""),
     ],
 )  # fmt: skip
-def test_an_override_is_quoted_as_typed(override, words):
+def test_override_is_quoted_as_typed(override, words):
     (line,) = problems("jet", [*(["time.calendar=noleap"] if "2020-02-29" in override else []), override])
     assert line.startswith(f"-s {override}: ")
     assert words in line
@@ -106,7 +106,7 @@ def test_python_overrides_variables_and_cases_are_named():
     ],
     ids=lambda each: "" if isinstance(each, bytes) else each,
 )  # fmt: skip
-def test_a_file_without_configuration_is_refused_in_a_line(tmp_path, content, words):
+def test_file_without_configuration_is_refused_in_a_line(tmp_path, content, words):
     path = tmp_path / "my.toml"
     if content is not None:
         path.write_bytes(content)

@@ -1,11 +1,10 @@
 """Where the values of a configuration come from, which holds; its text, or that of an earlier version, is read."""
 
 import math
-import subprocess
-import sys
 import tomllib
 
 import pytest
+from support.processes import python
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
@@ -73,7 +72,7 @@ def test_overrides_are_toml_or_bare_words(text, value):
     ("section", "first", "low", "second", "high"),
     [("run", "days", 2.0, "steps", 10), ("time", "dt", 5.0, "cfl", 0.2), ("output", "every", 60.0, "every_steps", 4)],
 )
-def test_the_later_of_two_alternatives_removes_the_other(file, section, first, low, second, high):
+def test_later_of_two_alternatives_removes_the_other(file, section, first, low, second, high):
     for one, value, other, later in ((first, low, second, high), (second, high, first, low)):
         config = getattr(load(file(f"[{section}]\n{one} = {value}\n"), {f"{section}.{other}": later}, {}), section)
         assert (getattr(config, other), getattr(config, one)) == (later, None)
@@ -118,7 +117,7 @@ def test_sizes_of_domain_and_cell_agree_or_give_the_number(file):
         (["run.transport=serial", "run.nproc=1"], ("serial", 1, 1, "1x1")),
     ],
 )  # fmt: skip
-def test_a_run_takes_other_processes_and_transports(file, overrides, expected):
+def test_run_takes_other_processes_and_transports(file, overrides, expected):
     """The config.toml of a run on two processes of two devices, with what the command line changes."""
     source = file('[run]\nnproc = 2\ndevices = 2\nlayout = "2x2"\ntransport = "sharded"\nexecutor = "xla"\n')
     run = resolve(load(source, ["grid.ny=360", *overrides], {})).run
@@ -140,7 +139,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("case", cases.names())
-def test_the_text_of_a_configuration_gives_it_back(file, case):
+def test_text_of_a_configuration_gives_it_back(file, case):
     for number, overrides in enumerate([{}, *VARIANTS] if case == "jet" else [{}]):
         config = load(case, overrides, {})
         assert load(file(to_toml(config, comments=number % 2 == 0)), environ={}) == config
@@ -155,7 +154,7 @@ def test_the_text_of_a_configuration_gives_it_back(file, case):
     assert list(tomllib.loads(text)) == list(Config.model_fields)
 
 
-def test_a_resolved_run_has_steps_layout_and_executor():
+def test_resolved_run_has_steps_layout_and_executor():
     config = load("jet", {"grid.nx": 12, "grid.ny": 9, "time.dt": 100.0, "run.days": 0.5, "run.nproc": 3}, {})
     run, fastest = resolve(config).run, fastest_executor(setup_of(config))
     assert (run.steps, run.days, run.layout, run.executor, run.transport) == (432, None, "1x3", fastest, "mpi")
@@ -178,15 +177,14 @@ def test_configuring_imports_neither_jax_nor_mpi_nor_netcdf():
         "check_config(load('jet', ['grid.nx=9', 'grid.ny=9', 'time.cfl=0.1'], {})); "
         "print({'jax', 'mpi4py', 'mpi4jax', 'netCDF4', 'matplotlib', 'xarray'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert python(program) == ["set()"]
 
 
 @pytest.mark.fault("records miss the requested times")
 @pytest.mark.parametrize(
     "overrides", [{"output.every": 3600.0, "restart.every": 5400.0}, {"output.every_steps": 5, "run.days": 0.7}]
 )
-def test_an_automatic_time_step_divides_intervals_of_output(overrides):
+def test_automatic_time_step_divides_intervals_of_output(overrides):
     bare, given = {"output.every_steps": 1, "run.steps": 1}, overrides
     bare, given = (load("rest", each | {"run.executor": "reference"}, {}) for each in (bare, given))
     dt, longest = resolve(given).time.dt, dt_from_state(bare, survey(setup_of(bare)))
@@ -232,7 +230,7 @@ def test_older_keys_are_read_and_named(file, caplog, tmp_path):
             load(file(text), (), {})
 
 
-def test_an_earlier_configuration_determines_the_same_run():
+def test_earlier_configuration_determines_the_same_run():
     """Its text has each key of each constituent, most of them zero."""
     new = to_toml(load("salish_sea", {"open_sides.amplitude": [0.7, 0.4]}, environ={}))
     begin, end = new.index("constituents"), new.index("tide = ", new.index("constituents"))
@@ -246,7 +244,7 @@ GOOD = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\n\nbuoy,
 
 
 @pytest.mark.fault("the configuration of a run with many gauges cannot be read again")
-def test_a_file_gives_the_stations_of_the_tables(file, tmp_path):
+def test_file_gives_the_stations_of_the_tables(file, tmp_path):
     """And so does the configuration of a run, which has them all."""
     tables = [{"name": "old harbour", "x": 2e5, "y": 1e5}, {"name": "buoy", "x": 3e5, "y": 1.5e5}]
     wanted = load("rest", {"output.stations": tables}, {})

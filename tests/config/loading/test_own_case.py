@@ -35,7 +35,7 @@ def problems(source, overrides=()):
 
 
 @pytest.mark.parametrize("way", ["file", "toml", "override", "class", "object"])
-def test_a_case_is_the_same_however_it_is_given(bump, tmp_path, way):
+def test_case_is_the_same_however_it_is_given(bump, tmp_path, way):
     (tmp_path / "my.toml").write_text('[case]\nfile = "bump.py"\nheight = 0.3\n[grid]\nnx = 12\nny = 8\n')
     small = {"grid.nx": 12, "grid.ny": 8}
     changed = small | {"case.height": 0.3}
@@ -54,7 +54,7 @@ def test_a_case_is_the_same_however_it_is_given(bump, tmp_path, way):
     assert not fields.given(config, "wind_x")
 
 
-def test_the_last_source_names_the_case(bump, tmp_path):
+def test_last_source_names_the_case(bump, tmp_path):
     (tmp_path / "my.toml").write_text('[case]\nfile = "bump.py"\nname = "bump"\n')
     assert load(tmp_path / "my.toml", (), {}).case.name == "bump"
     assert load(tmp_path / "my.toml", ["case.name=rest"], {}).case.name == "rest"
@@ -63,7 +63,7 @@ def test_the_last_source_names_the_case(bump, tmp_path):
     assert load("rest", ["case.name=seiche"], {"SWMODEL_CASE_FILE": str(bump)}).case.name == "seiche"
 
 
-def test_the_text_of_a_configuration_gives_an_own_case_back(bump, tmp_path):
+def test_text_of_a_configuration_gives_an_own_case_back(bump, tmp_path):
     """A resolved one names the copy of the file, and its checksum."""
     config = load(bump, {"case.height": 0.3, "run.executor": "reference"}, {})
     (tmp_path / "elsewhere").mkdir()
@@ -80,7 +80,7 @@ def test_the_text_of_a_configuration_gives_an_own_case_back(bump, tmp_path):
     assert from_toml(to_toml(config), Case).grid == config.grid
 
 
-def test_a_changed_file_is_another_case_and_another_run(bump):
+def test_changed_file_is_another_case_and_another_run(bump):
     pace = {"time.dt": 10.0, "run.executor": "reference"}
     before = load(bump, pace, {})
     assert type(load(bump, environ={}).case) is type(before.case)
@@ -95,7 +95,7 @@ def test_a_changed_file_is_another_case_and_another_run(bump):
         from_toml(to_toml(resolve(before)), bump.read_text())
 
 
-def test_a_wrong_choice_of_a_case_is_refused(bump):
+def test_wrong_choice_of_a_case_is_refused(bump):
     for overrides, words in (
         ({"case.file": 3}, "case.file: "), ({"case.sha256": "ab"}, "case.sha256: "),
         ({"case.file": "nothing.py"}, "case.file: nothing.py: "),
@@ -124,7 +124,7 @@ HEAD = b"from swmodel import Case, option\nclass Bad(Case):\n    "
         (HEAD + b"def mask(self, at): pass\n", ": Bad.mask: must be a function of (self, config, at)"),
     ],
 )  # fmt: skip
-def test_a_file_without_a_case_is_refused_with_its_line(tmp_path, text, place):
+def test_file_without_a_case_is_refused_with_its_line(tmp_path, text, place):
     (tmp_path / "bad.py").write_bytes(text)
     (found,) = problems(tmp_path / "bad.py")
     assert found.startswith(f"{tmp_path}/bad.py{place}")
@@ -150,7 +150,7 @@ def test_all_unknown_defaults_of_a_class_are_named(tmp_path):
         ("np.where(at.j == at.j.max(), 1.0, at.y)", "eta of the case bad: is "),
     ],
 )  # fmt: skip
-def test_a_function_that_gives_no_field_is_refused(tmp_path, returned, place):
+def test_function_that_gives_no_field_is_refused(tmp_path, returned, place):
     """Nor may a value depend on the other points, because blocks have different ones."""
     body = f"    def eta(self, config, at):\n        return {returned}\n"
     path = write_bump(tmp_path, f"import numpy as np\nfrom swmodel import Case\nclass Bad(Case):\n{body}")

@@ -59,7 +59,7 @@ def test_wrong_grids_on_a_sphere_are_refused(changes, key, number):
 @pytest.mark.parametrize(
     ("case", "kind", "changes"), [("jet", "latlon", BAND), ("steady_zonal", "plane", {"kind": "plane"})]
 )
-def test_a_case_for_another_kind_of_grid_is_refused(case, kind, changes):
+def test_case_for_another_kind_of_grid_is_refused(case, kind, changes):
     """The message names those for this kind."""
     with pytest.raises(ConfigError, match=f"^grid.kind: .* case {case} ") as error:
         load(case, {f"grid.{key}": value for key, value in changes.items()}, environ={})
@@ -68,7 +68,7 @@ def test_a_case_for_another_kind_of_grid_is_refused(case, kind, changes):
     assert all(kind in cases.get(name).kinds for name in offered)
 
 
-def test_the_time_step_follows_from_the_narrowest_wet_row():
+def test_time_step_follows_from_the_narrowest_wet_row():
     """Land in the north leaves a longer step; the automatic one is cfl over the speed on the narrowest row."""
     water = {"depth": np.full((12, 36), 1000.0)}
     coast = water | {"mask": np.repeat((np.arange(12) < 9)[:, None], 36, axis=1).astype(float)}

@@ -3,12 +3,11 @@
 import netCDF4
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from support.cf_checker import checked
+from support.command import cli
 
 import swmodel
 from swmodel import ConfigError, load
-from swmodel.cli import main
 from swmodel.config import from_toml, to_toml
 from swmodel.files.relief import Wish, make_grid
 from swmodel.files.relief.coast import label
@@ -21,7 +20,7 @@ COARSE = ("--region", "-6,37,30,46", "--resolution", 2)
 
 
 def grid(*words):
-    return CliRunner().invoke(main, ["grid", *map(str, words)])
+    return cli("grid", *words)
 
 
 def refused(*words):
@@ -142,7 +141,7 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
         ("--region=-6,37,30,46 --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_grid_is_refused_in_one_line(folder, words, message):
+def test_invalid_grid_is_refused_in_one_line(folder, words, message):
     code, told = refused(folder / "bad.nc", "--resolution=1", *words.split())
     assert (code, message in told) == (2, True), told
     assert not (folder / "bad.nc").exists()

@@ -77,7 +77,7 @@ def von_neumann(time, speed, f, dt):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ab2", "ab3", "rk3", "rk4", "leapfrog, filtered", "gfb"])
-def test_the_limit_in_a_current_is_that_of_von_neumann(name):
+def test_limit_in_a_current_is_that_of_von_neumann(name):
     """Within two percent, of all waves in both directions, with rotation; along an axis it is up to 5 % below."""
     time, waves = STEPPERS[name], 2 * np.sqrt(2)
     for speed in (0.0, 0.0), (0.05, 0.05), (0.1, 0.0), (0.2, 0.2):
@@ -122,7 +122,7 @@ def test_advection_and_quadratic_drag_count_where_they_are():
     assert rate.drag == pytest.approx((2e-3 * u / h).max())
 
 
-def test_the_process_that_limits_the_time_step_is_named():
+def test_process_that_limits_the_time_step_is_named():
     """The automatic step is that of the CFL number, but at most half the limit of friction."""
     for overrides, process in (
         ({"physics.viscosity": 2e6}, "friction"),
@@ -143,7 +143,7 @@ def test_the_process_that_limits_the_time_step_is_named():
 @pytest.mark.slow
 @pytest.mark.fault("a time step too long for the narrowest row of a sphere")
 @pytest.mark.parametrize(("south", "dlat"), [(None, None), (-30.0, 3.75), (60.0, 1.5)])
-def test_the_largest_step_divides_stable_from_unstable(south, dlat):
+def test_largest_step_divides_stable_from_unstable(south, dlat):
     """On a plane and on a sphere; near a pole, where the narrowest row is that at a wall, there is room beyond it."""
     fields = {"depth": np.full((1, 1), 1000.0), "eta": 1e-3 * np.random.default_rng(1).standard_normal((16, 12))}
     options = {"physics__quadratic_drag": 0.0, "physics__viscosity": 0.0, "physics__f0": 1e-30}
@@ -165,7 +165,7 @@ def test_the_largest_step_divides_stable_from_unstable(south, dlat):
 
 
 @pytest.mark.fault("numbers at which formulas overflow or lose all digits")
-def test_an_infinite_rate_or_an_emptied_cell_is_never_stable():
+def test_infinite_rate_or_an_emptied_cell_is_never_stable():
     """The rate of an upwind flux has two faces of a cell; so has that of each neighbour, one of them its own."""
     assert stable_dt(STEPPERS["ab3"], Mode(1.0), Mode(0.0, 1j * np.inf)) == 0
     assert stable_dt(STEPPERS["ab3"], Mode(np.nan)) == 0

@@ -62,7 +62,7 @@ def inner(model, name):
 
 @pytest.mark.promise("fields and terms from Python equal those of the model")
 @pytest.mark.parametrize("way", WAYS)
-def test_a_field_is_the_same_however_it_is_given(way):
+def test_field_is_the_same_however_it_is_given(way):
     config = given(depth=WAYS[way])
     np.testing.assert_array_equal(everywhere(config, "depth"), VALUES)
     rows, columns = [NY - 1, NY, -1], [-1, 0, NX]  # beyond the grid it continues on its other side
@@ -71,7 +71,7 @@ def test_a_field_is_the_same_however_it_is_given(way):
     assert np.array_equal(inner(swmodel.Simulation(config), "depth"), VALUES.astype(np.float32))
 
 
-def test_a_given_field_replaces_the_case_and_earlier_ones():
+def test_given_field_replaces_the_case_and_earlier_ones():
     """Numbers, rows and columns are for all cells, as when they were given; a configuration is a source of others."""
     viscosity = np.arange(NX)[None].copy()
     config = given(eta=0.25, wind_x=(Y / 1e5)[:, None], viscosity=viscosity)
@@ -120,7 +120,7 @@ def test_land_is_where_a_table_of_depths_has_no_value():
         ("eta", lambda at: at.x - at.x.mean(), "fields: eta: is 0 at row 0, column 0 alone"),
     ],
 )  # fmt: skip
-def test_a_wrong_field_is_refused_before_the_first_step(name, value, words):
+def test_wrong_field_is_refused_before_the_first_step(name, value, words):
     (found,) = problems(**{name: value})
     assert found.startswith(f"{__file__}:" if words.startswith(": ") else words)
     assert words in found
@@ -132,7 +132,7 @@ def test_all_problems_of_fields_are_reported_at_once():
         load(Case, SMALL | {"input.eta": "x.nc"}, {}, fields={"eta": 0.0})
 
 
-def test_a_run_records_the_checksums_of_the_values():
+def test_run_records_the_checksums_of_the_values():
     """It says where those of two runs differ; its file alone lacks its fields."""
 
     class Deep(Case):
@@ -187,7 +187,7 @@ def test_records_in_time_are_those_of_a_data_array(way):
     assert records.until(0) == 4320
 
 
-def test_a_function_of_points_and_time_is_that_of_a_case():
+def test_function_of_points_and_time_is_that_of_a_case():
     def wind(at, t):
         return 0.1 * np.cos(t / 3600) + 0 * at.x * at.y
 
@@ -212,7 +212,7 @@ def test_a_function_of_points_and_time_is_that_of_a_case():
         ({"depth": lambda at, t: 100.0}, {}, "fields: depth: "), ({"wind_x": lambda at, t: at.z}, {}, "at t = 0 s"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_in_time_is_refused(fields, options, message):
+def test_unusable_time_dependent_field_is_refused(fields, options, message):
     with pytest.raises(ConfigError) as caught:
         swmodel.Simulation(Case, IN_TIME | options, fields=fields)
     (line,) = caught.value.problems

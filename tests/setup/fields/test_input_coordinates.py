@@ -60,7 +60,7 @@ def remarks(caplog, source, name="depth"):
 
 @pytest.mark.fault("an input file is upside down, mirrored, or has its axes exchanged")
 @pytest.mark.parametrize(("down", "left", "exchanged"), [*product([1, -1], [1, -1], [False, True])])
-def test_every_block_is_that_of_the_grid_however_a_file_lies(ocean, down, left, exchanged):
+def test_blocks_of_file_in_any_orientation_are_those_of_grid(ocean, down, left, exchanged):
     values, axes = VALUES[::down, ::left], {"y": (Y[::down], METRES), "x": (X[::left], METRES)}
     if exchanged:
         values, axes = values.T, dict(reversed(axes.items()))
@@ -78,7 +78,7 @@ def test_only_the_block_is_read_of_a_turned_field(ocean, monkeypatch):
     assert sum(sizes) == 3 * 2
 
 
-def test_a_coordinate_is_known_by_attributes_or_name(ocean):
+def test_coordinate_is_known_by_attributes_or_name(ocean):
     for name, attributes in ("y", {}), ("LAT", {}), ("row", {"axis": "Y"}), ("row", NORTHING), ("row", NORTH):
         source = ocean(VALUES[::-1].T, {"column": (X, {"axis": "X", "units": "m"}), name: (Y[::-1], attributes)})
         np.testing.assert_array_equal(read(source), VALUES)
@@ -121,7 +121,7 @@ def test_coordinates_of_another_grid_are_refused(ocean, y, x, attributes, words)
         read(placed(ocean, y, x, attributes))
 
 
-def test_turns_shifts_and_missing_coordinates_are_said_once(ocean, caplog):
+def test_turns_shifts_and_missing_coordinates_are_logged_once(ocean, caplog):
     """u lies on east faces: at the grid's centres it is half a cell off."""
     source = ocean(VALUES[::-1, ::-1].T, {"x": (X[::-1], METRES), "y": (Y[::-1], METRES)}, positive="up")
     turned, sign = remarks(caplog, source)
@@ -154,7 +154,7 @@ def test_of_several_coordinates_that_in_metres_is_compared(ocean, caplog):
         read(opposite)
 
 
-def test_a_latitude_of_one_or_two_dimensions_has_north(ocean, caplog):
+def test_latitude_of_one_or_two_dimensions_has_north(ocean, caplog):
     """It may be missing on land, and lie on exchanged axes."""
     holes, degrees = np.ma.masked_greater(PLANE_Y, 58.0), {"units": "degrees"}
     for name, latitude in (
@@ -169,7 +169,7 @@ def test_a_latitude_of_one_or_two_dimensions_has_north(ocean, caplog):
         assert "nav_lon runs leftward" in line
 
 
-def test_a_latitude_without_a_north_is_refused(ocean):
+def test_latitude_without_a_north_is_refused(ocean):
     for latitude, words in (
         (PLANE_Y[[0, 3, 2, 1, 4]], "does not run in one direction"), (np.ma.masked_all((NY, NX)), "has missing values"),
         (40 + PLANE_X, "changes by 0.4 along row and by 28 along column"),
@@ -187,7 +187,7 @@ def test_longitudes_go_on_beyond_360(ocean):
 
 
 @pytest.mark.slow
-def test_a_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
+def test_run_reads_its_own_fields_from_the_file_of_another(tmp_path, caplog):
     """output.nc has coordinates on centres and faces, land, and records: the state of any is that of a new run."""
     folder = make_run(tmp_path / "run")
     config = load(folder / "config.toml", environ={})

@@ -68,7 +68,7 @@ def test_between_two_records_values_are_linear(file):
 
 @pytest.mark.fault("a step takes values of a formula in time from another interval")
 @pytest.mark.parametrize("steps", [95, 109, 1000.0005])
-def test_a_step_takes_the_interval_that_it_begins_in(steps):
+def test_step_takes_the_interval_that_it_begins_in(steps):
     """3600 / (3600 / 95) is above 95, as is the quotient for 109; 1000 steps end just before a value."""
 
     class Turning(swmodel.Case):
@@ -81,14 +81,14 @@ def test_a_step_takes_the_interval_that_it_begins_in(steps):
     assert [number for number, _ in found] == [int(step / steps + 1e-9) for step in range(1200)]
 
 
-def test_several_files_are_one_series_whatever_their_names(file):
+def test_several_files_of_any_name_are_one_series(file):
     file("b.nc", HOURS[:2])
     file("a.nc", HOURS[2:], VALUES[2:])
     config = configuration(file("c.nc", [24.0]).replace("c.nc", "*.nc"))
     np.testing.assert_allclose(wind_at(config, 108), VALUES[1:3].mean(axis=0), atol=1e-13)
 
 
-def test_a_sign_may_be_changed_and_a_chosen_record_stays(file):
+def test_sign_may_be_changed_and_a_chosen_record_stays(file):
     np.testing.assert_array_equal(wind_at(configuration(file() + ":-tau"), 72), -VALUES[1])
     assert not varies(configuration(file() + "@2020-02-28T06:00", time__start=""), "wind_x")
 
@@ -128,7 +128,7 @@ def test_records_that_cannot_be_used_are_refused_at_the_start(file, made, given,
 
 
 @pytest.mark.fault("a gap between records in time, a run beyond the last one")
-def test_a_gap_is_said_and_no_step_goes_beyond_the_last_record(file, caplog):
+def test_gap_is_logged_and_no_step_passes_the_last_record(file, caplog):
     check_config(configuration(file(hours=[0.0, 1.0, 2.0, 18.0])))
     assert "no record between 2020-02-28T02:00:00 and 2020-02-28T18:00:00" in caplog.text
     model = swmodel.Simulation(configuration(file(hours=[0.0, 1.0, 2.0]), run__days=1 / 12))
@@ -244,7 +244,7 @@ def refused(**inputs) -> str:
 
 
 @pytest.mark.fault("a store gives other bits than the NetCDF file")
-def test_records_in_time_and_fields_have_the_bits_of_a_netcdf_file(stored):
+def test_fields_of_zarr_store_have_bits_of_netcdf_file(stored):
     file, store = stored()
     ours, theirs = (of_stores(wind_x=f"{path}:ustress", depth=f"{path}:bottom") for path in (store, file))
     check_config(ours)
@@ -270,7 +270,7 @@ def test_several_stores_and_files_are_one_series(stored, tmp_path):
 
 
 @pytest.mark.fault("a store is rewritten within a process")
-def test_a_store_that_is_written_anew_is_read_anew(stored, tmp_path):
+def test_store_that_is_written_anew_is_read_anew(stored, tmp_path):
     _, store = stored()
     assert evaluate(of_stores(depth=f"{store}:bottom"), "depth", [0], [0]) > 4000
     file, _ = stored("other", values=STRESS + 0.01)

@@ -54,7 +54,7 @@ def at_points(grid, name="depth"):
 
 
 @pytest.mark.parametrize(("name", "step", "start"), [("depth", 2.0, 0.5), ("u", 1.0, -179.5), ("v", 2.0, 100.5)])
-def test_a_field_is_interpolated_across_its_ring(ocean, caplog, name, step, start):
+def test_field_is_interpolated_across_its_ring(ocean, caplog, name, step, start):
     lon, lat = start + np.arange(0, 360, step), np.arange(-88, 88.1, step)
     grid = grid_of()
     caplog.set_level("INFO")
@@ -77,7 +77,7 @@ def test_points_of_the_grid_keep_their_values(ocean, caplog, turned):
     assert not caplog.text
 
 
-def test_missing_values_have_no_weight_and_masks_are_of_the_nearest_point(ocean):
+def test_missing_values_have_no_weight_and_masks_are_nearest(ocean):
     lon, lat = np.arange(0.0, 360, 10), np.arange(-35.0, 36, 10)
     values = np.full((8, 36), 7.0)
     values[:, 10:20] = np.nan  # 100 to 190 degrees: points of the grid lie half way
@@ -157,7 +157,7 @@ def tidal(atlas, variables, **options):
     return load("rest", found | {key.replace("__", "."): value for key, value in options.items()}, environ={})
 
 
-def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
+def test_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
     """The lines of docs/tides.md."""
     config = check_config(tidal(atlas, LEVEL | FLOW))
     params = setup_of(config).params(block(0, (1, 1), 6, 18), 0)
@@ -171,7 +171,7 @@ def test_a_run_has_the_tide_of_an_atlas_at_its_sides(atlas):
 
 @pytest.mark.slow
 @pytest.mark.fault("a tide or an outer run given by its level alone lets half of each wave in, without a message")
-def test_a_missing_part_of_a_tide_is_said(atlas):
+def test_missing_part_of_a_tide_is_remarked(atlas):
     for given, options, words in (
         (LEVEL, {}, "give input.outside_tide_transport_x"),
         (FLOW, {}, "give input.outside_tide_level"),
@@ -236,7 +236,7 @@ def test_on_land_of_the_file_the_nearest_water_is_taken(atlas):
         check_config(tidal(atlas, LEVEL | FLOW, **fine))
 
 
-def test_what_is_no_part_of_a_tide_is_refused(atlas):
+def test_source_without_tidal_constants_is_refused(atlas):
     for variables, name, words in (
         ("amplitude,phase", "outside_level", "two variables"),
         ("amplitude", "outside_tide_level[M2,sine]", "two variables"),
@@ -259,7 +259,7 @@ def constants_of(path, *names):
 
 
 @pytest.mark.fault("`open_sides.tide` names a file without constants, or omits constituents without a message")
-def test_a_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
+def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
     """An array that a configuration gives replaces that of the file."""
     path = constants_of(tmp_path / "harmonics.nc", "eta_K1", "transport_x_M2", "eta_M2", "eta_MS4")
     (tmp_path / "my.toml").write_text(
@@ -289,7 +289,7 @@ def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
     assert options.input.outside_tide_level == tuple(f"{path}:eta_amplitude,eta_phase@{number}" for number in (1, 0))
 
 
-def test_a_file_without_the_constants_of_sea_level_is_refused(tmp_path):
+def test_file_without_the_constants_of_sea_level_is_refused(tmp_path):
     for number, (names, sides, words) in enumerate((
         (None, ["west"], "there is no file"), ((), ["west"], "eta"), (("u_M2",), ["west"], "eta"),
         (("eta_MS4",), ["west"], "eta"), (("eta_M2",), [], "open_sides.sides"),

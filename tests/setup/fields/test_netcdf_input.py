@@ -12,7 +12,7 @@ from swmodel.model.validate import check_config
 from swmodel.ocean.elements import index_of
 from swmodel.ocean.table import GIVEN, VARIABLES
 from swmodel.setup import fields
-from swmodel.setup.fields.netcdf_input import InputError, read_field
+from swmodel.setup.fields.netcdf_input import InputError, conversion, read_field
 from swmodel.setup.fields.netcdf_input.source import Source, parse
 
 NY, NX = 5, 7
@@ -46,7 +46,7 @@ def configuration(path, *names):
     return load("jet", still | {f"input.{name}": f"{path}:{name}" for name in names}, {})
 
 
-def test_a_field_of_each_unit_is_read_in_no_other(ocean):
+def test_field_of_each_unit_is_read_in_no_other(ocean):
     names, values = {VARIABLES[name].units: name for name in GIVEN if not index_of(name)}.values(), np.ones((NY, NX))
     variables = {name: (values, {"units": VARIABLES[name].units}) for name in names}
     path = ocean(**variables, other=(values, {"units": "kelvin"}))
@@ -56,7 +56,7 @@ def test_a_field_of_each_unit_is_read_in_no_other(ocean):
             values_of(f"{path}:other", name)
 
 
-def test_a_variable_is_found_by_standard_name_or_name(ocean):
+def test_variable_is_found_by_standard_name_or_name(ocean):
     for name, units, standard_name in (
         ("depth", "m", "sea_floor_depth_below_geoid"), ("wind_x", "Pa", "surface_downward_eastward_stress"),
         ("v", "m s-1", "sea_water_northward_velocity"), ("u", "m s-1", "sea_water_x_velocity"),
@@ -68,7 +68,7 @@ def test_a_variable_is_found_by_standard_name_or_name(ocean):
         np.testing.assert_array_equal(values_of(f"{path}:other", name), -VALUES)
 
 
-def test_numbers_of_any_type_are_unpacked_and_invalid_ones_missing(ocean):
+def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
     """Also where there is no `_FillValue`; all become double precision."""
     for units, dtype in ("m", "f8"), ("metres", "f4"), ("meter", "i2"), ("m", "u1"):
         values = values_of(ocean(z=(VALUES.astype(dtype).reshape(1, 1, NY, NX), DEPTH | {"units": units})))
@@ -89,6 +89,40 @@ def test_numbers_of_any_type_are_unpacked_and_invalid_ones_missing(ocean):
         np.testing.assert_array_equal(values_of(f"{path}:{name}"), expected)
 
 
+@pytest.mark.fault(
+    "-9999 in a stress, 0 in a pressure, or 9.97e36 on land of a file without `_FillValue` is taken as a value"
+)
+@pytest.mark.parametrize(
+    ("name", "good", "wrong"), [("wind_x", 0.1, -9999.0), ("air_pressure", 101325.0, 0.0), ("depth", 50.0, 9.9e36)]
+)
+def test_value_that_no_sea_has_is_refused_with_its_place(ocean, name, good, wrong):
+    values = np.full((NY, NX), good)
+    values[2, 3] = wrong
+    path = ocean(z=(values, {"units": "m" if name == "depth" else "Pa"}))
+    with pytest.raises(InputError, match="1 of .* row 2, column 3"):
+        values_of(f"{path}:z", name)
+
+
+@pytest.mark.fault("the wind at 100 m is taken for that at 10 m, or the name `unknown` for a standard name")
+def test_wind_at_10_m_is_not_that_of_another_height(ocean):
+    of_10_m = {"units": "m s-1", "standard_name": "unknown"}
+    np.testing.assert_array_equal(values_of(ocean(u10=(VALUES, of_10_m)), "u10"), VALUES)
+    with pytest.raises(InputError, match="100 m"):
+        values_of(ocean(u100=(VALUES, {"units": "m s-1", "standard_name": "eastward_wind"})), "u10")
+
+
+@pytest.mark.parametrize(
+    ("units", "wanted", "factor"),
+    [
+        ("meter^2/s", "m2 s-1", 1.0), ("centimeter^2/sec", "m2 s-1", 1e-4), ("m s**-1", "m s-1", 1.0),
+        ("N m-2", "Pa", 1.0), ("mbar", "Pa", 100.0), ("kg m-1 s-2", "Pa", 1.0), ("km", "m", 1e3), ("m/s", "m", None),
+        ("meters per second", "m s-1", 1.0), ("furlong", "m", None), ("m s^-1", "m s-1", 1.0), ("1/s", "s-1", 1.0),
+    ],
+)  # fmt: skip
+def test_units_are_read_as_programs_write_them(units, wanted, factor):
+    assert conversion(units, wanted) == (None if factor is None else pytest.approx(factor))
+
+
 @pytest.mark.parametrize(
     ("variables", "source", "words"),
     [
@@ -99,11 +133,11 @@ def test_numbers_of_any_type_are_unpacked_and_invalid_ones_missing(ocean):
         ({"z": (VALUES.T, DEPTH)}, "ocean.nc", "(5, 7) (ny, nx)"), ({"z": (VALUES[0], DEPTH)}, "ocean.nc", "(7,)"),
         ({"z": (np.zeros((2, 3, NY, NX)), DEPTH)}, "ocean.nc", "several records along z_0 and z_1"),
         ({"z": (np.zeros((0, NY, NX)), DEPTH)}, "ocean.nc", "no records"),
-        ({"z": (VALUES, DEPTH | {"units": "km"})}, "ocean.nc", '"km"'), ({"z": (VALUES, {})}, "ocean.nc:z", "no units"),
+        ({"z": (VALUES, DEPTH | {"units": "kg"})}, "ocean.nc", '"kg"'), ({"z": (VALUES, {})}, "ocean.nc:z", "no units"),
         ({"z": (np.full((NY, NX), "a"), DEPTH)}, "ocean.nc", "does not hold numbers"),
     ],
 )  # fmt: skip
-def test_a_file_without_the_field_is_refused(ocean, tmp_path, variables, source, words):
+def test_file_without_the_field_is_refused(ocean, tmp_path, variables, source, words):
     (tmp_path / "text.txt").write_text("not NetCDF")
     ocean(**variables)
     with pytest.raises(InputError, match="^input.depth: ") as caught:
@@ -167,7 +201,7 @@ def test_heights_are_refused_except_on_land_or_where_named(ocean):
 
 
 @pytest.mark.parametrize("value", [0.5, 255.0, np.nan])
-def test_a_mask_other_than_0_and_1_is_refused(ocean, value):
+def test_mask_other_than_0_and_1_is_refused(ocean, value):
     """From a file, where a missing value is land; and of a formula, also where a simulation was not checked."""
     made = type("Holed", (Case,), {"mask": lambda self, config, at: np.where(at.i == 4, value, 1.0)})
     config = load(made, {"grid.nx": NX, "grid.ny": NY, "time.dt": 1.0, "run.steps": 1}, {})
@@ -181,7 +215,7 @@ def test_a_mask_other_than_0_and_1_is_refused(ocean, value):
 
 
 @pytest.mark.fault("an input file is damaged within the field")
-def test_a_file_damaged_within_the_field_is_refused(ocean):
+def test_file_damaged_within_the_field_is_refused(ocean):
     path = ocean(z=(np.zeros((NY, NX)), DEPTH))
     with netCDF4.Dataset(path, "a") as dataset:
         packed = dataset.createVariable("packed", "f8", dataset["z"].dimensions, fletcher32=True)
@@ -218,7 +252,7 @@ def refused(source) -> str:
     return str(caught.value)
 
 
-def test_a_record_is_chosen_by_number_or_time(file):
+def test_record_is_chosen_by_number_or_time(file):
     path = file()
     for record, number in (
         *(("0", 0), ("-1", 3), ("-4", 0), ("+2", 2), ("2000-01-01", 0), ("2000-01-01T06:00", 1)),
@@ -265,7 +299,7 @@ def test_one_record_needs_no_choice_but_may_have_one(file):
 
 
 @pytest.mark.parametrize("name", ["12:00.nc", "a@b.nc", "run:eta@-1", "x@0:y"])
-def test_an_existing_file_may_have_any_name(file, name):
+def test_existing_file_may_have_any_name(file, name):
     path = file(name=name)
     assert parse(path) == Source(path, "", None)
     assert parse(f"{path}:eta@2000-01-01T06:00") == Source(path, "eta", "2000-01-01T06:00")

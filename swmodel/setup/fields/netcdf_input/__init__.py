@@ -3,13 +3,12 @@
 from . import series
 from .errors import InputError
 from .read import field_in, opened, read_field, times_of
-from .units import DEGREES, LENGTHS, SYNONYMS
+from .units import DEGREES, conversion
 
 __all__ = [
     "DEGREES",
-    "LENGTHS",
-    "SYNONYMS",
     "InputError",
+    "conversion",
     "field_in",
     "opened",
     "read_field",

@@ -12,7 +12,7 @@ from ....ocean.elements import index_of
 from .dataset import NAMES, CFDataset, in_degrees
 from .degrees import Places, places
 from .errors import InputError, remark
-from .units import LENGTHS, SYNONYMS
+from .units import NUMBERS, conversion
 
 #: Largest distance of a coordinate from its point of the grid, relative to the first ones, cells.
 NEAR = 0.1
@@ -133,11 +133,11 @@ def compare(dataset: CFDataset, coordinates, dimension: str, axis: str, along: A
     words = [f"{name} runs {WORDS[axis][0]}, so its {WORDS[axis][1]} are turned"] if turned else []
     if degrees:
         return turned, [*words, f"{name} is in degrees, so its steps are not compared with {size:g} m"]
-    plain = units in SYNONYMS["1"]
-    if units not in LENGTHS and not plain:
+    plain, size_of_unit = units in NUMBERS, conversion(units, "m")
+    if size_of_unit is None and not plain:
         refuse('needs "m", "km" or degrees')
     counts = plain and np.allclose(steps, 1.0)  # numbers of cells
-    metres = values * (size if counts else LENGTHS.get(units, 1.0))
+    metres = values * (size if counts else size_of_unit or 1.0)
     rounding = 4 * np.finfo(np.float32).eps * np.abs(metres).max() if first.dtype.itemsize < 8 else 0.0
     if np.abs(metres - metres[0] - (wanted - wanted[0])).max() > NEAR * size + rounding:
         refuse("has other steps")

@@ -17,7 +17,7 @@ import numpy as np
 from ....extras import lacking
 from ....parallel.worker import NETCDF
 from .errors import InputError
-from .units import LENGTHS, axis_of_degrees
+from .units import axis_of_degrees, conversion
 
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
@@ -81,7 +81,12 @@ class CFDataset(NamedTuple):
         every = self.data.variables.items()
         return sorted(
             (self.data[key] for key, one in every if least <= {*one.dims} <= most and numeric(one)),
-            key=lambda v: (not self.kind(v), v.attrs.get("units") not in LENGTHS, in_degrees(v), v.name != name),
+            key=lambda v: (
+                not self.kind(v),
+                conversion(v.attrs.get("units", ""), "m") is None,
+                in_degrees(v),
+                v.name != name,
+            ),
         )
 
     def kind(self, coordinate: DataArray) -> str:

@@ -15,7 +15,18 @@ from .degrees import interpolated, nearest
 from .errors import InputError, remark
 from .source import find, parse
 from .times import Times, choose, times_in
-from .units import FACTORS, SYNONYMS
+from .units import conversion
+
+#: Wide ranges of fields on the Earth, one of which has all values of a file: others mark missing values, or are in
+#: other units. Air pressure is absolute, or relative to some normal one.
+RANGES = {
+    **dict.fromkeys(("wind_x", "wind_y"), ((-500.0, 500.0),)),
+    **dict.fromkeys(("u10", "v10"), ((-500.0, 500.0),)),
+    **dict.fromkeys(("u", "v"), ((-500.0, 500.0),)),
+    "air_pressure": ((-2e4, 2e4), (8e4, 1.1e5)),
+    "depth": ((-9000.0, 12000.0),),
+    "eta": ((-1000.0, 1000.0),),
+}
 
 #: Largest gap of rows or columns that is read rather than skipped, in a file finer than the grid.
 READ_OVER = 64
@@ -26,6 +37,7 @@ class GridVariable(NamedTuple):
 
     `values`: function of an index by dimension; `chosen` has the index along dimensions that the grid lacks.
     `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
+    `place`, `row`: what messages call it, and the row of VARIABLES.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -33,6 +45,8 @@ class GridVariable(NamedTuple):
     axes: Axes
     factor: float
     grid: Any
+    place: str
+    row: Any
 
     @property
     def pole(self) -> tuple[float, float] | None:
@@ -64,7 +78,23 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
     """Values of a window of the file [rows, columns], float64, NaN where missing."""
     index = field.chosen | {field.axes.y: rows, field.axes.x: columns}
     values = field.factor * np.asarray(field.values(index), np.float64)
-    return values.T if field.axes.exchanged else values
+    values = values.T if field.axes.exchanged else values
+    check_range(field, values, rows.start, columns.start)
+    return values
+
+
+def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) -> None:
+    """Raise InputError if values from a row and column of the file on are in none of the RANGES of the field."""
+    ranges = RANGES.get(field.row.name, ())
+    outside = [np.nan_to_num((values < least) | (values > most)) for least, most in ranges]
+    if not ranges or not (wrong := min(outside, key=np.sum)).any():
+        return
+    least, most = ranges[min(range(len(ranges)), key=lambda number: outside[number].sum())]
+    j, i = np.argwhere(wrong)[0]
+    raise InputError(
+        f"{field.place}: {wrong.sum()} of {wrong.size} values are outside {least:g} to {most:g} {field.row.units}, the "
+        f"first {values[j, i]:g} at row {row + j}, column {column + i} of the file; missing values need _FillValue"
+    )
 
 
 def runs(numbers: np.ndarray, over: int) -> tuple[list[slice], np.ndarray]:
@@ -89,7 +119,7 @@ def opened(text: str, row, grid) -> Iterator[GridVariable]:
         axes = arrange(dataset, found, row, grid, place)
         others = {name: size for name, size in found.sizes.items() if name not in (axes.y, axes.x)}
         chosen = choose(dataset, others, source.record, place)
-        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid)
+        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid, place, row)
 
 
 def read_field(text: str, row, grid, rows, columns, fill=None) -> np.ndarray:
@@ -104,10 +134,9 @@ def factor_of(found, row, place: str, required: bool = True) -> float:
     if row.downward and found.attrs.get("positive", "").lower() == "up":
         remark(f"{place} is positive upward, so its sign is changed")
         sign = -1.0
-    if units in SYNONYMS[row.units] or not (units or required):
-        return sign
-    if units in FACTORS.get(row.units, {}):
-        return sign * FACTORS[row.units][units]
+    factor = conversion(units, row.units)
+    if factor is not None or not (units or required):
+        return sign * (factor or 1.0)
     raise InputError(f'{place} is in "{units}"; convert it to "{row.units}"' if units else
                      f'{place} has no units; it needs "{row.units}"')  # fmt: skip
 
@@ -126,7 +155,7 @@ def field_in(array, row, grid, place: str) -> GridVariable:
     if several := [name for name in others if found.sizes[name] != 1]:
         raise InputError(f"{place} has {' and '.join(several)} besides y and x; choose one, as .isel({several[0]}=0)")
     factor = factor_of(found, row, place, required=False) if row.units else 1.0
-    return GridVariable(partial(values_of, found), others, axes, factor, grid)
+    return GridVariable(partial(values_of, found), others, axes, factor, grid, place, row)
 
 
 def times_of(array, place: str) -> tuple[str, Times] | None:

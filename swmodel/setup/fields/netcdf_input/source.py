@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Text after the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
 
+#: Standard names that say nothing.
+UNKNOWN = ("", "unknown", "none")
+
 #: Further standard names, where x is east and y is north.
 OTHERS = {
     "sea_water_x_velocity": "sea_water_eastward_velocity",
@@ -93,8 +96,11 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[
     standard_names = dict.fromkeys((row.standard_name, *filter(None, others)))
     matches = [name for name, one in variables.items() if one.attrs.get("standard_name") in standard_names]
     plain = variables.get(row.name)
-    if not matches and plain is not None and plain.ndim > 1 and not plain.attrs.get("standard_name"):
+    if not matches and plain is not None and plain.ndim > 1 and plain.attrs.get("standard_name", "") in UNKNOWN:
         matches = [row.name]
+    if row.name in ("u10", "v10"):
+        for name in matches:
+            check_height(name, variables[name], f"{place}:{name}")
     if len(matches) == 1:
         return dataset.data[matches[0]], partial(values_of, dataset.data[matches[0]])
     what = "several variables" if matches else "no variable"
@@ -102,6 +108,14 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[
         f'{place} has {what} with standard_name "{" or ".join(standard_names)}" '
         f'({", ".join(matches) or names}); name it as "{source.path}:NAME"'
     )
+
+
+def check_height(name: str, variable, place: str) -> None:
+    """Raise InputError if the name of a wind, or its description, has a height other than 10 m."""
+    found = re.fullmatch(r"[A-Za-z_]*?(\d+)(?:m|_.*)?", name)
+    found = found or re.search(r"\b(\d+)\s*-?\s*m(?:et(?:re|er)s?)?\b", str(variable.attrs.get("long_name", "")), re.I)
+    if found and int(found[1]) != 10:
+        raise InputError(f"{place} is the wind at {found[1]} m; the model needs that at 10 m")
 
 
 def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Callable[[Any], np.ndarray]:

@@ -55,7 +55,7 @@ class Times:
         values = np.asarray(values_of(dataset.data[dimension]), np.float64)
         try:
             self.dates(values[[0, -1]])
-        except (ValueError, OverflowError):  # no units of time, or no finite numbers
+        except (ValueError, OverflowError, TypeError):  # no units of time that cftime knows, or no finite numbers
             return
         self.values = values
 

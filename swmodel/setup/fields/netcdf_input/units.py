@@ -1,33 +1,32 @@
-"""The units that input files may have."""
+"""The units that input files may have: powers of metres, seconds and kilograms, as people and programs write them."""
 
 from __future__ import annotations
 
-SYNONYMS = {
-    "m": {"m", "meter", "meters", "metre", "metres"},
-    "m s-1": {"m s-1", "m/s", "m s**-1", "m s^-1", "m.s-1", "meter second-1", "meters per second"},
-    "Pa": {"Pa", "pascal", "N m-2", "N/m2", "N/m^2", "N m**-2", "kg m-1 s-2"},
-    "s-1": {"s-1", "1/s", "s**-1", "s^-1"},
-    "m2 s-1": {"m2 s-1", "m2/s", "m^2/s", "m2 s**-1", "m**2 s**-1", "m^2 s^-1"},
-    "m4 s-1": {"m4 s-1", "m4/s", "m^4/s", "m4 s**-1", "m**4 s**-1", "m^4 s^-1"},
-    # UDUNITS has no fractional powers, so a file may omit the units.
-    "s m-1/3": {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"},
-    "1": {"1", "", "none", "dimensionless"},
+import re
+from functools import cache
+
+import numpy as np
+
+#: Size of each unit, and its powers of metre, second and kilogram.
+METRE, SECOND, KILOGRAM, PASCAL, NEWTON = (1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, -2, 1), (1, -2, 1)
+UNITS = {
+    **dict.fromkeys(("m", "meter", "metre"), (1.0, METRE)),
+    **dict.fromkeys(("cm", "centimeter", "centimetre"), (1e-2, METRE)),
+    **dict.fromkeys(("mm", "millimeter", "millimetre"), (1e-3, METRE)),
+    **dict.fromkeys(("km", "kilometer", "kilometre"), (1e3, METRE)),
+    **dict.fromkeys(("s", "sec", "second"), (1.0, SECOND)),
+    **dict.fromkeys(("kg", "kilogram"), (1.0, KILOGRAM)),
+    **dict.fromkeys(("N", "newton"), (1.0, NEWTON)),
+    **dict.fromkeys(("Pa", "pascal"), (1.0, PASCAL)),
+    **dict.fromkeys(("hPa", "hectopascal", "mbar", "mb", "millibar"), (1e2, PASCAL)),
+    **dict.fromkeys(("kPa", "kilopascal"), (1e3, PASCAL)),
 }
-
-#: Factors of other units.
-FACTORS = {
-    "m": dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), 1e-2)
-    | dict.fromkeys(("mm", "millimeter", "millimeters", "millimetre", "millimetres"), 1e-3),
-    "m s-1": dict.fromkeys(("cm s-1", "cm/s", "centimeter/sec"), 1e-2),
-    "m2 s-1": dict.fromkeys(("cm2 s-1", "cm2/s", "cm^2/s", "centimeter^2/sec"), 1e-4),
-    "Pa": dict.fromkeys(("hPa", "hectopascal", "hectopascals", "mbar", "mb", "millibar", "millibars"), 1e2)
-    | dict.fromkeys(("kPa", "kilopascal", "kilopascals"), 1e3),
-}
-
-KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres")
-
-#: Metres in a unit of length.
-LENGTHS = dict.fromkeys(SYNONYMS["m"], 1.0) | dict.fromkeys(KILOMETRES, 1e3)
+#: A unit with its power: "m", "s-1", "meter2", "meter^2", "s**-1".
+FACTOR = re.compile(r"([A-Za-z]+)(?:(?:\^|\*\*)?\(?([+-]?\d+)\)?)?")
+#: Units of what is a number.
+NUMBERS = {"", "1", "none", "dimensionless"}
+#: Manning's roughness; a file may omit its units, as UDUNITS has no fractional powers.
+OF_MANNING = {"", "s m-1/3", "s/m^(1/3)", "s m^(-1/3)", "s m**(-1/3)", "s m-(1/3)", "m-1/3 s", "m^(-1/3) s"}
 
 #: Units of longitude and of latitude, as CF lists them.
 DEGREES = {
@@ -35,6 +34,33 @@ DEGREES = {
     "y": {"degrees_north", "degree_north", "degree_N", "degrees_N", "degreeN", "degreesN"},
     "": {"degrees", "degree"},
 }
+
+
+def conversion(units: str, wanted: str) -> float | None:
+    """The factor from units to those wanted, one of the units of variables; None: they are of another dimension."""
+    if wanted in OF_MANNING - {""}:
+        return 1.0 if units in OF_MANNING else None
+    if wanted == "1":
+        return 1.0 if units in NUMBERS else None
+    mine, theirs = parsed(units), parsed(wanted)
+    return mine[0] / theirs[0] if mine and theirs and mine[1] == theirs[1] else None
+
+
+@cache
+def parsed(units: str) -> tuple[float, tuple[int, ...]] | None:
+    """The size of units, and their powers of metre, second and kilogram; None: they are unknown."""
+    size, powers = 1.0, np.zeros(3, int)
+    for place, group in enumerate(re.sub(r"\s*/\s*", "/", units.strip()).replace(" per ", "/").split("/")):
+        for text in re.split(r"[ .·]+|(?<!\*)\*(?!\*)", "" if group == "1" else group):
+            if not text:
+                continue
+            found = FACTOR.fullmatch(text)
+            unit = found and (UNITS.get(found[1]) or UNITS.get(found[1].removesuffix("s")))
+            if not unit:
+                return None
+            power = int(found[2] or 1) * (-1 if place else 1)
+            size, powers = size * unit[0] ** power, powers + power * np.array(unit[1])
+    return size, tuple(powers.tolist())
 
 
 def axis_of_degrees(units: str) -> str | None:
