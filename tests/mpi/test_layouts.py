@@ -12,6 +12,7 @@ from support.background_case import background_case
 from support.compiling import compile_quickly
 from support.covering import configuration_of, named
 from support.fourier_numbers import FOUR, TWO, energies, error_of_derivatives, fields, other_bits, placed
+from support.layouts import placed_on
 from support.marks import at_night
 from support.network import stress, weights
 from support.random_case import TIDE, configuration, random_fields
@@ -38,12 +39,6 @@ pytestmark = pytest.mark.mpi
 #: three blocks of unequal size.
 LAYOUTS = ((1, 2), (2, 2), (2, 1), (1, 3), (3, 1))
 CASES, OTHERS = (list(zip(named(), cycle(turns), strict=False)) for turns in (LAYOUTS, LAYOUTS[::-1]))
-
-
-def placed_on(config, layout, **run):
-    """The configuration on ranks of a layout."""
-    where = {"layout": "{}x{}".format(*layout), "nproc": layout[0] * layout[1]} | run
-    return config.model_copy(update={"run": config.run.model_copy(update=where)})
 
 
 # Messages
@@ -84,6 +79,7 @@ def everything(transport, width, fields, change) -> dict:
     }
 
 
+@pytest.mark.needs_mpi4jax
 @pytest.mark.promise("what carries messages changes nothing (`run.exchange`)")
 @pytest.mark.parametrize("layout", [(2, 2), *at_night(((1, 3),))])
 def test_both_exchanges_give_same_bits(ranks, layout):
