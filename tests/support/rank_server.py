@@ -30,6 +30,8 @@ from swmodel.parallel.transport.programs import jitted
 
 WORLD = MPI.COMM_WORLD.Clone()
 RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+#: How JAX promotes types and shapes, as in users' programs.
+PROMOTION = {"jax_numpy_dtype_promotion": "standard", "jax_numpy_rank_promotion": "allow"}
 #: Longest time for a request, s; and when the present one was begun, empty between requests.
 LONGEST, BEGUN = 240.0, []
 
@@ -76,6 +78,8 @@ def compute(request: bytes) -> list | None:
     with undone():
         join(size)
         function, with_layout, arguments = pickle.loads(call)
+        for name, value in PROMOTION.items():  # which an import of conftest.py would make strict from then on
+            jax.config.update(name, value)
         result = function(*[layout] * with_layout, *arguments)
     BEGUN.clear()
     if RANK:

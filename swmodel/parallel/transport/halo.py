@@ -28,7 +28,7 @@ def within(field, extent):
     if extent is None:
         return field
     rows, columns = (jnp.arange(field.shape[axis]) < extent[axis] for axis in (-2, -1))
-    return jnp.where(rows[:, None] & columns, field, 0)
+    return jnp.where(rows[:, None] & columns[None, :], field, 0)
 
 
 def surround(fields, width: int, transport) -> tuple:
