@@ -105,7 +105,8 @@ class Places:
     """Points that are equal, for a cache, if their longitudes and latitudes are."""
 
     def __init__(self, at):
-        self.at, self.key = at, (np.asarray(at.lon).tobytes(), np.asarray(at.lat).tobytes())
+        self.at, axes = at, (np.asarray(at.lon), np.asarray(at.lat))
+        self.key = tuple((axis.shape, axis.tobytes()) for axis in axes)
 
     def __eq__(self, other):
         return self.key == other.key

@@ -60,6 +60,10 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
         return mask(config, field, rows, columns)
     values = check_pressure(name, filled(config, name, rows, columns, 0, field), field)
     if name in BY_UPLIFT and given(config, "uplift"):
+        if config.physics.reduced_gravity:
+            raise InputError(
+                "uplift: has no meaning with physics.reduced_gravity, whose layer does not touch the floor"
+            )
         return values + BY_UPLIFT[name] * evaluate(config, "uplift", rows, columns)
     return values
 

@@ -85,11 +85,10 @@ def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
 
 def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) -> None:
     """Raise InputError if values from a row and column of the file on are in none of the RANGES of the field."""
-    ranges = RANGES.get(field.row.name, ())
-    outside = [np.nan_to_num((values < least) | (values > most)) for least, most in ranges]
-    if not ranges or not (wrong := min(outside, key=np.sum)).any():
+    outside = {(least, most): (values < least) | (values > most) for least, most in RANGES.get(field.row.name, ())}
+    if not outside or not all(each.any() for each in outside.values()):
         return
-    least, most = ranges[min(range(len(ranges)), key=lambda number: outside[number].sum())]
+    (least, most), wrong = min(outside.items(), key=lambda item: item[1].sum())
     j, i = np.argwhere(wrong)[0]
     raise InputError(
         f"{field.place}: {wrong.sum()} of {wrong.size} values are outside {least:g} to {most:g} {field.row.units}, the "

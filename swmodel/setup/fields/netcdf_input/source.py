@@ -112,7 +112,7 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[
 
 def check_height(name: str, variable, place: str) -> None:
     """Raise InputError if the name of a wind, or its description, has a height other than 10 m."""
-    found = re.fullmatch(r"[A-Za-z_]*?(\d+)(?:m|_.*)?", name)
+    found = re.fullmatch(r"(?:wind|[uv](?:wind|grd)?)_?(\d{2,3})m?", name, re.IGNORECASE)
     found = found or re.search(r"\b(\d+)\s*-?\s*m(?:et(?:re|er)s?)?\b", str(variable.attrs.get("long_name", "")), re.I)
     if found and int(found[1]) != 10:
         raise InputError(f"{place} is the wind at {found[1]} m; the model needs that at 10 m")

@@ -55,7 +55,8 @@ def parsed(units: str) -> tuple[float, tuple[int, ...]] | None:
             if not text:
                 continue
             found = FACTOR.fullmatch(text)
-            unit = found and (UNITS.get(found[1]) or UNITS.get(found[1].removesuffix("s")))
+            plural = found and len(found[1]) > 3  # "meters"; "ms" is no metre
+            unit = found and UNITS.get(found[1].removesuffix("s") if plural else found[1])
             if not unit:
                 return None
             power = int(found[2] or 1) * (-1 if place else 1)
