@@ -176,7 +176,7 @@ class Forecast:
 
     def __call__(self, parameters, states, snapshots: int):
         """What states [members, 3, y, x] become: [snapshots, members, 3, y, x]."""
-        static = self.step.with_parameters(self.static, **{self.name: parameters})
+        static = self.step.with_values(self.static, **{self.name: parameters})
         steps = jnp.arange(round(SNAPSHOT / COARSE_DT))
 
         @jax.checkpoint

@@ -59,6 +59,7 @@ class Problem:
 
     Raises:
         UsageError: a control does not exist, samples are less than a step apart, or the executor has no derivatives.
+            In methods: controls have other names, or J differs between blocks.
         ConfigError: the configuration contradicts itself, or its fields cannot be used.
     """
 
@@ -134,13 +135,13 @@ class Problem:
         Raises:
             UsageError: not enough memory.
         """
-        x = self._parameters.inside(x)
+        x = self._inside(x)
         for sweeps, at in ((self._sweeps, x), (self._tangent, (x, x)))[: 1 + curvature]:
             self._plans[sweeps] = fit(sweeps, at, self.memory)
 
     def states(self, x: Controls, every: int) -> Iterator[State]:
         """Iterate over the states of the block at steps 0, every, 2 every, ... and at the last step."""
-        carry, active = self._sweeps.start(self._parameters.inside(x))
+        carry, active = self._sweeps.start(self._inside(x))
         yield carry[0]
         for first in range(0, self.steps, every):
             last = min(first + every, self.steps)
@@ -149,11 +150,11 @@ class Problem:
 
     def series(self, x: Controls) -> Any:
         """The observed quantities of all samples, a pytree of arrays [samples, ...]."""
-        return self._sweeps.series(self._parameters.inside(x))
+        return self._sweeps.series(self._inside(x))
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
         """The series, and its derivative along dx: M'(x) dx."""
-        return self._tangent.series((self._parameters.inside(x), self._parameters.inside(dx)))
+        return self._tangent.series((self._inside(x), self._inside(dx)))
 
     def adjoint(self, x: Controls, series_bar: Any) -> Controls:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
@@ -161,7 +162,7 @@ class Problem:
 
     def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
         """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`."""
-        return self._value(value, self.series(x), *arguments)
+        return self._same_everywhere(self._value(value, self.series(x), *arguments))
 
     def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
         """J = `value(series, *arguments)` and dJ/dx.
@@ -169,13 +170,15 @@ class Problem:
         `value` is a function of a block's share of the series, in jax.numpy. It returns a number that is the same in
         all blocks, from sums over them, `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
         """
-        return self._gradient(x, lambda series: self._respond(value, series, *arguments))
+        answer, gradient = self._gradient(x, lambda series: self._respond(value, series, *arguments))
+        return self._same_everywhere(answer), gradient
 
     def hessian_vector(self, x: Controls, dx: Controls, value: Value, *arguments: Any) -> Controls:
         """d²J/dx² dx: the gradient of J's slope along dx."""
-        pair = self._parameters.inside(x), self._parameters.inside(dx)
-        found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *arguments))
-        return self._parameters.outside(found[1][0])
+        pair = self._inside(x), self._inside(dx)
+        slope, found = self._pull_back(self._tangent, pair, lambda both: self._respond_tangent(value, both, *arguments))
+        self._same_everywhere(slope)
+        return self._parameters.outside(found[0])
 
     def dot(self, x: Controls, y: Controls) -> float:
         """<x, y>: the sum over all blocks, in double precision; numbers, records and parameters count once."""
@@ -188,9 +191,28 @@ class Problem:
         blocks = np.asarray(sum(share[name] for name in x if np.ndim(x[name]) > 1))
         return once + alike + float(self.transport.reduce(blocks, "sum"))
 
+    def _inside(self, x: Controls) -> dict[str, Any]:
+        """Controls in the form of programs. UsageError: their names are not those of this Problem."""
+        if x.keys() != {*self.names}:
+            raise UsageError(
+                f"controls {', '.join(x) or 'none'}: this Problem was made for {', '.join(self.names)}, and needs all"
+            )
+        return self._parameters.inside(x)
+
+    def _same_everywhere(self, answer: Any) -> Any:
+        """J, or its slope. UsageError: it differs between blocks, beyond round-off."""
+        numbers = np.array([np.asarray(shard.data) for shard in answer.addressable_shards])
+        ends = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
+        if ends[1] - ends[0] > np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, ends)):
+            raise UsageError(
+                f"value gives {ends[0]:.6g} in one block and {ends[1]:.6g} in another; it must return a sum over all "
+                "blocks, as problem.transport.sum(...)"
+            )
+        return answer
+
     def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
         """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""
-        answer, found = self._pull_back(self._sweeps, self._parameters.inside(x), respond)
+        answer, found = self._pull_back(self._sweeps, self._inside(x), respond)
         return answer, self._parameters.outside(found)
 
     def _pull_back(self, sweeps: Sweeps, x: Any, respond: Callable[[Any], Any]) -> Any:

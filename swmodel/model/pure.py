@@ -9,15 +9,19 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..config import Config
 from ..config.loading.load import Source
 from ..errors import UsageError
 from ..executors.xla import make_step
 from ..ocean.grid import Grid
+from ..ocean.parametric import Form
 from ..ocean.state import Carry, State
+from ..ocean.table import location_of
 from ..parallel.transport import Transport
+from ..parallel.transport.halo import surround_named
 from ..parallel.transport.sharded import spec
 from ..setup.setup import Setup
 from .arguments import Fields, Overrides, Terms, configured
@@ -34,7 +38,11 @@ class Memory(NamedTuple):
 
 
 class Static(NamedTuple):
-    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives may refer to it."""
+    """The constants of a step: Grid, coefficients by name, time step in s. Derivatives may refer to it.
+
+    A number is an array without axes. Fields have the margin of the scheme around the block: [ny + 2 margin,
+    nx + 2 margin], of which an axis of length one has the same value everywhere. `Step.with_values` changes them.
+    """
 
     grid: Grid
     params: dict[str, Any]
@@ -52,28 +60,76 @@ class Step:
         setup: the Setup, with the resolved configuration.
         transport: the transport between the blocks.
         function: the function of one step.
+        names: the names of `static.params`.
     """
 
     setup: Setup
     transport: Transport
     function: Callable[..., Any]
+    names: frozenset[str]
 
     def __call__(self, carry: Memory, static: Static, t: Any) -> Memory:
-        return Memory(
-            *self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), static.grid, static.params, static.dt)[:2]
-        )
+        """The carry one step later.
 
-    def with_parameters(self, static: Static, **parameters: Any) -> Static:
-        """`static` with other parameters of terms (`Parametric`), pytrees by the terms' names; differentiable.
-
-        UsageError: no such term has parameters, or they have other shapes.
+        UsageError: on devices, outside `jax.shard_map` or with `check_vma=False`; `static` has other names or shapes.
         """
-        there = {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
-        if unknown := parameters.keys() - there.keys():
-            raise UsageError(f"no term {', '.join(unknown)} with parameters; there are {', '.join(there) or 'none'}")
-        dtype = self.setup.dtype
-        vectors = {name: there[name].vector(each, jnp, dtype) for name, each in parameters.items()}
-        return static._replace(params=static.params | vectors)
+        self.transport.require_block(carry.state.h)
+        self.transport.require_block(static.grid.wet)
+        self._check(static)
+        grid, params, dt = shared(static, self.transport)
+        grid, params = jax.tree.map(lambda leaf: leaf.reshape(1, 1) if leaf.ndim == 0 else leaf, (grid, params))
+        return Memory(*self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), grid, params, dt)[:2])
+
+    def total(self, array: Any) -> Any:
+        """The sum of an array's numbers over the whole domain, the same on all processes: the last step of a loss.
+
+        `jax.grad` of a loss that each process computes from totals is the derivative of that one loss with respect to
+        the process's block, or to a number that all have. A sum that enters a field again is `transport.sum`.
+
+        UsageError: as for a step.
+        """
+        self.transport.require_block(array)
+        return self.transport.total(jnp.sum(array))
+
+    def values(self, static: Static) -> dict[str, Any]:
+        """The depth and the coefficients of `static`: fields [ny, nx] of the block, numbers, pytrees of parameters."""
+        margin, forms = self.setup.margin, self._forms
+
+        def interior(leaf):
+            index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
+            return jnp.broadcast_to(leaf[index], self.transport.shape) if leaf.ndim == 2 else leaf
+
+        found = {name: interior(leaf) for name, leaf in (static.params | {"depth": static.grid.depth}).items()}
+        return found | {name: form.pytree(found[name]) for name, form in forms.items()}
+
+    def with_values(self, static: Static, **values: Any) -> Static:
+        """`static` with another depth, other coefficients or other parameters of terms, by name; differentiable.
+
+        A field is [ny, nx] of the block; its margin comes from the neighbours. A number stands for a uniform field. The
+        parameters of a term (`Parametric`) are its pytree. The thickness of `carry` does not change with the depth.
+
+        Raises:
+            UsageError: the run has no such coefficient, for example because its term is off; a wrong shape.
+        """
+        there, forms, dtype = self.names | {"depth"}, self._forms, self.setup.dtype
+        if unknown := sorted(values.keys() - there):
+            raise UsageError(
+                f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(there))}; switch "
+                "a term on in the configuration"
+            )
+        new, fields = {name: forms[name].vector(values.pop(name), jnp, dtype) for name in forms.keys() & values}, {}
+        for name, value in values.items():
+            array = jnp.asarray(value, dtype)
+            if array.size == 1:
+                new[name] = array.reshape(())
+            elif array.shape == self.transport.shape and location_of(name):
+                fields[name] = array
+            else:
+                wanted = f"or {self.transport.shape} (ny, nx)" if location_of(name) else "only"
+                raise UsageError(f"{name} has shape {array.shape}; needs a number {wanted}")
+        new |= surround_named(fields, self.setup.margin, self.transport)
+        grid = static.grid._replace(depth=new.pop("depth")) if "depth" in new else static.grid
+        return static._replace(grid=grid, params=static.params | new)
 
     def at(self, static: Static, t: int) -> tuple[Static, int | None]:
         """`static` with the coefficients from step t on, and the step until which they hold; None: for ever.
@@ -82,7 +138,8 @@ class Step:
         """
         if not self.setup.scheme.varying:
             return static, None
-        return static._replace(params=static.params | self._forcing.take(t)), self._forcing.last
+        now = once(self._forcing.take(t), self.mesh)
+        return static._replace(params=static.params | now), self._forcing.last
 
     @property
     def config(self) -> Config:
@@ -94,13 +151,56 @@ class Step:
         return Forcing(self.setup, self.transport)
 
     @property
+    def _forms(self) -> dict[str, Form]:
+        return {term.name: term.parameters for term in self.setup.scheme.own if term.parameters}
+
+    @property
     def mesh(self) -> Mesh | None:
         """The devices of the blocks, with the axes "y" and "x"; None with one block for each process."""
         return getattr(self.transport, "mesh", None)
 
     def specs(self, tree: Any) -> Any:
-        """The PartitionSpecs of arrays, for `jax.shard_map`."""
-        return jax.tree.map(lambda array: spec(jnp.ndim(array)), tree)
+        """The PartitionSpecs of arrays, for `jax.shard_map`: blocks of fields; all devices have numbers and vectors."""
+        return jax.tree.map(lambda array: spec(jnp.ndim(array)) if jnp.ndim(array) > 1 else PartitionSpec(), tree)
+
+    def _check(self, static: Static) -> None:
+        """UsageError: coefficients that no term takes are missing or too many, or a field lacks its margin."""
+        if wrong := static.params.keys() ^ self.names:
+            raise UsageError(f"static.params: {', '.join(sorted(wrong))} is missing or unknown; use step.with_values")
+        whole = [length + 2 * self.setup.margin for length in self.transport.shape]
+        for name, leaf in (static.params | {"depth": static.grid.depth}).items():
+            if leaf.ndim > 1 and any(n not in (1, m) for n, m in zip(leaf.shape, whole, strict=True)):
+                raise UsageError(
+                    f"static: {name} has shape {leaf.shape}, needs {tuple(whole)}: step.with_values(static, "
+                    f"{name}=...) takes {self.transport.shape} and gets the margin from the neighbours"
+                )
+
+
+def once(tree: Any, mesh: Mesh | None) -> Any:
+    """Arrays of programs in which numbers, [1, 1] in each block, are without axes, and vectors are kept once."""
+
+    def one(leaf):
+        shape = leaf.sharding.shard_shape(leaf.shape)
+        if shape != (1, 1) and leaf.ndim != 1:
+            return leaf
+        mine = np.asarray(leaf.addressable_shards[0].data)
+        mine = mine.reshape(()) if shape == (1, 1) else mine
+        if mesh is None:
+            return jnp.asarray(mine)
+        return jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec()), mine, mine.shape)
+
+    return jax.tree.map(one, tree)
+
+
+def shared(static: Static, transport: Transport) -> Static:
+    """`static`, whose derivatives with respect to real numbers and vectors are the sums of those of all blocks."""
+    leaves, tree = jax.tree.flatten(static)
+    numbers = [n for n, leaf in enumerate(leaves) if leaf.ndim < 2 and leaf.dtype == static.dt.dtype]
+    whole = transport.shared(jnp.concatenate([leaves[n].reshape(-1) for n in numbers]))
+    parts = jnp.split(whole, np.cumsum([leaves[n].size for n in numbers])[:-1])
+    for n, part in zip(numbers, parts, strict=True):
+        leaves[n] = part.reshape(leaves[n].shape)
+    return tree.unflatten(leaves)
 
 
 class Functional(NamedTuple):
@@ -118,8 +218,8 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
         carry, _ = jax.lax.scan(lambda carry, t: (step(carry, static, t), None), carry0, jnp.arange(100))
 
     It takes `jit`, `grad`, `jvp`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the
-    same programs in the same order as all others; there it does not take `checkpoint`. `step.transport.sum(array)` sums
-    over the domain. Steps are those of the executor `xla`, to rounding (the same bits with
+    same programs in the same order as all others; there it does not take `checkpoint`. `step.total(array)` sums over
+    the domain, for losses. `step.with_values(static, linear_drag=...)` changes coefficients. Steps are those of the executor `xla`, to rounding (the same bits with
     `XLA_FLAGS=--xla_cpu_max_isa=AVX`). In float64 `jax_enable_x64` is switched on.
 
     Args:
@@ -132,5 +232,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     require_equal_steps(one.config)
     setup, state = one.setup, one.transport.make(one.setup.state)
     carry = Memory(state, jax.tree.map(jnp.array, setup.method.remember(state)))
-    static = Static(one.grid, one.params, jnp.asarray(setup.dt, setup.dtype))
-    return Functional(carry, static, Step(setup, one.transport, make_step(setup.scheme, setup.method, one.transport)))
+    mesh = getattr(one.transport, "mesh", None)
+    static = Static(*once((one.grid, one.params), mesh), jnp.asarray(setup.dt, setup.dtype))
+    function = make_step(setup.scheme, setup.method, one.transport)
+    return Functional(carry, static, Step(setup, one.transport, function, frozenset(static.params)))

@@ -21,7 +21,8 @@ def linear(name: str, compute, transpose, effects=None) -> Primitive:
 
     def abstract(array, **parameters):
         shape = array if effects else jax.eval_shape(partial(compute, **parameters), array)
-        return jax.core.ShapedArray(shape.shape, shape.dtype), effects(**parameters) if effects else set()
+        found = array.update(shape=shape.shape, dtype=shape.dtype, weak_type=False)
+        return found, effects(**parameters) if effects else set()
 
     def jvp(primals, tangents, **parameters):
         out = primitive.bind(*primals, **parameters)

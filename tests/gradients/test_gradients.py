@@ -192,7 +192,7 @@ def test_jax_takes_the_adjoint_step_in_narrow_blocks(caplog):
     resolve.say_slower.cache_clear()
 
 
-@pytest.mark.fault("derivatives with a time step that is not stable")
+@pytest.mark.fault("derivatives with a time step that is not stable, or controls that were not declared")
 def test_problem_refuses_what_has_no_derivatives():
     with pytest.raises(ConfigError, match=r"^time.dt: 3000 s"):
         Problem(configure(time__dt=3000.0), ["eta"], last_state)
@@ -200,6 +200,10 @@ def test_problem_refuses_what_has_no_derivatives():
         Problem(configure(), ["eta", "salinity"], last_state)
     with pytest.raises(UsageError, match="every=0"):
         Problem(configure(), ["eta"], last_state, every=0)
+    problem = Problem(configure(), ["eta"], last_state)
+    for wrong in ["viscosity"], ["eta", "viscosity"]:
+        with pytest.raises(UsageError, match="viscosity"):
+            problem.series(dict.fromkeys(wrong, 0.0))
     problem = Problem(configure(), CONTROLS, last_state, memory=10**6)
     with pytest.raises(UsageError, match=r"1 MB of memory .* needs \d+ MB"):
         problem.value_and_gradient(problem.first_guess(), lambda series: jnp.sum(series.h))

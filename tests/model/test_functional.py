@@ -8,6 +8,7 @@ from support import own_run
 from support.own_run import bits
 
 import swmodel
+from swmodel.errors import UsageError
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +65,20 @@ def test_vmap_and_checkpoint_change_nothing():
         assert_close(jax.tree.map(lambda x, number=number: x[number], many), faster(k))
 
 
+def test_pure_step_refuses_unknown_coefficients_and_fields_without_margin():
+    carry, static, step = made()
+    field = jnp.ones((11, 14))
+    for wrong in ({"linear_dragg": 1.0}, {"quadratic_drag": 1.0}, {"gravity": field}, {"depth": field[1:]}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            step.with_values(static, **wrong)
+    for name in "wind_x", "wind_z":
+        with pytest.raises(UsageError, match=name):
+            step(carry, static._replace(params=static.params | {name: field}), 0)
+    changed = step.values(step.with_values(static, wind_x=field, linear_drag=2.0))
+    np.testing.assert_array_equal(changed["wind_x"], field)
+    assert changed["linear_drag"] == 2.0
+
+
 FOUR = {"run.devices": 4, "run.layout": "2x2"}
 
 
@@ -75,7 +90,7 @@ def pure(options):
         if "run.devices" not in options:
             return jax.jit(function)
         inputs = step.specs(carry), step.specs(static)
-        return jax.jit(jax.shard_map(function, mesh=step.mesh, in_specs=inputs, out_specs=inputs[0], check_vma=False))
+        return jax.jit(jax.shard_map(function, mesh=step.mesh, in_specs=inputs, out_specs=inputs[0]))
 
     go, get = ahead(step), step.transport.get if "run.devices" in options else np.asarray
     gradient = program(jax.grad(lambda carry, static: energy(go(carry, static))))(carry, static)

@@ -22,6 +22,7 @@ from support.stepping import after, exchange
 
 from swmodel import Parametric, load
 from swmodel.bench.parts import equations
+from swmodel.errors import UsageError
 from swmodel.executors.registry import EXECUTORS
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, failures, fingerprint
@@ -240,7 +241,7 @@ def test_derivatives_on_ranks_are_exact(ranks, sea, executor, layout, second):
         assert_close(mine, other, 1e-12)
 
 
-def by_network(layout, *more, factors=(1.0,), second=True, **where):
+def by_network(layout, *more, factors=(1.0,), second=True, total=True, **where):
     """The energy of a flow of four steps, its gradient by a network, and the Hessian along a direction.
 
     A list of them: for each number by which the sea level at the start is multiplied, if that is a control.
@@ -253,7 +254,8 @@ def by_network(layout, *more, factors=(1.0,), second=True, **where):
     d = {name: jnp.zeros_like(x[name]) for name in more} | {"stress": weights(1)}
 
     def energy(series):
-        return problem.transport.sum(sum(jnp.sum(field[-1] ** 2) for field in series))
+        own = sum(jnp.sum(field[-1] ** 2) for field in series)
+        return problem.transport.sum(own) if total else own
 
     def flat(found):
         return np.concatenate([np.ravel(found["stress"][name]) for name in ("in", "bias", "out")])
@@ -288,6 +290,18 @@ def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, d
         ours = ranks(where[0] * where[1], partial(by_network, where, second=second))[0][0]
     assert np.abs(one["gradient"]).min() > 0
     assert_close(ours, one, 1e-13)
+
+
+def refused(layout, **where):
+    with pytest.raises(UsageError, match="in one block"):
+        by_network(layout, second=False, total=False, **where)
+
+
+@pytest.mark.fault("the loss of a Problem is no sum over the blocks")
+@pytest.mark.night
+def test_loss_that_differs_between_blocks_is_refused(ranks):
+    ranks(2, refused, (2, 1))
+    ranks(1, partial(refused, (2, 2), nproc=1, devices=4, transport="sharded"))
 
 
 @pytest.mark.promise("derivatives with respect to a network are exact")

@@ -1,12 +1,13 @@
 """The same script on one process and on several: the same files; what one of them does otherwise, all are told."""
 
 import re
+from functools import partial
 
 import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.own_run import WIND, drag, gradient_of_energy, nudge, simulation
+from support.own_run import WIND, drag, loss_and_gradient, nudge, simulation
 from support.restarts import assert_same_data, assert_same_run
 from support.stormy_sea import sea
 from support.unchecked import unchecked
@@ -111,17 +112,28 @@ def test_ranks_continue_run_but_do_not_overwrite_it(ranks, tmp_path):
     assert not (tmp_path / "plain" / "run.lock").exists()
 
 
-def gradients():
-    return gradient_of_energy(), ending(lambda: gradient_of_energy(jax.checkpoint))
+@pytest.mark.promise("the derivative of a loss by the pure step is that of one process")
+def test_gradient_of_pure_step_on_ranks_and_devices(ranks):
+    """Each process has its part of fields, and the whole derivative by a number; difference quotients agree."""
+    (alone,) = ranks(1, loss_and_gradient)
+    direction = 1e-5 * np.random.default_rng(3).standard_normal(alone[2].shape)
+    slopes = np.vdot(direction, alone[2]), 100.0 * alone[3]
+    up, down = (ranks(1, loss_and_gradient, (), sign * direction, sign * 100.0)[0][0] for sign in (1, -1))
+    np.testing.assert_allclose((up - down) / 2, sum(slopes), rtol=1e-4)
+    assert min(np.abs(slopes)) > 0.1 * max(np.abs(slopes))
+    two, four = (ranks(n, loss_and_gradient, {"run.layout": layout}) for n, layout in ((2, "1x2"), (4, "2x2")))
+    devices = ranks(1, loss_and_gradient, {"run.devices": 4, "run.layout": "2x2"})
+    for found, columns in (two, 2), (four, 2), (devices, 1):
+        for number, expected in enumerate(alone):
+            parts = [part[number] for part in found]
+            rows = [np.hstack(parts[n : n + columns]) for n in range(0, len(parts), columns)]
+            whole = np.vstack(rows) if np.ndim(expected) else np.array(parts)
+            np.testing.assert_allclose(whole, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.night
-def test_pure_step_on_ranks_has_gradient_of_one_process(ranks):
-    """Each process has its part of the gradient of what all of them add up to; a checkpoint is refused."""
-    expected, told = gradient_of_energy(), ranks(2, gradients)
-    parts = np.hstack([part for part, _ in told])
-    np.testing.assert_allclose(parts, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
-    assert [code for _, (_, code) in told] == [70, 70]
+def test_pure_step_on_ranks_refuses_checkpoint(ranks):
+    assert ranks(2, ending, partial(loss_and_gradient, wrap=jax.checkpoint))[0][1] == 70
 
 
 def advanced(*functions):

@@ -40,17 +40,28 @@ def nudge(model):
     model.set(eta=swmodel.local(0.5 * model.field("eta")))
 
 
-def gradient_of_energy(wrap=lambda step: step):
-    """The gradient of the kinetic energy after some steps by the initial thickness: this process's part."""
-    options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3"}
-    carry, static, step = swmodel.functional(swmodel.Case, options, fields={"eta": bump, "depth": DEPTH})
-    one = wrap(step)
+def loss_and_gradient(where=(), depth=0.0, viscosity=0.0, wrap=lambda step: step):
+    """A loss that each process has, and its derivatives by the initial thickness, the depth and the viscosity.
 
-    def energy(carry):
+    Fields are this process's part; `depth` and `viscosity` are added to those of the run.
+    """
+    options = SIZES | {"run.dtype": "float64", "time.stepper": "rk3", "physics.viscosity": 500.0}
+    carry, static, step = swmodel.functional(swmodel.Case, options | dict(where), fields={"eta": bump, "depth": DEPTH})
+    one, transport, part = wrap(step), step.transport, step.transport.block
+    whole = (DEPTH.values[::-1] + depth)[part.y.start : part.y.stop, part.x.start : part.x.stop]
+    values = {"depth": transport.put(whole), "viscosity": static.params["viscosity"] + viscosity}
+
+    def loss(carry, static, values):
+        static = step.with_values(static, **values)
         carry, _ = jax.lax.scan(lambda carry, t: (one(carry, static, t), None), carry, jnp.arange(3))
-        return jnp.sum(carry.state.h * (carry.state.u**2 + carry.state.v**2))
+        h, u, v = carry.state
+        return step.total(h * (u**2 + v**2)) ** 2
 
-    return np.asarray(jax.jit(jax.grad(energy))(carry).state.h)
+    if step.mesh is not None:
+        specs = step.specs((carry, static, values))
+        loss = jax.shard_map(loss, mesh=step.mesh, in_specs=specs, out_specs=jax.sharding.PartitionSpec())
+    found, (start, by) = jax.jit(jax.value_and_grad(loss, argnums=(0, 2)))(carry, static, values)
+    return float(found), transport.get(start.state.h), transport.get(by["depth"]), float(by["viscosity"])
 
 
 def bits(state):

@@ -3,7 +3,8 @@
 mpi4jax's sendrecv has no forward-mode derivative and no checkpoint, and its alltoall has no derivative. The transpose
 of its allreduce is the identity, which is right for one loss only. All three maps are linear, so each is a primitive
 here, whose derivative is the map of the tangent. The transpose of a message is the message in the opposite direction. A
-sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of parts.
+sum over processes is its own transpose, and so is an all-to-all, which transposes a matrix of parts. `total_p` and
+`shared_p` are for a loss that all processes have, in place of the sum of the losses of all.
 """
 
 from __future__ import annotations
@@ -71,6 +72,12 @@ sendrecv_p = linear(
 )
 #: The sum of the arrays of all processes, on each of them.
 sum_p = linear("sum_over_processes", _sum, lambda cotangent, *, by: sum_p.bind(cotangent, by=by), effects)
+#: The same sum in a loss that all processes have: each gets the cotangent of that one loss.
+total_p = linear("total_over_processes", _sum, lambda cotangent, *, by: cotangent, effects)
+#: An array that all processes have alike; its derivative is the sum of those of all processes.
+shared_p = linear(
+    "shared_by_processes", lambda array, *, by: array, lambda cotangent, *, by: sum_p.bind(cotangent, by=by)
+)
 #: Part k of arrays [..., parts, rows, columns] goes to the k-th rank of the `ring`, in exchange for its part for us.
 transpose_p = linear(
     "transpose_on_ring",

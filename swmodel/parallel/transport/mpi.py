@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from .. import foreign
 from ..decomposition import Block
-from .messages import has_mpi4jax, sendrecv_p, sum_p, transpose_p
+from .messages import has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
 from .serial import OneDevice
 
 #: The communicator of mpi4py, between jitted programs, which have another one.
@@ -61,6 +61,12 @@ class Mpi(OneDevice):
 
     def sum(self, array):
         return array if self.size == 1 else sum_p.bind(array, by=self.exchange)
+
+    def total(self, array):
+        return array if self.size == 1 else total_p.bind(array, by=self.exchange)
+
+    def shared(self, array):
+        return array if self.size == 1 else shared_p.bind(array, by=self.exchange)
 
     def transpose(self, array, axis: int):
         if self.block.layout[axis] == 1:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ...errors import SetupError
+from ...errors import SetupError, UsageError
 from ..decomposition import Block, Span, block, split
 from .transport import Transport
 
@@ -80,6 +80,14 @@ class Sharded(Transport):
 
     def sum(self, array):
         return jax.lax.psum(array, AXES)
+
+    def require_block(self, array):
+        # Without these types JAX does not know which arrays differ between devices, and derivatives of sums are wrong.
+        if not jax.typeof(array).manual_axis_type.varying:
+            raise UsageError(
+                f"on {self.layout[0] * self.layout[1]} devices, carry and static must be arguments of the function in "
+                "jax.shard_map(function, mesh=step.mesh, in_specs=step.specs(...), ...), without check_vma=False"
+            )
 
     def transpose(self, array, axis: int):
         if self.layout[axis] == 1:

@@ -47,6 +47,17 @@ class Transport:
     def sum(self, array):
         """The array summed over all blocks, the same on all of them."""
 
+    def total(self, array):
+        """The `sum` for a loss that all blocks have: its transpose gives each block the cotangent of that one loss."""
+        return self.sum(array)
+
+    def shared(self, array):
+        """The array, which all blocks have alike; the transpose sums the cotangents of all blocks."""
+        return array
+
+    def require_block(self, array) -> None:
+        """Raise UsageError unless a traced array is that of one block."""
+
     def transpose(self, array, axis: int):
         """The parts for our block from all blocks on its ring of `axis`, an all-to-all.
 
