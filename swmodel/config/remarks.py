@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from ..ocean.coordinates import on_sphere
 from ..ocean.table import FORCING
 from ..ocean.terms.outside import NAMES
@@ -31,6 +33,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
     found += [*outside.remarks(config), *apart(config), *ramped(config), *on_land(config), *unsent(config)]
+    found += coarse_time(config)
     return [*found, *record_times(config)] if records else found
 
 
@@ -51,6 +54,17 @@ def on_land(config: Config) -> Iterator[str]:
         some = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*high.items()][:NAMED])
         more = f" and {len(high) - NAMED} more" if len(high) > NAMED else ""
         yield f"stations in cells above the resting sea level, which have no eta while dry: {some}{more}"
+
+
+def coarse_time(config: Config) -> Iterator[str]:
+    """Terms of Python in a run so long that single precision cannot tell the times of two steps apart."""
+    last, own = config.run.steps * config.time.dt, setup_of(config).scheme.own
+    if own and config.run.dtype == "float32" and (step := float(np.spacing(np.float32(last)))) > config.time.dt:
+        names = ", ".join(term.name for term in own)
+        yield (
+            f't of {names} is rounded to {step:g} s at the end of the run, longer than a step; run.dtype="float64" '
+            "keeps it exact"
+        )
 
 
 def domain(sources: Sources) -> Iterator[str]:

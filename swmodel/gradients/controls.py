@@ -15,6 +15,7 @@ from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.table import CORRECTIONS, row_of
 from ..ocean.terms import TERMS
+from ..ocean.terms.tracer import concentration_of
 from ..parallel.transport.halo import surround_named, within
 from ..setup import fields
 from ..setup.setup import Setup, rows_and_columns
@@ -93,7 +94,7 @@ def apply(controls: dict, state: State, grid: Grid, params: dict, scheme: Scheme
     u, v = controls.get("u", state.u), controls.get("v", state.v)
     started = {"h": h, "u": block(grid.open_u) * u, "v": block(grid.open_v) * v}
     for term in (term for term in scheme.acting if term.start):
-        values = {row.name: controls.get(row.name, term.derived[row.name](state)) for row in term.initial}
+        values = {row.name: controls.get(row.name, concentration_of(row.name, state)) for row in term.initial}
         started |= {name: wet * field for name, field in term.start(values | {"h": h}).items()}
     return type(state)._make(within(started[name], extent) for name in state._fields), active
 

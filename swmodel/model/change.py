@@ -13,6 +13,7 @@ from ..errors import SetupError, UsageError
 from ..ocean.grid import as_patches
 from ..ocean.state import Carry, State
 from ..ocean.table import GIVEN
+from ..ocean.terms.tracer import concentration_of
 from ..ocean.timestep import ForwardBackward, Leapfrog
 from ..setup import fields
 from ..setup.fields.noted import digest
@@ -76,7 +77,7 @@ def changed(setup: Setup, names, block, state: State) -> State:
             values = {
                 row.name: fields.evaluate(config, row.name, rows, columns)
                 if row.name in names
-                else term.derived[row.name](state)
+                else concentration_of(row.name, state)
                 for row in term.initial
             }
             found |= {name: np.where(wet, value, 0) for name, value in term.start(values | {"h": h}).items()}

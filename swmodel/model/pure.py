@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -95,7 +95,7 @@ class Step:
         """The depth and the coefficients of `static`: fields [ny, nx] of the block, numbers, pytrees of parameters."""
         margin, forms = self.setup.margin, self._forms
 
-        def interior(leaf):
+        def interior(leaf: Any) -> Any:
             index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
             return jnp.broadcast_to(leaf[index], self.transport.shape) if leaf.ndim == 2 else leaf
 
@@ -179,7 +179,7 @@ class Step:
 def once(tree: Any, mesh: Mesh | None) -> Any:
     """Arrays of programs in which numbers, [1, 1] in each block, are without axes, and vectors are kept once."""
 
-    def one(leaf):
+    def one(leaf: Any) -> Any:
         shape = leaf.sharding.shard_shape(leaf.shape)
         if shape != (1, 1) and leaf.ndim != 1:
             return leaf
@@ -200,7 +200,7 @@ def shared(static: Static, transport: Transport) -> Static:
     parts = jnp.split(whole, np.cumsum([leaves[n].size for n in numbers])[:-1])
     for n, part in zip(numbers, parts, strict=True):
         leaves[n] = part.reshape(leaves[n].shape)
-    return tree.unflatten(leaves)
+    return cast(Static, jax.tree.unflatten(tree, leaves))
 
 
 class Functional(NamedTuple):
@@ -219,8 +219,9 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
 
     It takes `jit`, `grad`, `jvp`, `vmap`, `scan` and `checkpoint`. With MPI each process has its block, and calls the
     same programs in the same order as all others; there it does not take `checkpoint`. `step.total(array)` sums over
-    the domain, for losses. `step.with_values(static, linear_drag=...)` changes coefficients. Steps are those of the executor `xla`, to rounding (the same bits with
-    `XLA_FLAGS=--xla_cpu_max_isa=AVX`). In float64 `jax_enable_x64` is switched on.
+    the domain, for losses. `step.with_values(static, linear_drag=...)` changes coefficients. Steps are those of the
+    executor `xla`, to rounding (the same bits with `XLA_FLAGS=--xla_cpu_max_isa=AVX`). In float64 `jax_enable_x64` is
+    switched on.
 
     Args:
         config, overrides, fields, terms: as for a Simulation.
@@ -233,6 +234,7 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     setup, state = one.setup, one.transport.make(one.setup.state)
     carry = Memory(state, jax.tree.map(jnp.array, setup.method.remember(state)))
     mesh = getattr(one.transport, "mesh", None)
-    static = Static(*once((one.grid, one.params), mesh), jnp.asarray(setup.dt, setup.dtype))
+    grid, params = once((one.grid, one.params), mesh)
+    static = Static(grid, params, jnp.asarray(setup.dt, setup.dtype))
     function = make_step(setup.scheme, setup.method, one.transport)
     return Functional(carry, static, Step(setup, one.transport, function, frozenset(static.params)))

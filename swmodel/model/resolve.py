@@ -74,7 +74,7 @@ def resolved(setup: Setup, extremes=None) -> Setup:
     updates |= {"drying": drying, "run": run.model_copy(update=chosen)}
     usual = config.case.defaults.get("output", {}).get("fields", Output().fields)
     if config.output.fields == tuple(usual):
-        names = [*config.output.fields, *(name for term in setup.scheme.acting for name in term.derived)]
+        names = [*config.output.fields, *setup.scheme.written]
         names += ["wet"] * setup.scheme.drying
         updates["output"] = config.output.model_copy(update={"fields": tuple(dict.fromkeys(names))})
     return setup.with_config(config.model_copy(update=updates))

@@ -87,6 +87,14 @@ class WettingFlow(Flow):
         share, share_u, share_v: s at centres, a on faces.
     """
 
+    begin: dict[str, Any]
+    dt: Any
+    thin: Any
+    x: Faces
+    y: Faces
+    share_u: Patch
+    share_v: Patch
+
     def __init__(self, state: State, grid: Any, params: dict, forward: Any) -> None:
         self.state, self.grid, self.has_open_sides, self.contents = state, grid, False, []
         self.begin, self.dt = (forward.begin, forward.whole) if forward else (state._asdict(), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..errors import UsageError
 from .derived import corner_thickness, potential_vorticity
 from .drying import WettingFlow
 from .flow import Flow
@@ -52,6 +53,10 @@ def tendency(padded: State, now: Instant, grid, params: dict, scheme, forward: F
     h, u, v, U, V = flow.h, flow.u, flow.v, flow.U, flow.V
     acting = [term for term in scheme.acting if not (scheme.drying and term.damping)]
     added = [term.tendency(flow, params, now) for term in acting]
+    for term, each in zip(acting, added, strict=True):
+        if unknown := sorted(each.keys() - {*padded._fields}):
+            there = ", ".join(padded._fields)
+            raise UsageError(f"{term.name} returns a tendency of {', '.join(unknown)}; prognostic fields are {there}")
     rates = summed([{"h": -divergence(U, V, grid)}, *({"h": each["h"]} for each in added if "h" in each)])
     level = flow.driving(rates["h"], forward)
     K, q = kinetic_energy(u, v, grid, scheme), potential_vorticity(h, u, v, grid)

@@ -51,7 +51,7 @@ def derive(names, blocks, physics, face_thickness: str, invert, film: float | No
 def derived(scheme) -> list[str]:
     """The names of the derived fields of a run with this Scheme."""
     names = [name for name in DERIVED if scheme.drying or name != "wet"]
-    return [*names, *(name for term in scheme.acting for name in term.derived)]
+    return [*names, *scheme.written]
 
 
 def forces(names, params, scheme, step: int, shape) -> dict[str, np.ndarray]:

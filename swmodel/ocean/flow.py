@@ -28,19 +28,32 @@ class Flow:
         trace: with `drying` the thickness below which water stays where it is, m.
     """
 
+    state: State
+    grid: Grid
+    contents: list[str]
+    h: Patch
+    h_u: Patch
+    h_v: Patch
+    open_u: Any
+    open_v: Any
+    u: Patch
+    v: Patch
+    U: Patch
+    V: Patch
+    has_open_sides: bool
     share: Any = 0.0
     trace: Any = None
 
     def __init__(self, state: State, grid: Grid, scheme: Any) -> None:
         self.state, self.grid, self.has_open_sides = state, grid, False
-        self.contents: list[str] = [name for name in state._fields if row_of(name).content]
-        self.h: Patch = state.h
+        self.contents = [name for name in state._fields if row_of(name).content]
+        self.h = state.h
         self.open_u, self.open_v = open_faces(state, grid)
-        self.u: Patch = self.open_u * state.u
-        self.v: Patch = self.open_v * state.v
+        self.u = self.open_u * state.u
+        self.v = self.open_v * state.v
         self.h_u, self.h_v = FACE_THICKNESS[scheme.face_thickness](self.h)
-        self.U: Patch = grid.dy.u * (self.h_u * self.u)
-        self.V: Patch = grid.dx.v * (self.h_v * self.v)
+        self.U = grid.dy.u * (self.h_u * self.u)
+        self.V = grid.dx.v * (self.h_v * self.v)
 
     def set_boundary_flux(self, x: tuple[Patch, Patch], y: tuple[Patch, Patch]) -> None:
         """Let water through the faces of open sides in x, and those in y.

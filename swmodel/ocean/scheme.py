@@ -78,6 +78,11 @@ class Scheme:
         """The names of its initial fields, with the concentrations of the tracers."""
         return (*INITIAL, *(term.name for term in self.tracers))
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The names of the fields of terms in output: prognostic ones, and concentrations for contents."""
+        return tuple(row.content or row.name for term in self.acting for row in term.prognostic)
+
     def with_terms(self, names) -> Scheme:
         """The scheme with these terms also switched on."""
         wanted = {*self.terms, *names}

@@ -72,7 +72,7 @@ INITIAL = ("eta", *State._fields[1:])
 GIVEN = ("depth", "mask", "uplift", *(name for name, row in COEFFICIENTS.items() if row.location), *INITIAL)
 
 #: Fields that a run may write, besides its tracers.
-WRITABLE = (*DERIVED, *(name for term in TERMS.values() for name in term.derived))
+WRITABLE = (*DERIVED, *(row.content or row.name for term in TERMS.values() for row in term.prognostic))
 
 #: Coefficients that drive the sea from above and may vary in time; a run may write them in each record.
 FORCING = tuple(name for name, row in COEFFICIENTS.items() if row.varies and not name.startswith("outside_"))

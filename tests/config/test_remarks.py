@@ -10,7 +10,7 @@ from support.command import cli
 from swmodel import load
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import apart, components, dividing, domain, remarks
+from swmodel.config.remarks import apart, coarse_time, components, dividing, domain, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -81,6 +81,16 @@ def test_wind_of_one_component_is_remarked():
     one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
     for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
         assert sum("input.wind_y" in line for line in components(load(case, overrides, environ={}))) == lines
+
+
+@pytest.mark.fault("a term from Python cannot tell the times of two steps apart in single precision")
+@pytest.mark.parametrize(
+    ("dtype", "steps", "lines"), [("float32", 40_000_000, 1), ("float32", 4000, 0), ("float64", 40_000_000, 0)]
+)
+def test_coarse_time_of_terms_is_remarked(dtype, steps, lines):
+    options = {"run.days": None, "run.steps": steps, "run.dtype": dtype, "time.dt": 10.0}
+    config = load("rest", options, environ={}, terms=[lambda state, grid, t: {"u": 1e-9 * t}])
+    assert len([*coarse_time(config)]) == lines
 
 
 def test_tide_only_inside_or_only_outside_is_remarked():

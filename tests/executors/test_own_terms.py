@@ -226,10 +226,11 @@ def double(state, grid, t):
     [
         (branching, r"test_own_terms.py:\d+: branching cannot be traced: TracerBoolConversionError: .*, in: return {"),
         (double, r"test_own_terms.py:\d+: double returns float32 of shape"),
+        (swmodel.Term("odd", lambda flow, params, now: {"dye": flow.u}), "odd .*dye"),
     ],
 )
 def test_invalid_term_is_refused_before_the_first_step(monkeypatch, term, message):
     for first in ("python_inputs.identity", "own_terms.check_cells"):  # which would say so
         monkeypatch.setattr(f"swmodel.config.loading.{first}", lambda term, scheme, parameters: "0" * 64)
     with pytest.raises(UsageError, match=message):
-        simulation("xla", terms=[term])
+        simulation("xla", terms=[term], time__stepper="gfb")

@@ -45,6 +45,7 @@ REFUSED = [
     ("open_sides.constituents", "K1", SOUTH | {"open_sides.constituents": ["K1"]}),
     ("open_sides.amplitude", "2", SOUTH | M2 | {"open_sides.amplitude": [0.1, 0.2]}),
     ("open_sides.sides", "grid.periodic_x", {"open_sides.sides": ["west"], "grid.periodic_x": True}),
+    ("sponge.sides", "grid.periodic_x", {"sponge.rate": 1e-3, "sponge.width": 2e4, "grid.periodic_x": True}),
     ("open_sides", "44714.2 s", SOUTH | M2 | {"time.dt": "8 h"}),
     ("time.stepper", "leapfrog", SOUTH | {"time.stepper": "leapfrog"}),
     ("open_sides.nodal", "tide.nodal", SOUTH | M2 | {"open_sides.nodal": False} | PLANE_TIDE),

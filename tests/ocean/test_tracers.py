@@ -104,6 +104,7 @@ def test_configuration_of_0_8_0_is_one_tracer(tmp_path):
 REFUSED = {
     '[[tracer]]\nname = "a"\n[[tracer]]\nname = "a"': 'called "a"',
     '[[tracer]]\nname = "eta"': '"eta"',
+    '[[tracer]]\nname = "share"': '"share"',
     '[[tracer]]\nname = "a b"': "letters",
     "[[tracer]]\ninitial = 3.0": "name",
     '[[tracer]]\nname = "a"\ncolour = "red"': "colour",

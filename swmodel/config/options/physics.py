@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import create_model, field_validator
 
 from ...ocean.diagnostics import QUANTITIES
+from ...ocean.drying import WettingFlow
+from ...ocean.flow import Flow
 from ...ocean.option import Section, option
 from ...ocean.table import COEFFICIENTS, VARIABLES
 from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
 
-#: Names that no tracer can have: of fields, terms and numbers, and of what else stands in files.
-TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "state", "time", "step", "grid", "member", "realization"}
-TAKEN |= {"wavenumber"}
+#: Names that no tracer can have: of fields, terms and numbers, of what else stands in files, and of what a term reads.
+TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "member", "realization", "wavenumber"}
+TAKEN |= {name for flow in (Flow, WettingFlow) for name in (*dir(flow), *flow.__annotations__)}
 
 
 class Fluid(Section):

@@ -15,6 +15,7 @@ import numpy as np
 from ...assimilation.background import Background
 from ...gradients.corrections import number_at
 from ...ocean.records import names_of, params_of
+from ...ocean.terms.tracer import concentration_of
 from .settings import viscosity_factors, wind_factors
 
 #: The controls of a Background for the fields; both components of the wind have the same factor.
@@ -27,7 +28,7 @@ def with_thickness(state, h, scheme):
         h = np.where(state.h > 0, np.maximum(h, 0), state.h)
     changed = state._replace(h=h)
     for term in (term for term in scheme.acting if term.start):
-        values = {row.name: term.derived[row.name](state) for row in term.initial}
+        values = {row.name: concentration_of(row.name, state) for row in term.initial}
         changed = changed._replace(**term.start(values | {"h": h}))
     return changed
 

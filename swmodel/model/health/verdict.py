@@ -222,8 +222,7 @@ def save(health, path, run: int) -> None:
     config, model, state = health.config, health.model, state_of(health, run)
     fields = {name: field for name, field in state._asdict().items() if name in WRITABLE}
     with np.errstate(all="ignore"):
-        for term in health.domain.scheme.acting:
-            fields |= {name: field(state) for name, field in term.derived.items()}
+        fields |= {name: concentration_of(name, state) for name in health.domain.scheme.written}
     options = config.output.model_copy(update={"fields": tuple(fields), "means": (), "maxima": (), "arrival": None})
     with Output(path, config.model_copy(update={"output": options}), health.transport) as output:
         output.write(model.step, model.time, fields, member=run)

@@ -62,7 +62,6 @@ BACKSCATTER = Term(
     (C,),
     prognostic=(ENERGY,),
     start=lambda values: {ENERGY.name: 0.0 * values["h"]},
-    derived={ENERGY.name: lambda state: state.subgrid_energy},
     rate=rate,
     process="transport",
     smooth=False,

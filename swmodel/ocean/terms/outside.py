@@ -115,6 +115,14 @@ class OpenSides(Section):
     nodal: bool = option(True, "", "whether the tide varies with the nodes of the Moon's orbit, with time.start")
 
 
+def missing_sides(key: str, sides, grid):
+    """Lines about sides that a periodic axis does not have."""
+    for side in sides:
+        if getattr(grid, f"periodic_{SIDES[side]}"):
+            axis = f"grid.periodic_{SIDES[side]}"
+            yield f"{key}: there is no {side} side where {axis} is true; leave it out, or set that to false"
+
+
 def problems(config):
     """Lines about open sides of a ring, values without an open side, and unsuitable steppers and tides."""
     options, grid, time, there = config.open_sides, config.grid, config.time, names(config)
@@ -123,9 +131,7 @@ def problems(config):
             "time.stepper: leapfrog amplifies waves through open sides unless the time step is a tenth of the stable "
             "one elsewhere; choose gfb, ab2, ab3, rk3 or rk4"
         )
-    for axis, ring in (("x", grid.periodic_x), ("y", grid.periodic_y)):
-        for side in (side for side in options.sides if ring and SIDES[side] == axis):
-            yield f"open_sides.sides: there is no {side} side where grid.periodic_{axis} is true; set it to false"
+    yield from missing_sides("open_sides.sides", options.sides, grid)
     keys = [key for key in type(options).model_fields if key not in ("sides", "nodal", "pressure")]
     used = [f"open_sides.{key}" for key in keys if getattr(options, key)]
     used += [f"input.{name}" for name in (*(row.name for row in MEAN), *ARRAYS) if getattr(config.input, name)]

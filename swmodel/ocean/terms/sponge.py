@@ -13,6 +13,7 @@ from ..coordinates import from_sides, points
 from ..option import Section, option
 from ..variable import Variable
 from .open_sides import given_outside
+from .outside import missing_sides
 from .term import Term
 
 LOCATIONS = {"sponge_c": "centre", "sponge_u": "u", "sponge_v": "v"}
@@ -34,12 +35,14 @@ def active(options) -> bool:
 
 
 def problems(config):
-    """Lines about a rate without a width, or a width without a rate."""
+    """Lines about a rate without a width, a width without a rate, and sides of a periodic axis."""
     rate, width = config.sponge.rate, config.sponge.width
     if rate > 0 and width == 0:
         yield f"sponge.width: must be above 0 m for a sponge of rate {rate:g} s-1"
     if width > 0 and rate == 0:
         yield f"sponge.rate: must be above 0 s-1 for a sponge {width:g} m wide"
+    if active(config.sponge):
+        yield from missing_sides("sponge.sides", config.sponge.sides, config.grid)
 
 
 def build(config, rows, columns):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..variable import Variable
@@ -33,9 +33,8 @@ class Term:
         fields: the fields that `build` makes.
         build: function of (config, rows, columns) to {name of a field: float64 values}, for any rows and columns.
         prognostic: fields that it adds to the State.
-        initial: initial fields that a case or a file gives.
+        initial: initial fields that a case or a file gives: prognostic ones, or their contents divided by h.
         start: function of {name: values} of h and of the initial fields to {prognostic field: values}.
-        derived: {name: function of the State} of the fields that it adds to output.
         rate: function of ({name: values}, dx, dy) to its rate, s-1, for the time step. Values are arrays of
             coefficients, gravity, built fields, h and the sizes of u and v in a cell; dx, dy are its lengths, m.
         process: the process with that rate, one of PROCESSES.
@@ -57,7 +56,6 @@ class Term:
     prognostic: tuple[Variable, ...] = ()
     initial: tuple[Variable, ...] = ()
     start: Callable | None = None
-    derived: dict[str, Callable] = field(default_factory=dict)
     rate: Callable | None = None
     process: str = "drag"
     parameters: Any = None

@@ -13,7 +13,7 @@ Reference: Durran, D. R. (2010), Numerical Methods for Fluid Dynamics, Springer,
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -121,7 +121,6 @@ def tracer_term(name: str, diffuses: bool, forward: bool, high_order: bool) -> T
         fields=(diffusivity,) if diffuses else (),
         build=build if diffuses else None,
         initial=(concentration(name),),
-        derived={name: partial(concentration_of, name)},
         rate=rate,
         process="transport",
         smooth=not high_order,
