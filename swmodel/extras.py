@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: The extra that installs each package.
-EXTRAS = {"bmipy": "bmi", "zarr": "zarr"}
+EXTRAS = {"bmipy": "bmi", "rioxarray": "gis", "zarr": "zarr"}
 
 
 def lacking(user: object, package: str) -> str | None:

@@ -7,6 +7,7 @@ documented code and a reason; if the code is 0, the numbers are those of the und
 """
 
 import argparse
+import logging
 import multiprocessing
 import os
 import random
@@ -39,7 +40,7 @@ LINES = {
     "verify": ("info", "--verify"),
     "plot": ("plot", "--field", "h", "--field", "f", "--record", "1", "-o", "picture.png"),
     "series": ("plot", "--diagnostics", "-o", "picture.png"),
-    "resume": ("resume", "--steps", "11", "--quiet"),
+    "resume": ("resume", "--steps", "11"),
 }
 
 
@@ -93,7 +94,7 @@ def replace(path, chance):
 def damage(folder, seed):
     """Damage files of a run as the seed chooses; returns {name: what was done}."""
     chance, done = random.Random(seed), {}
-    for name in {chance.choice(TARGETS) for _ in range(chance.choice([1, 1, 1, 2]))}:
+    for name in dict.fromkeys(chance.choice(TARGETS) for _ in range(chance.choice([1, 1, 1, 2]))):
         path = folder / name
         content = bytearray(path.read_bytes() if path.exists() else chance.randbytes(5000))
         if chance.random() < 0.08:
@@ -181,6 +182,7 @@ def run(command, folder):
     """A command on a folder, in this process: its exit code and its output."""
     before = Path.cwd()
     os.chdir(folder.parent)
+    logging.getLogger("swmodel").handlers.clear()  # a run leaves one to the stderr of its own command
     try:
         (folder.parent / "picture.png").unlink(missing_ok=True)
         first, *more = LINES[command]

@@ -22,8 +22,8 @@ from ..ocean.table import GIVEN, INITIAL, entry_of
 STEP = {"long_name": "number of time steps", "units": "1"}
 #: The fields that `drawn` gives to pictures besides those that are named: others are computed from them.
 STATE, RESTING = ("h", "u", "v", "eta"), ("depth", "mask", "f")
-#: Longest model time, s, that xarray can count in nanoseconds.
-LONGEST = 8e9
+#: The first and the last year whose dates xarray counts in nanoseconds; it reads others as dates of cftime.
+YEARS = 1678, 2261
 
 
 def dataset(model, names=None):
@@ -102,11 +102,9 @@ def made(config, block, variables: dict, more: dict):
 
 def moment(model) -> dict:
     """The coordinates of the present time: `time`, in the form that xarray reads from output files, and `step`."""
-    start, parts = start_of(model.config.time), 1e9 if model.time < LONGEST else 1
-    unit: Any = "s" if parts == 1 else "ns"
-    if alike(start.calendar, "standard"):
-        when = np.datetime64(start.isoformat(), unit) + np.timedelta64(round(model.time * parts), unit)
-    else:
-        when = start + timedelta(seconds=model.time)
+    start = start_of(model.config.time)
+    when: Any = start + timedelta(seconds=model.time)
+    if alike(start.calendar, "standard") and YEARS[0] <= start.year and when.year <= YEARS[1]:
+        when = np.datetime64(start.isoformat(), "ns") + np.timedelta64(round(model.time * 1e9), "ns")
     about = {key: TIME[key] for key in ("standard_name", "long_name", "axis")}
     return {"time": ((), when, about), "step": ((), model.step, STEP)}

@@ -75,9 +75,10 @@ def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.Maske
     record = record % len(variable) if moves else None
     if not moves:
         expected = getattr(variable, checksums.ATTRIBUTE, None)
-    elif name in (names := getattr(row, checksums.COLUMNS, "").split()):
-        expected = row[record][names.index(name)]
+    names = getattr(row, checksums.COLUMNS, "").split()
     try:
+        if moves and name in names:
+            expected = row[record][names.index(name)]
         values = variable[record] if moves else variable[...]
     except (OSError, RuntimeError):
         values = None

@@ -58,8 +58,8 @@ def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
     """Facts about a file of records or maps, which this process can read safely afterwards.
 
     Args:
-        full: whether to verify all values. Else skip fields [..., y, x], which take long, and open the file with
-            netCDF4, which has its own HDF5.
+        full: whether to verify all values. Else skip fields [..., y, x], which take long. netCDF4, which has its own
+            HDF5, opens the file in any case.
 
     Returns:
         checksums: whether the file has any.
@@ -85,8 +85,7 @@ def examine(path, full: bool = True, allow=lambda nbytes: None) -> dict:
             readable = {name: variable for name, variable in looked_at.items() if variable.shape is not None}
             damaged = [[name, None] for name, variable in readable.items() if of_values(variable) is None]
         steps = variables["step"][:].tolist() if "step" in variables and variables["step"].ndim == 1 else []
-    if not full:
-        open_as_netcdf(path)
+    open_as_netcdf(path)
     return {"checksums": checksums.VARIABLE in variables, "steps": steps, "damaged": damaged}
 
 
@@ -153,7 +152,7 @@ def of_records(variable) -> list[int | None]:
 
 
 def open_as_netcdf(path) -> None:
-    """Read all metadata of the file with netCDF4."""
+    """Read all metadata of the file with netCDF4, with series and checksums."""
     import netCDF4
 
     with netCDF4.Dataset(path) as data:
@@ -161,5 +160,5 @@ def open_as_netcdf(path) -> None:
             for name in each.ncattrs():
                 each.getncattr(name)
         for variable in data.variables.values():
-            if variable.ndim < 2:
+            if variable.ndim < 2 or variable.name == checksums.VARIABLE:
                 variable[...]

@@ -12,6 +12,8 @@ from ...ocean.coordinates import CIRCLE
 from ...setup.fields.netcdf_input import InputError, conversion
 from ...setup.fields.netcdf_input.dataset import CFDataset, in_degrees, numeric, open_file, values_of
 from ...setup.fields.netcdf_input.degrees import line_of as sphere_line
+from ...setup.fields.netcdf_input.errors import remark
+from ...setup.fields.netcdf_input.names import BAND, COMMON, candidates
 from ...setup.fields.netcdf_input.source import Source, parse
 
 #: The default relief (tools/relief.py).
@@ -28,8 +30,8 @@ DEPTHS = (
 )  # fmt: skip
 
 #: Names of either without a standard name, in lower case.
-NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "band1", "topobathy"), 1.0)
-NAMES |= dict.fromkeys(("depth", "bathymetry", "bathy", "deptho"), -1.0)
+NAMES = dict.fromkeys(("z", "elevation", "height", "topo", "altitude", "relief", "bedrock", "topobathy"), 1.0)
+NAMES |= dict.fromkeys(("depth", *COMMON["depth"]), -1.0)
 
 #: Standard names and names of the share of a cell that is sea, and of the share that is land.
 SEA = {"sea_area_fraction", "sea_binary_mask", "sea"}
@@ -111,7 +113,9 @@ class Relief(NamedTuple):
             sea = self.parts[1] + self.parts[0] * self.read(self.share, rows, columns)
             self.refuse(f"{self.share.name} is no share of sea or land", ~((sea >= 0) & (sea <= 1)), rows, columns)
             wrong = missing & (sea > 0)
-        if self.factor > 0:
+        if BAND.fullmatch(self.height.name) and wrong.any() and not (z > 0).any():  # of a survey of the sea floor
+            remark(f"{self.path}: missing values of {self.height.name} count as land, as it has no heights of land")
+        elif self.factor > 0:
             self.refuse(f"{self.height.name} has no height", wrong, rows, columns)
         height = np.where(missing, UNKNOWN, np.maximum(z, 0.0))
         return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea), height
@@ -155,6 +159,9 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
     sign = sign_of(found)
     if sign is None:
         raise ReliefError(f'{place} may be height or depth; give it the attribute positive, "up" or "down"')
+    if not units and BAND.fullmatch(found.name):
+        remark(f'{place} has no units, as rasters have none; "m" is taken')
+        units = "m"
     if (size := conversion(units, "m")) is None:
         raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: give it the attribute units, "m" or "km"')
     strait = dataset.data.get(STRAIT)
@@ -178,8 +185,7 @@ def find(dataset: CFDataset, wanted: Source):
         if wanted.name not in fields:
             raise ReliefError(f'{wanted.path} has no field "{wanted.name}"; it has {", ".join(fields) or "none"}')
         return dataset.data[wanted.name]
-    standard = [name for name, one in fields.items() if one.attrs.get("standard_name") in HEIGHTS + DEPTHS]
-    known = standard or [name for name in fields if name.lower() in NAMES]
+    known = candidates(dataset, HEIGHTS + DEPTHS, NAMES)
     if len(known) == 1:
         return dataset.data[known[0]]
     what = "several fields that may be the relief" if known else "no known field of height or depth"
@@ -191,7 +197,8 @@ def sign_of(found) -> float | None:
     """1 for heights, -1 for depths, by the attribute positive, the standard name or the name; None: unknown."""
     standard = dict.fromkeys(HEIGHTS, 1.0) | dict.fromkeys(DEPTHS, -1.0)
     by_attribute = {"up": 1.0, "down": -1.0}.get(found.attrs.get("positive", "").lower())
-    return by_attribute or standard.get(found.attrs.get("standard_name")) or NAMES.get(found.name.lower())
+    by_name = 1.0 if BAND.fullmatch(found.name) else NAMES.get(found.name.lower())
+    return by_attribute or standard.get(found.attrs.get("standard_name")) or by_name
 
 
 def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:

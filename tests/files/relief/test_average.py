@@ -38,6 +38,21 @@ def average(path, region, resolution, **wish):
     return depth, share, np.broadcast_to(metrics(grid, range(grid.ny))["area"].centre, depth.shape), grid, height
 
 
+@pytest.mark.fault("a raster of heights is refused because it has no units, names or land")
+@pytest.mark.parametrize("name", ["relief.asc", "relief.tif"])
+def test_raster_is_read_as_netcdf(relief, tmp_path, name):
+    rasterio = pytest.importorskip("rasterio")
+    lon, lat = np.arange(-0.95, 4, 0.1), np.arange(49.05, 54, 0.1)
+    z = np.where(lon > 3.5, np.nan, -50.0 - lon) * np.ones((len(lat), 1))
+    expected = average(relief(z, name="Band1", lon=lon, lat=lat), (0, 3, 50, 53), 0.5)[:3]
+    form = {"driver": "AAIGrid"} if name.endswith("asc") else {"driver": "GTiff", "crs": "EPSG:4326"}
+    form |= {"transform": rasterio.Affine(0.1, 0, -1, 0, -0.1, lat[-1] + 0.05), "nodata": -9999.0, "dtype": "float64"}
+    with rasterio.open(tmp_path / name, "w", count=1, height=len(lat), width=len(lon), **form) as raster:
+        raster.write(np.nan_to_num(z[::-1], nan=-9999.0), 1)
+    for ours, theirs in zip(average(tmp_path / name, (0, 3, 50, 53), 0.5), expected, strict=False):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 ROUGH = 3000 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
 
 

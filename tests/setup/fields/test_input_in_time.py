@@ -3,6 +3,7 @@
 import shutil
 import sys
 
+import cftime
 import numpy as np
 import pytest
 import xarray as xr
@@ -16,6 +17,7 @@ from swmodel.ocean.instant import Instant
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.records import present
 from swmodel.setup.fields import evaluate, field_of, varies
+from swmodel.setup.fields.netcdf_input.times import in_utc
 from swmodel.setup.fields.varying import Records, record
 from swmodel.setup.setup import setup_of
 
@@ -176,6 +178,21 @@ def test_units_of_degrees_and_of_pressure_have_many_names(weather):
 
 
 PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s-1")
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        ("hours since 01-MAR-2020 00:00:00", "2020-03-01T01"), ("hours since 2020-3-1T6:00:0Z", "2020-03-01T07"),
+        ("hours since 2020-03-01 00:00:00.0 -6:00", "2020-03-01T07"), ("hours since 2020-03-01 UTC", "2020-03-01T01"),
+        ("hours since 2020-03-01 12:00 +5:30", "2020-03-01T07:30"), ("hours since 2020-03-01 00:00 EST", None),
+        ("day as %Y%m%d.%f", None),
+    ],
+)  # fmt: skip
+def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):
+    found = in_utc(units)
+    assert bool(found) == bool(expected)
+    assert not found or np.datetime64(cftime.num2date(1, found).isoformat()) == np.datetime64(expected)
 
 
 @pytest.mark.fault("a variable with the right name has another meaning, hPa are called Pa, times have no date")

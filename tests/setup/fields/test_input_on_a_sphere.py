@@ -279,6 +279,46 @@ def test_file_of_constants_gives_the_parts_of_each_tide(tmp_path, caplog):
     assert load(config, environ={}) == config
 
 
+@pytest.fixture
+def tpxo(tmp_path):
+    """write(...): an atlas of K1, zero, and M2, whose u and v are their longitudes and latitudes; `east`: its coast."""
+
+    def write(endings=("_u", "_v"), east=30.0):
+        lon, lat, names = np.arange(0.5, 360), np.arange(20.5, 60), np.array([b"k1  ", b"m2  "])
+        found = {"con": ("nc nct", names.view("S1").reshape(2, 4), {})}
+        for axis, at, ending in zip("uv", ((lon - 0.5, lat), (lon, lat - 0.5)), endings, strict=True):
+            for name, along, values in zip(("lon", "lat"), ("nx", "ny"), at, strict=True):
+                found[name + ending] = (along, values, {"units": UNITS[name]})
+            for part, values in (("Re", at[0][:, None] + 0 * lat), ("Im", 0 * lon[:, None] + at[1])):
+                values = np.where(lon[:, None] > east, 0.0, values)
+                found[axis + part] = ("nc nx ny", np.stack([0 * values, values]), {"units": "m2 s-1"})
+        return write_netcdf(tmp_path / "tpxo.nc", found)
+
+    return write
+
+
+@pytest.mark.fault(
+    "u of an atlas is read at the points of v, a constituent under another's name, zeros on land as tides"
+)
+def test_atlas_is_read_at_its_locations_and_by_names(tpxo):
+    grid, path = grid_of(west=20.0, south=34.0, north=None, nx=12, ny=12, dlon=0.5, dlat=0.5, periodic_x=False), tpxo()
+
+    def constants(path, axis, record=""):
+        name = f"outside_tide_transport_{'xy'['uv'.index(axis)]}"
+        return [read(f"{path}:{axis}Re,{axis}Im{record}", grid, f"{name}[M2,{part}]") for part in ("cosine", "sine")]
+
+    for axis in "uv":
+        at = points(grid, axis, range(12), range(12))
+        for record in "", "@M2", "@1":
+            np.testing.assert_allclose(constants(path, axis, record)[0], at.lon + 0 * at.lat, rtol=1e-12)
+        np.testing.assert_allclose(constants(path, axis)[1], -at.lat - 0 * at.lon, rtol=1e-12)
+    np.testing.assert_allclose(constants(tpxo(east=22.1), "u")[0][0, :4], [20.5, 21, 21, 0])  # nothing is mixed
+    with pytest.raises(InputError, match="K1, .*M2"):
+        constants(path, "u", "@0")
+    with pytest.raises(InputError, match="coordinates"):
+        constants(tpxo(endings=("_1", "_2")), "u")
+
+
 def test_constituents_along_an_axis_are_found_by_their_numbers(tmp_path):
     constants = {name: ("constituent", np.zeros(2), {}) for name in ("eta_amplitude", "eta_phase")}
     path = write_netcdf(tmp_path / "harmonics.nc", constants)

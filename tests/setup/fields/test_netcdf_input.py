@@ -18,6 +18,7 @@ from swmodel.setup.fields.netcdf_input.source import Source, parse
 NY, NX = 5, 7
 VALUES = 50.0 + np.arange(NY * NX).reshape(NY, NX)
 DEPTH = {"units": "m", "standard_name": "sea_floor_depth_below_geoid"}
+EASTWARD = {"units": "m s-1", "standard_name": "eastward_wind"}
 GRID = load("jet", {"grid.nx": NX, "grid.ny": NY}, {}).grid
 
 
@@ -56,16 +57,35 @@ def test_field_of_each_unit_is_read_in_no_other(ocean):
             values_of(f"{path}:other", name)
 
 
-def test_variable_is_found_by_standard_name_or_name(ocean):
-    for name, units, standard_name in (
-        ("depth", "m", "sea_floor_depth_below_geoid"), ("wind_x", "Pa", "surface_downward_eastward_stress"),
-        ("v", "m s-1", "sea_water_northward_velocity"), ("u", "m s-1", "sea_water_x_velocity"),
-        ("linear_drag", "s-1", ""),
-    ):  # fmt: skip
-        attributes = {"units": units} | ({"standard_name": standard_name} if standard_name else {})
-        path = ocean(**{name: (VALUES, attributes)}, other=(-VALUES, {"units": units}))
-        np.testing.assert_array_equal(values_of(path, name), VALUES)
-        np.testing.assert_array_equal(values_of(f"{path}:other", name), -VALUES)
+#: (field, its variable, attributes of that) as in files of Copernicus, NEMO, ROMS, CMIP, ERA5, GFS and of users.
+LAYOUTS = [
+    ("depth", "deptho", {"units": "m", "standard_name": "sea_floor_depth_below_geoid"}),
+    ("depth", "Bathymetry", {"units": "m"}), ("depth", "h", {"units": "meter"}),
+    ("wind_x", "tauu", {"units": "Pa", "standard_name": "surface_downward_eastward_stress"}),
+    ("wind_x", "sustr", {"units": "newton meter-2"}), ("wind_y", "avg_inss", {"units": "N m**-2"}),
+    ("u10", "u10", {"units": "m s**-1", "standard_name": "unknown"}), ("v10", "VGRD_10maboveground", {"units": "m/s"}),
+    ("u10", "uas", {"units": "m s-1", "standard_name": "eastward_wind"}),
+    ("air_pressure", "msl", {"units": "Pa", "standard_name": "air_pressure_at_mean_sea_level"}),
+    ("air_pressure", "prmsl", {"units": "Pa"}), ("eta", "zos", {"standard_name": "sea_surface_height_above_geoid"}),
+    ("u", "uo", {"units": "m s-1", "standard_name": "eastward_sea_water_velocity"}), ("v", "vomecrty", {}),
+    ("v", "any", {"units": "m s-1", "standard_name": "sea_water_northward_velocity"}),
+    ("linear_drag", "linear_drag", {"units": "s-1"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "name", "attributes"), LAYOUTS)
+def test_variable_is_found_in_files_of_many_programs(ocean, field, name, attributes):
+    values, units = VALUES + 1e5 * (field == "air_pressure"), {"units": VARIABLES[field].units}
+    path = ocean(**{name: (values, units | attributes)}, other=(-values, units))
+    np.testing.assert_array_equal(values_of(path, field), values)
+    if field != "air_pressure":
+        np.testing.assert_array_equal(values_of(f"{path}:-{name}", field), -values)
+
+
+def test_only_band_of_a_raster_needs_no_name_and_no_units(ocean):
+    np.testing.assert_array_equal(values_of(ocean(Band1=(VALUES, {}))), VALUES)
+    with pytest.raises(InputError, match="no variable"):
+        values_of(ocean(Band1=(VALUES, {}), other=(VALUES, {})))
 
 
 def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
@@ -80,8 +100,10 @@ def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
         ("part", "f4", {}, VALUES[:2], below),
         ("whole", "i4", {"valid_range": np.array([60, 70], "i4")}, VALUES[:2], np.where(VALUES >= 60, below, np.nan)),
         ("packed", "i2", packing | {"valid_max": np.int16(100)}, VALUES, np.where(VALUES <= 60, VALUES, np.nan)),
+        ("turned", "i2", {"scale_factor": -1.0, "valid_range": np.array([-70, -60], "i2")}, VALUES,
+            np.where((VALUES >= 60) & (VALUES <= 70), VALUES, np.nan)),
         ("large", "i4", {"scale_factor": np.float32(2**-20)}, VALUES + 2**-20, VALUES + 2**-20),  # more than float32
-    ):
+    ):  # fmt: skip
         with netCDF4.Dataset(path, "a") as dataset:
             made = dataset.createVariable(name, kind, dataset["z"].dimensions)
             made.setncatts({"units": "m"} | attributes)
@@ -105,10 +127,10 @@ def test_value_that_no_sea_has_is_refused_with_its_place(ocean, name, good, wron
 
 @pytest.mark.fault("the wind at 100 m is taken for that at 10 m, or the name `unknown` for a standard name")
 def test_wind_at_10_m_is_not_that_of_another_height(ocean):
-    of_10_m = {"units": "m s-1", "standard_name": "unknown"}
-    np.testing.assert_array_equal(values_of(ocean(u10=(VALUES, of_10_m)), "u10"), VALUES)
+    both = {"u10": (VALUES, EASTWARD), "u100": (-VALUES, EASTWARD)}
+    np.testing.assert_array_equal(values_of(ocean(**both), "u10"), VALUES)
     with pytest.raises(InputError, match="100 m"):
-        values_of(ocean(u100=(VALUES, {"units": "m s-1", "standard_name": "eastward_wind"})), "u10")
+        values_of(ocean(u100=both["u100"]), "u10")
 
 
 @pytest.mark.parametrize(

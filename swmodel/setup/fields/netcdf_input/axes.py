@@ -9,13 +9,19 @@ import numpy as np
 
 from ....ocean.coordinates import OFFSETS, Axis, axes, on_sphere
 from ....ocean.elements import index_of
-from .dataset import NAMES, CFDataset, in_degrees
+from .dataset import NAMES, CFDataset, in_degrees, values_of
 from .degrees import Places, places
 from .errors import InputError, remark
 from .units import NUMBERS, conversion
 
 #: Largest distance of a coordinate from its point of the grid, relative to the first ones, cells.
 NEAR = 0.1
+
+#: Largest difference of equal longitudes or latitudes, degrees.
+SAME = 1e-5
+
+#: Endings of the names of coordinates at each location of a C-grid.
+ENDINGS = {"centre": ("_z", "_t", "_c", "_r", "_rho"), "u": ("_u",), "v": ("_v",), "corner": ("_q", "_f", "_psi")}
 
 #: Words for a turned axis, its lines of cells, and the sides at its ends.
 WORDS = {"y": ("downward", "rows", "south", "north"), "x": ("leftward", "columns", "west", "east")}
@@ -58,7 +64,8 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
             "cut the file to one record along the others"
         )
     coordinates = {
-        name: dataset.along(name) or dataset.across(found, (y, x), axis) for axis, name in (("y", y), ("x", x))
+        name: of_location(dataset.along(name) or dataset.across(found, (y, x), axis), found, row, place)
+        for axis, name in (("y", y), ("x", x))
     }
     if on_sphere(grid) and all(coordinates.values()):
         along = places(dataset, *(coordinates[name][-1] for name in (y, x)), found, grid, row, place)
@@ -92,6 +99,27 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
         taken = "its first row and column are taken for the southern and the western one"
         remark(f"{dataset.place} has no coordinates along {names}: {taken}")
     return Axes(y, x, exchanged, tuple(turned))
+
+
+def of_location(coordinates: list, found, row, place: str) -> list:
+    """The coordinates of a variable among those along a dimension, of which atlases of tides have one per location.
+
+    Of those in degrees the ones that its attribute `coordinates` names, else the variable of the dimension's name, else
+    those whose names end as the field's location says. InputError: several are left, and differ.
+    """
+    named = str(found.attrs.get("coordinates", found.encoding.get("coordinates", ""))).split()
+    every = [one for one in coordinates if in_degrees(one)]
+    ours = [one for one in every if one.name in named]
+    ours = ours or [one for one in every if (one.name,) == one.dims]
+    ours = ours or [one for one in every if str(one.name).lower().endswith(ENDINGS.get(row.location, ()))] or every
+    values = [values_of(one) for one in ours]
+    for one, other in zip(ours, values, strict=True):
+        if one.dims == ours[0].dims and not np.allclose(other, values[0], rtol=0, atol=SAME, equal_nan=True):
+            raise InputError(
+                f"{place}: {ours[0].name} and {one.name} differ, and either may be its place; give {found.name} "
+                f'the attribute coordinates, as "{ours[0].name} ...", or leave one in the file'
+            )
+    return [one for one in coordinates if not in_degrees(one) or any(one is each for each in ours)]
 
 
 def dimensions(dataset: CFDataset, found, place: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....extras import lacking
 from ....parallel.worker import NETCDF
-from .errors import InputError
+from .errors import InputError, remark
 from .units import axis_of_degrees, conversion
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ TEXTS = {"units", "standard_name", "axis", "positive", "calendar", "grid_mapping
 
 #: Attributes of packed values.
 PACKING = {"scale_factor", "add_offset"}
+
+#: Endings of the names of rasters: ESRI ASCII, GeoTIFF and others of GDAL.
+RASTERS = (".asc", ".tif", ".tiff", ".vrt", ".img", ".hgt", ".bil", ".flt")
 
 #: Files of a group of Zarr and of its arrays with their metadata.
 OF_GROUP, OF_ARRAY = ("zarr.json", ".zgroup"), ("zarr.json", ".zarray", ".zattrs")
@@ -137,7 +140,8 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
         raise error(f"{key}there is no file {path}")
     if is_folder and not any(os.path.isfile(os.path.join(path, name)) for name in OF_GROUP):
         raise error(f"{key}{path} is a folder, but no store of Zarr: it has neither zarr.json nor .zgroup")
-    if is_folder and (line := lacking(path, "zarr")):
+    package = "zarr" if is_folder else "rioxarray" if path.lower().endswith(RASTERS) else ""
+    if package and (line := lacking(path, package)):
         raise error(f"{key}{line}")
     try:
         with NETCDF:
@@ -147,7 +151,8 @@ def open_file(path: str, key: str = "", error: type[InputError] = InputError) ->
             finally:
                 close()
     except Unreadable as fault:
-        raise error(f"{key}{path} cannot be read as {'Zarr' if is_folder else 'NetCDF'} ({fault})") from None
+        form = {"zarr": "Zarr", "rioxarray": "a raster"}.get(package, "NetCDF")
+        raise error(f"{key}{path} cannot be read as {form} ({fault})") from None
 
 
 def stamp(path: str) -> tuple:
@@ -168,6 +173,9 @@ def kept(path: str, stamp: tuple):
     is_folder = os.path.isdir(path)
     with warnings.catch_warnings(), unreadable():
         warnings.simplefilter("ignore")
+        if path.lower().endswith(RASTERS):
+            data = raster(path)
+            return cf_dataset(data, path), data.close
         if is_folder:
             store = xarray.backends.ZarrStore.open_group(path, mode="r", consolidated=False)
         else:
@@ -178,6 +186,23 @@ def kept(path: str, stamp: tuple):
                 complete(variable, filled=not is_folder)
             data = xarray.decode_cf(raw, decode_times=False, decode_timedelta=False, decode_coords=False)
             return cf_dataset(data, path), store.close
+
+
+def raster(path: str) -> Dataset:
+    """The bands of a raster that GDAL reads, `band_1` and so on, NaN where it has no data.
+
+    Without a coordinate system x and y within the ranges of longitude and latitude are these, in degrees.
+    """
+    import rioxarray
+
+    data = rioxarray.open_rasterio(path, band_as_variable=True, mask_and_scale=True, cache=False)
+    crs, degrees = data.rio.crs, float(abs(data.x).max()) <= 360 and float(abs(data.y).max()) <= 90
+    if crs is None and degrees:
+        remark(f"{path} names no coordinate system: x and y are taken for longitude and latitude")
+    if degrees if crs is None else crs.is_geographic:
+        data["x"].attrs |= {"standard_name": "longitude", "units": "degrees_east"}
+        data["y"].attrs |= {"standard_name": "latitude", "units": "degrees_north"}
+    return data
 
 
 def complete(variable, filled: bool) -> None:
@@ -214,6 +239,7 @@ def values_of(variable: DataArray, index: Any = ()) -> np.ndarray:
         if not attributes.keys() & {"valid_min", "valid_max", "valid_range"}:
             return values
         ends = attributes.get("valid_min", -np.inf), attributes.get("valid_max", np.inf)
-        low, high = np.asarray(attributes.get("valid_range", ends), np.float64) * packing.get("scale_factor", 1.0)
+        packed = np.asarray(attributes.get("valid_range", ends), np.float64)
+        low, high = np.sort(packed * packing.get("scale_factor", 1.0))
         offset = packing.get("add_offset", 0.0)
         return np.where((values < low + offset) | (values > high + offset), np.nan, values)

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....ocean.elements import index_of
 from .axes import Axes, arrange
 from .dataset import CFDataset, cf_dataset, numeric, open_file, values_of
 from .degrees import interpolated, nearest
 from .errors import InputError, remark
+from .names import BAND
 from .source import find, parse
 from .times import Times, choose, times_in
 from .units import conversion
@@ -38,6 +40,7 @@ class GridVariable(NamedTuple):
     `values`: function of an index by dimension; `chosen` has the index along dimensions that the grid lacks.
     `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
     `place`, `row`: what messages call it, and the row of VARIABLES.
+    `is_tide`: whether `values` are those of `source.part_of_tide`, which takes zeros for land.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -47,6 +50,7 @@ class GridVariable(NamedTuple):
     grid: Any
     place: str
     row: Any
+    is_tide: bool = False
 
     @property
     def pole(self) -> tuple[float, float] | None:
@@ -57,7 +61,12 @@ class GridVariable(NamedTuple):
         """Values in rows and columns of the grid, in any order, NaN where missing; for `fill` see `interpolated`."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         if self.axes.along:
-            return interpolated(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
+            found = interpolated(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
+            if not self.is_tide or not np.isnan(found).any():
+                return found
+            of_land = self._replace(values=partial(self.values, land=True))  # far from the water of an atlas
+            land = interpolated(partial(of_land.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
+            return np.where(np.isnan(found), land, found)
         down, left = self.axes.turned
         return self.cells(
             self.grid.ny - 1 - rows if down else rows,
@@ -117,8 +126,9 @@ def opened(text: str, row, grid) -> Iterator[GridVariable]:
             raise InputError(f"{place} has no records")
         axes = arrange(dataset, found, row, grid, place)
         others = {name: size for name, size in found.sizes.items() if name not in (axes.y, axes.x)}
-        chosen = choose(dataset, others, source.record, place)
-        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid, place, row)
+        index = index_of(row.name)
+        chosen = choose(dataset, others, source.record, place, *index[:1])
+        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid, place, row, bool(index))
 
 
 def read_field(text: str, row, grid, rows, columns, fill=None) -> np.ndarray:
@@ -133,6 +143,9 @@ def factor_of(found, row, place: str, required: bool = True) -> float:
     if row.downward and found.attrs.get("positive", "").lower() == "up":
         remark(f"{place} is positive upward, so its sign is changed")
         sign = -1.0
+    if not units and row.units and BAND.fullmatch(str(found.name)):
+        remark(f'{place} has no units, as rasters have none; "{row.units}" is taken')
+        units = row.units
     factor = conversion(units, row.units)
     if factor is not None or not (units or required):
         return sign * (factor or 1.0)

@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ....ocean.elements import index_of
 from ....ocean.table import EASTWARD, REDUCED, row_of
 from .dataset import CFDataset, stamp, values_of
-from .errors import InputError
+from .errors import InputError, remark
+from .names import COMMON, candidates
 from .units import DEGREES
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 #: Text after the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
-
-#: Standard names that say nothing.
-UNKNOWN = ("", "unknown", "none")
 
 #: Further standard names, where x is east and y is north.
 OTHERS = {
@@ -68,10 +66,10 @@ def parse(text: str) -> Source:
     return Source(text, "", None)
 
 
-def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[Any], np.ndarray]]:
-    """The named variable, or the only one with the field's standard name, or with its name and no standard name.
+def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[..., np.ndarray]]:
+    """The named variable, or the only one that may hold the field (`names.candidates`).
 
-    Returns also a function of an index to its values, or to those from two variables.
+    Returns also a function of an index to its values, or to those from two variables (`part_of_tide`).
     """
     place, variables = f"input.{row.name}: {source.path}", dataset.data.variables
     names = ", ".join(variables) or "none"
@@ -92,36 +90,37 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[[
         if len(both) == 2 or index_of(row.name):
             return both[0], part_of_tide(both, signs, f"{place}: {wanted}", row)
         return both[0], lambda index: signs[0] * values_of(both[0], index)
-    others = (each.get(row.standard_name) for each in (EASTWARD, OTHERS))
-    standard_names = dict.fromkeys((row.standard_name, *filter(None, others)))
-    matches = [name for name, one in variables.items() if one.attrs.get("standard_name") in standard_names]
-    plain = variables.get(row.name)
-    if not matches and plain is not None and plain.ndim > 1 and plain.attrs.get("standard_name", "") in UNKNOWN:
-        matches = [row.name]
-    if row.name in ("u10", "v10"):
-        for name in matches:
-            check_height(name, variables[name], f"{place}:{name}")
+    standard_names = [row.standard_name, *(each.get(row.standard_name, "") for each in (EASTWARD, OTHERS))]
+    matches = candidates(dataset, standard_names, (row.name, *COMMON.get(row.name, ())))
+    wrong = {name: height_of(name, variables[name]) for name in matches if row.name in ("u10", "v10")}
+    wrong = {name: height for name, height in wrong.items() if height not in (None, 10)}
+    matches = [name for name in matches if name not in wrong] or matches
+    for name in matches:
+        if name in wrong:
+            raise InputError(f"{place}:{name} is the wind at {wrong[name]} m; the model needs that at 10 m")
     if len(matches) == 1:
         return dataset.data[matches[0]], partial(values_of, dataset.data[matches[0]])
     what = "several variables" if matches else "no variable"
+    of_names = " or ".join(dict.fromkeys(filter(None, standard_names)))
     raise InputError(
-        f'{place} has {what} with standard_name "{" or ".join(standard_names)}" '
+        f'{place} has {what} with standard_name "{of_names}" '
         f'({", ".join(matches) or names}); name it as "{source.path}:NAME"'
     )
 
 
-def check_height(name: str, variable, place: str) -> None:
-    """Raise InputError if the name of a wind, or its description, has a height other than 10 m."""
+def height_of(name: str, variable) -> int | None:
+    """The height of a wind, m, by the name of its variable or its description; None: unknown."""
     found = re.fullmatch(r"(?:wind|[uv](?:wind|grd)?)_?(\d{2,3})m?", name, re.IGNORECASE)
     found = found or re.search(r"\b(\d+)\s*-?\s*m(?:et(?:re|er)s?)?\b", str(variable.attrs.get("long_name", "")), re.I)
-    if found and int(found[1]) != 10:
-        raise InputError(f"{place} is the wind at {found[1]} m; the model needs that at 10 m")
+    return int(found[1]) if found else None
 
 
-def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Callable[[Any], np.ndarray]:
+def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Callable[..., np.ndarray]:
     """The function of an index to a part of a tide, from two variables multiplied by their signs.
 
-    cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
+        cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
+
+    Where both variables are zero, as atlases write land, the result is missing, or zero with `land=True`.
     """
     if len(both) != 2 or not index_of(row.name):
         raise InputError(f"{place}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY, other fields need one")
@@ -129,10 +128,17 @@ def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Ca
     if first.dims != second.dims:
         raise InputError(f"{place} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")
     units = second.attrs.get("units", "")
-    if units in DEGREES[""] | {"deg"}:
-        wave = np.cos if cosine else np.sin
-        return lambda index: signs[0] * values_of(first, index) * wave(np.radians(signs[1] * values_of(second, index)))
-    if units != first.attrs.get("units", ""):
+    lags = units in DEGREES[""] | {"deg"}
+    if not lags and units != first.attrs.get("units", ""):
         raise InputError(f'{place}: the lag is in "{units}"; convert it to "degrees"')
-    sign, of = (signs[0], first) if cosine else (-signs[1], second)
-    return lambda index: sign * values_of(of, index)
+
+    def part(index, land=False):
+        one, other = (sign * values_of(variable, index) for sign, variable in zip(signs, both, strict=True))
+        wave = np.cos if cosine else np.sin
+        found = one * wave(np.radians(other)) if lags else one if cosine else -other
+        zero = (one == 0) & (other == 0)
+        if not land and zero.any() and not zero.all():
+            remark(f"{place.partition(': ')[2]}: cells in which both are 0 count as land")
+        return found if land else np.where(zero, np.nan, found)
+
+    return part

@@ -8,26 +8,61 @@ from datetime import timedelta
 import numpy as np
 
 from ....ocean.dates import written
-from .dataset import CFDataset, numeric, values_of
+from .dataset import CFDataset, numeric, unreadable, values_of
 from .errors import InputError
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+#: Units of time since a date; the zone is hours and minutes from UTC, without it UTC.
+SINCE = re.compile(
+    r"(?P<unit>\w+)\s+since\s+"
+    r"(?:(?P<year>[-+]?\d{1,6})-(?P<month>\d\d?)-(?P<day>\d\d?)"
+    rf"|(?P<first>\d\d?)-(?P<name>{'|'.join(MONTHS)})[a-z]*-(?P<last>\d{{4}}))"
+    r"(?:[T\s]\s*(?P<hour>\d\d?)(?::(?P<minute>\d\d?)(?::(?P<second>\d\d?(?:\.\d*)?))?)?)?"
+    r"\s*(?P<zone>Z|UTC|GMT|[-+]\d\d?(?::?\d\d)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+#: Names of variables with the names of constituents.
+CONSTITUENTS = ("con", "cons", "constituent", "constituents", "name")
 
 #: Largest difference between the time of a record and the one in an entry, s.
 NEAR = 1.0
 
 
-def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place: str) -> dict[str, int]:
+def choose(
+    dataset: CFDataset, others: dict[str, int], record: str | None, place: str, constituent: str = ""
+) -> dict[str, int]:
     """The index along each dimension of `others`, {name: size}, which the grid lacks.
 
-    `record`: None where there is one record only, a number (-1 is the last), or a time.
+    `record`: None where there is one record only, a number (-1 is the last), a time, or the name of a constituent.
+    `constituent`: the one whose values are wanted, which counts where the file names its constituents. InputError: the
+    file names another one.
     """
     if not others and record is not None:
         raise InputError(f"{place} has no records; leave out @{record}")
     name = max(others, key=others.__getitem__, default="")
     chosen, size = dict.fromkeys(others, 0), others.get(name, 1)
-    if record is None and size == 1:
-        return chosen
-    if record is not None and re.fullmatch(r"[+-]?\d{1,9}", record) and -size <= int(record) < size:
-        return chosen | {name: int(record) % size}
+    names = constituents(dataset, name, size)
+    wanted = (record or "").strip().upper()
+    if wanted in names:
+        number = names.index(wanted)
+    elif record is None and constituent in names:
+        number = names.index(constituent)
+    elif record is None and size == 1:
+        number = 0
+    elif record is not None and re.fullmatch(r"[+-]?\d{1,9}", record) and -size <= int(record) < size:
+        number = int(record) % size
+    else:
+        number = None
+    if number is not None:
+        if constituent and names and names[number] != constituent:
+            raise InputError(
+                f"{place}: the file names this constituent {names[number]}, but the entry is that of {constituent}; it "
+                f"has {', '.join(names)}" + (f': end the entry with "@{constituent}"' if constituent in names else "")
+            )
+        return chosen | {name: number} if name else chosen
+    if constituent and names:
+        raise InputError(f"{place} has the constituents {', '.join(names)}, not {record or constituent}")
     times = Times(dataset, name, size)
     if record is None:
         raise InputError(
@@ -41,18 +76,55 @@ def choose(dataset: CFDataset, others: dict[str, int], record: str | None, place
     return chosen | {name: number}
 
 
+def constituents(dataset: CFDataset, dimension: str, size: int) -> list[str]:
+    """The names of the constituents along a dimension, in capitals, or of that of a file; empty for no names."""
+    for name, variable in dataset.data.variables.items():
+        if str(name).lower() not in CONSTITUENTS or variable.dtype.kind not in "SUO":
+            continue
+        if variable.dims == (dimension,) or (variable.ndim == 0 and size == 1):
+            with unreadable():
+                texts = np.atleast_1d(variable.values).tolist()
+            return [(t.decode() if isinstance(t, bytes) else str(t)).strip().upper() for t in texts]
+    return []
+
+
+def in_utc(units: str) -> str:
+    """Units of time since a date, as cftime reads them without loss: "hours since 2020-03-01 06:00:00"; "" for others.
+
+    Programs write dates as 2020-3-1T0:0:0Z, 2020-03-01 00:00:00.0 +5:30 or 01-MAR-2020, of which cftime ignores parts.
+    """
+    found = SINCE.fullmatch(units.strip())
+    if not found:
+        return ""
+    year, month, day = found["year"], found["month"], found["day"]
+    if found["name"]:
+        year, month, day = found["last"], str(MONTHS.index(found["name"].lower()) + 1), found["first"]
+    hour, minute, second = (found[part] or "0" for part in ("hour", "minute", "second"))
+    zone = found["zone"] or ""
+    if zone[:1] in ("+", "-"):
+        hours, minutes = re.fullmatch(r"(\d\d?)(?::?(\d\d))?", zone[1:]).groups("0")
+        zone = f" {zone[0]}{int(hours):02d}:{int(minutes):02d}"
+    else:
+        zone = ""
+    date = f"{int(year):04d}-{int(month):02d}-{int(day):02d} {int(hour):02d}:{int(minute):02d}:{second}"
+    return f"{found['unit']} since {date}{zone}"
+
+
 class Times:
     """The times of records along a dimension; none without a coordinate in units of time since a date."""
 
     def __init__(self, dataset: CFDataset, dimension: str, count: int):
         self.count, self.values = count, np.empty(0)
         self.units, self.calendar, self.kind = "", "standard", ""
-        variable = dataset.data.variables.get(dimension)
-        if variable is None or not count or variable.shape != (count,) or not numeric(variable):
+        along = [name for name, one in dataset.data.variables.items() if one.dims == (dimension,) and numeric(one)]
+        dated = [name for name in along if "since" in dataset.data[name].attrs.get("units", "")]
+        name = next((each for each in (*dated, *along) if each == dimension), (dated or [""])[0])
+        if not name or not count:
             return
-        self.kind = dataset.kinds.get(dimension, "")
+        variable = dataset.data.variables[name]
+        self.kind = dataset.kinds.get(name, "")
         self.units, self.calendar = variable.attrs.get("units", ""), variable.attrs.get("calendar", self.calendar)
-        values = np.asarray(values_of(dataset.data[dimension]), np.float64)
+        values = np.asarray(values_of(dataset.data[name]), np.float64)
         try:
             self.dates(values[[0, -1]])
         except (ValueError, OverflowError, TypeError):  # no units of time that cftime knows, or no finite numbers
@@ -68,7 +140,7 @@ class Times:
         """The dates of numbers in the units of the file, or in `units`."""
         import cftime
 
-        return cftime.num2date(values, units or self.units, self.calendar)
+        return cftime.num2date(values, units or in_utc(self.units), self.calendar)
 
     def text(self, number: int) -> str:
         """A time as it is written to choose its record, rounded to the second."""
@@ -92,7 +164,7 @@ class Times:
             return None
         try:
             date = self.dates(0, f"seconds since {written(record)}")
-            number = int(np.nanargmin(np.abs(self.values - cftime.date2num(date, self.units, self.calendar))))
+            number = int(np.nanargmin(np.abs(self.values - cftime.date2num(date, in_utc(self.units), self.calendar))))
         except (ValueError, OverflowError):  # no such date
             return None
         return number if abs((self.dates(self.values[number]) - date).total_seconds()) <= NEAR else None
