@@ -42,7 +42,7 @@ class Made:
         low: whether they are land that may flood, with a depth that is not positive, [ny, nx].
         share: of sea by the relief, [ny, nx].
         lost: water by the relief that became land, [ny, nx].
-        changes: parts of it, and straits that were opened.
+        changes: parts of it, straits that were opened, and crests that were kept.
         min_depth, deepened: the least depth, m, and how many cells of water were shallower.
     """
 
@@ -75,13 +75,14 @@ class Made:
             more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
             named = ", ".join(map(self.place, some[:NAMED]))
             many = "" if len(some) == 1 else "es" if what.endswith("s") else "s"
-            done = "opened" if what == "strait" else "closed"
+            done = {"strait": "opened", "crest": "kept"}.get(what, "closed")
             yield f"{done} {len(some)} {what}{many}, at longitude and latitude {named}{more}"
 
     def place(self, one: Changed) -> str:
         """Place and size of a part, in words."""
         at = points(self.grid, "centre", [one.row], [one.column])
-        return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)})"
+        height = f", {-self.depth[one.row, one.column]:.3g} m high" if one.what == "crest" else ""
+        return f"{at.lon.item():.5g} {at.lat.item():.5g} ({one.cells} cell{'s' * (one.cells > 1)}{height})"
 
 
 def check_vacant(target, force: bool) -> None:

@@ -16,6 +16,7 @@ from ...parallel.environment import total_memory
 from ...setup.fields.netcdf_input.errors import remark
 from .average import at_places, averages, is_coarse, sea_places
 from .coast import close, low_land, parts, smooth
+from .crests import crests
 from .grid_file import Made, check_vacant, write
 from .source import Relief, ReliefError, open_relief
 from .straits import connected
@@ -75,21 +76,26 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
                 f"cells of {grid.dlon:.4g} by {grid.dlat:.4g} degrees are finer than {opened.path}, which has points "
                 f"every {opened.x.step:.4g} by {opened.y.step:.4g} degrees; give a finer one as --relief"
             )
+        grid, rows = without_poles(grid, share >= WATER)
+        depth, share, height = depth[rows], share[rows], height[rows]
+        sea, ring = share >= WATER, grid.periodic_x
+        joined, isthmus = (sea, sea & False) if places is None else connected(sea, share, places[rows], ring)
+        wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
+        low, tops = wet & False, np.full(wet.shape, np.nan)
+        if wish.land_up_to is not None:
+            low = low_land(wet, np.where(sea, 0.0, height), wish.land_up_to, ring)
+            tops = tops if places is None else crests(opened, grid, np.where(sea, 0.0, height), wet, low)
     source = ", ".join(filter(None, [os.path.basename(opened.path), opened.about]))
-    grid, rows = without_poles(grid, share >= WATER)
-    depth, share, height = depth[rows], share[rows], height[rows]
-    sea, ring = share >= WATER, grid.periodic_x
-    joined, isthmus = (sea, sea & False) if places is None else connected(sea, share, places[rows], ring)
-    wet, closed = close(joined, ring, [cell_of(grid, place, joined) for place in wish.keep])
-    changes = [*parts(isthmus, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
+    top = np.isfinite(tops)
+    changes = [*parts(isthmus & ~top, ring, "isthmus"), *parts(wet & ~sea, ring, "strait"), *closed]
+    changes += parts(top, ring, "crest")
     if not wet.any():
         west, east, south, north = wish.region
         raise ReliefError(f"the region {west:g},{east:g},{south:g},{north:g} is all land{remedy}")
     least = wish.min_depth if wish.min_depth is not None else DEEP if wish.land_up_to is None else 0.0
     raised = wet & (depth < least)
-    low = wet & False if wish.land_up_to is None else low_land(wet, np.where(sea, 0.0, height), wish.land_up_to, ring)
     ground = np.where(low, np.where(sea, 0.0, -height), np.maximum(depth, least))
-    depth = smooth(ground, wet | low, ring, wish.smooth)
+    depth = np.where(top, -tops, smooth(ground, wet | low, ring, wish.smooth))
     made = Made(grid, depth, wet, low, share, sea & ~wet, changes, least, int(raised.sum()))
     write(target, made, source, command_line)
     return made

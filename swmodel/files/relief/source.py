@@ -44,6 +44,9 @@ STRAIT = "strait"
 SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
 
+#: The range of heights on the Earth, m, and the size of a number that marks missing values within it.
+RANGE, MARK = (-12000.0, 9000.0), 9999.0
+
 #: Height of land where a relief has none, m.
 UNKNOWN = 1e9
 
@@ -107,7 +110,13 @@ class Relief(NamedTuple):
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Depth, m, zero on land, share of sea, and height of land, m, of points [rows, columns]."""
         z = self.factor * self.read(self.height, rows, columns)
-        missing, sea = np.isnan(z), z < 0
+        missing, sea, sizes = np.isnan(z), z < 0, np.abs(z)
+        wrong, near = (z < RANGE[0]) | (z > RANGE[1]), np.abs(sizes - MARK) < 0.05 * MARK
+        if not (near & (sizes != MARK)).any():  # no deep sea that may have this depth
+            wrong |= sizes == MARK
+        self.refuse(
+            f"{self.height.name} has a value of no relief; missing values need _FillValue", wrong, rows, columns
+        )
         wrong = missing
         if self.share is not None:
             sea = self.parts[1] + self.parts[0] * self.read(self.share, rows, columns)

@@ -8,6 +8,7 @@ from support.netcdf import write_netcdf
 
 from swmodel.files.relief import ReliefError, Wish
 from swmodel.files.relief.average import at_places, averages
+from swmodel.files.relief.crests import least_height
 from swmodel.files.relief.make import grid_of, make_grid
 from swmodel.files.relief.source import open_relief
 from swmodel.ocean.coordinates import metrics, points
@@ -53,7 +54,7 @@ def test_raster_is_read_as_netcdf(relief, tmp_path, name):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-ROUGH = 3000 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
+ROUGH = 1500 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
 
 
 @pytest.mark.promise("a grid of the Earth preserves the sea of its relief")
@@ -128,6 +129,7 @@ FLAT = np.full((len(LAT), len(LON)), -1000.0)
         ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT}}, r"\(z, elevation\)"),
         ({"units": "feet"}, 'z is in "feet"'), ({"units": ""}, 'z is in ""'),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT)}, "lon = 1, lat = -1 degrees"),
+        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT)}, "_FillValue at lon = 1, lat = -1 "),
         ({"more": {"sea": 0 * FLAT + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
         ({"lon": np.append(np.arange(179.0), 0.0)}, "lon has missing values, or does not run in one direction"),
     ],
@@ -136,6 +138,32 @@ FLAT = np.full((len(LAT), len(LON)), -1000.0)
 def test_relief_that_cannot_be_used_is_refused(relief, change, words):
     with pytest.raises(InputError, match=words):
         average(relief(**{"values": FLAT} | change), (-20, 20, -30, 30), 5.0)
+
+
+X, Y = np.arange(-1.15, 1.2, 0.1), np.arange(48.85, 51.2, 0.1)
+#: Walls of 10 m, narrower than cells of 0.5 degrees, between a sea and low ground: where their places are.
+WALLS = {
+    "along y": (X > 0.2) & (X < 0.3) & (Y[:, None] > 0),
+    "along x": (X > -9) & (Y[:, None] > 50.1) & (Y[:, None] < 50.2),
+    "slanting": (np.abs(np.round((X - 0.45 * (Y[:, None] - 50.0)) * 10) - 1) < 1.1),
+    "on the edge of cells": (X > -0.1) & (X < 0.1) & (Y[:, None] > 0),
+}
+
+
+@pytest.mark.fault("the crest of a dike is averaged away in the cells of a grid")
+@pytest.mark.parametrize("wall", WALLS)
+@pytest.mark.parametrize("gap", [False, True])
+def test_water_passes_a_grid_at_the_height_of_its_relief(relief, tmp_path, wall, gap):
+    """Across a wall only over its crest, and through a gap as if there were none."""
+    along_x = wall == "along x"
+    beyond = (Y[:, None] > 50.1) & (X > -9) if along_x else WALLS[wall].cumsum(axis=1) > 0
+    z = np.where(WALLS[wall], 10.0, np.where(beyond, 1.0, -5.0))
+    if gap:
+        z[(slice(None), slice(12, 14)) if along_x else (slice(12, 14), slice(None))] = -1.0
+    made = make_grid(tmp_path / "g.nc", Wish((-1, 1, 49, 51), 0.5, land_up_to=20.0), relief(z, lon=X, lat=Y))
+    bed = np.where(made.wet | made.low, -made.depth, 100.0)
+    turned = (lambda field: field.T) if along_x else np.asarray
+    assert least_height(turned(bed)) == pytest.approx(10.0) if not gap else least_height(turned(bed)) < 5.0
 
 
 @pytest.mark.fault("a relief of the wrong sign")

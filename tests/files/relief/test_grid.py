@@ -113,7 +113,8 @@ def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
     assert made.low.sum() > 20
     assert not (made.low & made.wet).any()
     assert (made.depth[made.low] <= 0).all()
-    assert made.depth[made.low].min() >= -60.0
+    crests = sum(one.cells for one in made.changes if one.what == "crest")
+    assert np.count_nonzero(made.depth[made.low] < -60.0) <= crests
     parts = label(made.wet | made.low, False)
     assert set(parts[made.low]) <= set(parts[made.wet])
     config = load("rest", {"grid.file": str(folder / "low.nc"), "drying.active": True}, environ={})
