@@ -21,7 +21,7 @@ from ..parallel.environment import total_memory
 from ..parallel.foreign import REMEDY
 from ..setup import tidal_analysis
 from ..setup.checks import outside
-from ..setup.checks.extremes import Extremes, survey
+from ..setup.checks.extremes import Extremes, in_hectopascals, survey
 from ..setup.checks.stability import WAVES, automatic_dt, largest_dt, rates
 from ..setup.fields import bands, stored
 from ..setup.fields.field import fields_of, formulas
@@ -204,8 +204,10 @@ def check_records(setup: Setup, values: bool) -> Iterator[str]:
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
             for number in some if values else ():
-                for rows in bands(config.grid):
-                    record(config, name, number, rows, np.arange(nx), of)
+                found = (record(config, name, number, rows, np.arange(nx), of) for rows in bands(config.grid))
+                least, largest = zip(*((values.min(), values.max()) for values in found), strict=True)
+                if line := in_hectopascals(name, min(least), max(largest)):
+                    raise InputError(f"{line}; at {of.date(number)}")
         except InputError as error:
             yield str(error)
 

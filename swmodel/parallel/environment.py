@@ -194,6 +194,12 @@ def free_memory() -> int:
 
 
 def has_gpu() -> bool:
+    """Whether JAX computes on a GPU here: there is one that it can use, and JAX_PLATFORMS allows it."""
+    platforms = os.environ.get("JAX_PLATFORMS", "").lower()
+    return gpu_is_usable() and (not platforms or bool({"gpu", "cuda", "rocm"} & {*platforms.split(",")}))
+
+
+def gpu_is_usable() -> bool:
     """Whether there is a GPU, and a JAX that can use it."""
     plugins = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
     devices = Path("/dev/nvidiactl"), Path("/dev/kfd")

@@ -44,7 +44,8 @@ def value(model, name):
     return model.get_value(name, np.empty(NY * NX, model.get_var_type(name))).reshape(NY, NX)
 
 
-def test_module_alone_is_the_whole_standard_and_prepares_jax():
+def test_module_alone_is_the_whole_standard_and_prepares_jax(monkeypatch):
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     assert bmi.Model.__abstractmethods__ == frozenset()
     environ = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     program = "import importlib, os; importlib.import_module('swmodel.bmi'); print('JAX_PLATFORMS' in os.environ)"

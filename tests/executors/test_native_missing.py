@@ -36,6 +36,15 @@ def test_auto_chooses_xla_and_names_the_remedy_once(not_built, caplog):
     assert "it was not compiled when swmodel was installed; build it: tools/build-native" in record.getMessage()
 
 
+@pytest.mark.fault("on a machine with a GPU, JAX_PLATFORMS=cpu takes the native step away")
+@pytest.mark.parametrize(("platforms", "native_step"), [("cpu", True), ("", False), ("cuda,cpu", False)])
+@built
+def test_processors_keep_the_native_step_beside_a_gpu(monkeypatch, platforms, native_step):
+    monkeypatch.setattr(environment, "gpu_is_usable", lambda: True)
+    monkeypatch.setenv("JAX_PLATFORMS", platforms)
+    assert (kernels.native_missing() == "") == native_step
+
+
 def test_native_without_library_is_refused(not_built):
     with pytest.raises(ConfigError, match="use xla, or build it: tools/build-native"):
         check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))

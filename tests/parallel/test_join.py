@@ -96,7 +96,6 @@ def test_shared_memory_of_killed_ranks_is_removed(monkeypatch, tmp_path):
         ({"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}, [2, 3]),  # srun lets all processes of a node see its GPUs
         ({"CUDA_VISIBLE_DEVICES": "0,GPU-a"}, [0, 1]),  # or each its own
         ({"CUDA_VISIBLE_DEVICES": ""}, None),
-        ({"JAX_PLATFORMS": "cpu"}, None),
     ],
 )
 def test_each_process_takes_its_share_of_gpus(monkeypatch, environ, own):

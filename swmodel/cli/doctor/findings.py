@@ -71,7 +71,7 @@ def machine() -> Iterator[Finding]:
     yield Finding("cores", f"{environment.cores()} of {os.cpu_count()} for this process")
     total, free = (size / 2**30 for size in (environment.total_memory(), environment.free_memory()))
     yield Finding("memory", f"{total:.1f} GiB, {free:.1f} GiB available")
-    if Path("/dev/nvidiactl").exists() and not environment.has_gpu():
+    if Path("/dev/nvidiactl").exists() and not environment.gpu_is_usable():
         yield Finding("GPU", "an NVIDIA GPU, but JAX cannot use it", 'pip install "jax[cuda13]"')
 
 

@@ -99,7 +99,7 @@ def join(place: World, devices: int, limit: float = watchdog.START) -> Joined:
 def own_devices(place: World, devices: int) -> list[int] | None:
     """The numbers of a process's GPUs: its share, or the first if it alone sees them; None: CPUs."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible == "" or os.environ.get("JAX_PLATFORMS", "").startswith("cpu") or not has_gpu():
+    if visible == "" or not has_gpu():
         return None
     alone = visible is not None and len(visible.split(",")) < devices * place.local_size
     first = 0 if alone else devices * place.local_rank

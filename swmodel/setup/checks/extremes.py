@@ -15,6 +15,9 @@ from .. import fields
 from ..setup import Setup
 from .outside import radiation
 
+#: Air pressures on the Earth, hPa.
+HECTOPASCALS = 870.0, 1085.0
+
 
 @dataclass
 class Extremes:
@@ -74,11 +77,22 @@ def complaint(entry: Variable, values: np.ndarray, water: np.ndarray, first_row:
     return f"{what}: must be {bound} on water, but {found} at row {first_row + row}, column {column}"
 
 
+def in_hectopascals(name: str, least: float, largest: float) -> str:
+    """The line about an air pressure all over the grid that is typical of hPa, not of Pa; "" for none."""
+    if name != "air_pressure" or not HECTOPASCALS[0] <= least <= largest <= HECTOPASCALS[1]:
+        return ""
+    looks = f"is {least:g} to {largest:g} Pa, which look like hPa"
+    return f"input.{name}: {looks}: write that unit, or multiply the values by 100"
+
+
 def survey(setup: Setup) -> Extremes:
     """The extremes of depth, initial state, coefficients and rates over the whole grid."""
     config, found = setup.config, Extremes()
     for rows in fields.bands(config.grid):
         survey_band(setup, found, rows)
+    for name, range_ in list(found.ranges.items()):
+        if (line := in_hectopascals(name, *range_)) and name not in setup.scheme.varying:
+            found.problems[name] = line
     if not found.problems:
         found.ranges["radiation_rate"] = (0.0, radiation(config, setup.scheme.forward))
     if "depth" not in found.ranges:

@@ -23,9 +23,6 @@ from .vectors import given as given
 #: Most cells in a band of rows, where the whole grid is checked.
 CELLS = 2**17
 
-#: Air pressures on the Earth, hPa.
-HECTOPASCALS = 870.0, 1085.0
-
 #: What an uplift of a metre at the start adds: water is lifted with the floor, and keeps its thickness.
 BY_UPLIFT = {"depth": -1.0, "eta": 1.0}
 
@@ -58,7 +55,7 @@ def evaluate(config, name: str, rows, columns) -> np.ndarray:
     field = field_of(config, name)
     if name == "mask":
         return mask(config, field, rows, columns)
-    values = check_pressure(name, filled(config, name, rows, columns, 0, field), field)
+    values = filled(config, name, rows, columns, 0, field)
     if name in BY_UPLIFT and given(config, "uplift"):
         if config.physics.reduced_gravity:
             raise InputError(
@@ -74,16 +71,6 @@ def filled(config, name: str, rows, columns, record: int, field) -> np.ndarray:
     if (lacking := lacking_in_file(config, name, field, values, rows, columns)) is not None:
         values = unfilled(config, name, rows, columns, record, field, lacking)
     return fill_land(config, name, values, rows, columns)
-
-
-def check_pressure(name: str, values: np.ndarray, field) -> np.ndarray:
-    """The values. InputError: all values of air pressure in Pa are typical of hPa."""
-    if name == "air_pressure" and values.size and HECTOPASCALS[0] <= values.min() <= values.max() <= HECTOPASCALS[1]:
-        raise InputError(
-            f"{field.what}: is {values.min():g} to {values.max():g} Pa, which look like hPa: write that unit, or "
-            "multiply the values by 100"
-        )
-    return values
 
 
 def unfilled(config, name: str, rows, columns, record: int = 0, field=None, fill=None) -> np.ndarray:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...ocean.records import names_of, numbers_of
-from . import check_pressure, evaluate, filled
+from . import evaluate, filled
 from .kinds import InputError, field_of
 
 
@@ -20,7 +20,7 @@ def record(config, name: str, number: int, rows, columns, of=None) -> np.ndarray
         grid, (row, column) = config.grid, np.argwhere(~np.isfinite(values))[0]
         place = f"row {rows[row] % grid.ny}, column {columns[column] % grid.nx}"
         raise InputError(f"{of.what}: must be finite on water, but is missing at {of.date(number)}, {place}")
-    return check_pressure(name, values, of)
+    return values
 
 
 def value_at(config, name: str, step: float, rows, columns) -> np.ndarray:

@@ -173,8 +173,9 @@ def test_units_of_degrees_and_of_pressure_have_many_names(weather):
     for units in "hPa", "millibars":
         config = at_sea(air_pressure=weather("msl", 1013.0, units) + ":msl")
         np.testing.assert_allclose(record(config, "air_pressure", 1, *CELLS), 101300)
-    config = at_sea(air_pressure=weather("msl", np.linspace(-900, 900, 12), "Pa", records=1) + ":msl")
+    config = at_sea(air_pressure=weather("msl", np.linspace(-900, 1400, 12), "Pa", records=1) + ":msl")
     assert np.ptp(evaluate(config, "air_pressure", *CELLS)) > 1000
+    assert evaluate(config, "air_pressure", CELLS[0][-1:], CELLS[1][-1:]) > 870  # of a block alone
 
 
 PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s-1")
