@@ -14,9 +14,16 @@ from ..ocean.flow import Flow
 from ..ocean.grid import as_patches
 from ..ocean.patch import Patch
 from ..ocean.spectra import Sea, measure
+from ..ocean.state import Carry, State
 from ..ocean.table import FORCING
+from ..ocean.timestep import Forward
 from ..parallel.transport.halo import make_pad
 from ..parallel.transport.programs import jitted
+
+
+def as_halo(state: State, width: int) -> State:
+    """The padded State in Patches."""
+    return state._make(Patch(field, (-width, -width)) for field in state)
 
 
 class Present:
@@ -51,6 +58,26 @@ class Present:
             self._flows = [flow_through(state, grid, params, scheme, step) for (state, grid, _), params in parts]
         return self._flows
 
+    def _flows_of_step(self) -> list[Flow]:
+        """The Flow of each block that changes the thickness in the coming step; of gfb in the middle of it."""
+        model, scheme = self._model, self._model.scheme
+        if not scheme.forward:
+            return self.flows()
+        step, dt = (
+            np.full((1, 1), model.step, np.int32),
+            np.asarray(model.config.time.dt / model.substeps, model.setup.dtype),
+        )
+        pieces = [
+            model.transport.pieces(self._pad(state), scheme.width) for state in (model.carry.state, *model.carry.memory)
+        ]
+        weights, found = model.setup.method.weights(step, dt), []
+        for states, (_, grid, _), params in zip(zip(*pieces, strict=True), self._closed(), self._given(), strict=True):
+            now, *memory = (as_halo(state, scheme.width) for state in states)
+            forward = Forward(now.h, dt, {name: getattr(now, name) for name in scheme.at_begin}, dt)
+            middle = model.setup.method.middle(Carry(now, tuple(memory), step), weights)
+            found.append(flow_through(middle, grid, params, scheme, step, forward))
+        return found
+
     def _given(self) -> list[dict]:
         """The Params of each block of this process, NumPy arrays in Patches."""
         model, margin = self._model, self._model.scheme.margin
@@ -64,8 +91,7 @@ class Present:
             states = transport.pieces(self._pad(model.carry.state), width)
             parts = zip(states, transport.pieces(model.grid, margin), transport.blocks, strict=True)
             self._blocks = [
-                (state._make(Patch(field, (-width, -width)) for field in state), as_patches(grid, margin), block.shape)
-                for state, grid, block in parts
+                (as_halo(state, width), as_patches(grid, margin), block.shape) for state, grid, block in parts
             ]
         return self._blocks
 
@@ -91,7 +117,8 @@ class Present:
             faces = sum(flow.limited(dt, block.shape) for flow, block in pairs)
             found["limited_faces"] = float(transport.reduce(np.array([faces]), "sum")[0])
         found |= {"time_step": dt} if config.time.halvings else {}
-        return found | (inflow(self.flows(), config.open_sides.sides, transport) if config.open_sides.sides else {})
+        sides = config.open_sides.sides
+        return found | (inflow(self._flows_of_step(), sides, transport) if sides else {})
 
     def balanced(self) -> dict[str, np.ndarray]:
         model = self._model

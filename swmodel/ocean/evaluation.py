@@ -21,6 +21,7 @@ from .records import present
 from .state import State
 from .table import INFLOW
 from .terms.tracer import concentration_of
+from .timestep import Forward
 
 #: Row or column of the faces of each side, and the sign of an inflow.
 FACES = {"west": (0, 1), "east": (-2, -1), "south": (0, 1), "north": (-2, -1)}
@@ -70,10 +71,13 @@ def known(names, scheme, more=()) -> list[str]:
     return names
 
 
-def flow_through(state: State, grid: Grid, params: dict, scheme, step) -> Flow:
-    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`."""
-    now = Instant(step)
-    return flow_at(state, now, grid, present(params, now, scheme.varying, state.h.values.dtype), scheme)
+def flow_through(state: State, grid: Grid, params: dict, scheme, step, forward: Forward | None = None) -> Flow:
+    """The Flow of a padded state after a number of steps; Patches of NumPy or JAX, params as for `tendency`.
+
+    With the Forward of a forward-backward step the state is that in the middle of the step.
+    """
+    now = Instant(step, 0.5 if forward else 0.0)
+    return flow_at(state, now, grid, present(params, now, scheme.varying, state.h.values.dtype), scheme, forward)
 
 
 def seen(flow: Flow) -> tuple[State, Grid]:
@@ -86,8 +90,9 @@ def seen(flow: Flow) -> tuple[State, Grid]:
 def inflow(flows: list[Flow], sides, transport) -> dict[str, float]:
     """The sum of U, or V, over the faces of each open side, positive inward, m3 s-1; the same bits on any layout.
 
-    These are the transports of the mass equation: with the weights of the time stepper, time step times inflow is the
-    change of volume. All processes call it together, with the Flow of each of their blocks.
+    These are the transports of the mass equation: with the weights of ab2 and ab3, and by the flows in the middle of
+    steps of gfb, time step times inflow is the change of volume. All processes call it together, with the Flow of each
+    of their blocks.
     """
     found = {side: [through(side, *each) for each in zip(flows, transport.blocks, strict=True)] for side in sides}
     most = [np.abs(faces).max(initial=0.0) for of_side in found.values() for faces in of_side]

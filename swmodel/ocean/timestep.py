@@ -132,6 +132,11 @@ class Step(NamedTuple):
     fresh: Any  # the part of dh/dt, m s-1, that brings no dissolved substance; None: no part
 
 
+def mixed(x, y, z, first, second):
+    """x + first (y - x) + second (z - x), which is x to the bit where all are equal."""
+    return x + first * (y - x) + second * (z - x)
+
+
 class ForwardBackward(NamedTuple):
     """The generalised forward-backward step AB3-AM4, one tendency a step:
 
@@ -161,15 +166,17 @@ class ForwardBackward(NamedTuple):
         a1, a2, b0, b1, b2 = row_at(self.table, step, dt)
         return [a1, a2, dt, b0 * dt, b1, b2]
 
+    def middle(self, carry: Carry, weights) -> State:
+        """The state x* in the middle of the step."""
+        states = zip(carry.state, *carry.memory, strict=True)
+        return type(carry.state)._make(mixed(*fields, *weights[:2]) for fields in states)
+
     def combine(self, tendency: Callable[..., State], carry: Carry, weights) -> Carry:
         """The next Carry; the tendency also takes a Forward."""
         a1, a2, dt, b0_dt, b1, b2 = weights
         now, (last, before) = carry.state, carry.memory
 
-        def mixed(x, y, z, first, second):
-            return x + first * (y - x) + second * (z - x)
-
-        middle = type(now)._make(mixed(*fields, a1, a2) for fields in zip(now, last, before, strict=True))
+        middle = self.middle(carry, weights)
         forward = Forward(mixed(now.h, last.h, before.h, b1, b2), b0_dt, now, dt)
         F = tendency(middle, Instant(carry.step, 0.5), forward)
         return Carry(type(now)._make(x + dt * f for x, f in zip(now, F, strict=True)), (now, last), carry.step + 1)

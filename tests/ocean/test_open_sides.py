@@ -99,21 +99,24 @@ BASIN = {
 
 @pytest.mark.promise("open sides let waves in and out")
 @pytest.mark.fault("inflow is missing in the series")
-def test_volume_changes_by_inflow_of_the_series():
+@pytest.mark.parametrize("stepper", ["ab2", "gfb"])
+def test_volume_changes_by_inflow_of_the_series(stepper):
     """Times the weights of the time stepper; and by that each face has the current that the fields say."""
     fields = random_fields(9, 11, amplitude=0.1)
-    model = swmodel.Simulation(configuration(9, 11, fields, **BASIN))
+    model = swmodel.Simulation(configuration(9, 11, fields, **BASIN | {"time__stepper": stepper}))
     density, epsilon, before = model.config.physics.density, model.config.time.ab2_epsilon, 0.0
     for step in range(4):
         numbers = model.diagnostics()
         inflow = sum(numbers[f"inflow_{side}"] for side in SIDES)
-        weights = (1.5 + epsilon, -0.5 - epsilon) if step else (1.0, 0.0)
+        weights = (1.5 + epsilon, -0.5 - epsilon) if step and stepper == "ab2" else (1.0, 0.0)
         model.advance(1)
         gained = (model.diagnostics()["mass"] - numbers["mass"]) / density
         expected = model.dt * (weights[0] * inflow + weights[1] * before)
         assert abs(expected) > 1e5
         assert gained == pytest.approx(expected, abs=1e-14 * numbers["mass"] / density)
         before = inflow
+    if stepper == "gfb":
+        return
     eta, u, wet = model.field("eta"), model.field("u"), fields["mask"] > 0
     depth = 0.5 * (fields["depth"][:, 0] + fields["depth"][:, 1])
     inner = (np.arange(9) > 0) & (np.arange(9) < 8)
