@@ -33,7 +33,7 @@ def remarks(config: Config, sources: Sources, records: bool = True) -> list[str]
     """The remarks on a resolved configuration and its Sources; `records`: some are written after intervals."""
     found = [*domain(sources), *rotation(config), *components(config), *relaxation(config), *from_zero(config)]
     found += [*outside.remarks(config), *apart(config), *ramped(config), *on_land(config), *unsent(config)]
-    found += coarse_time(config)
+    found += [*coarse_time(config), *driven_films(config)]
     return [*found, *record_times(config)] if records else found
 
 
@@ -54,6 +54,16 @@ def on_land(config: Config) -> Iterator[str]:
         some = ", ".join(f'"{name}" by {height:.3g} m' for name, height in [*high.items()][:NAMED])
         more = f" and {len(high) - NAMED} more" if len(high) > NAMED else ""
         yield f"stations in cells above the resting sea level, which have no eta while dry: {some}{more}"
+
+
+def driven_films(config: Config) -> Iterator[str]:
+    """Wind over coasts that flood, without a drag at the bottom: it drives thin water without bound."""
+    terms = {*setup_of(config).scheme.terms} if config.drying.active else set()
+    if terms & {"wind", "wind_drag"} and not terms & {"linear_drag", "quadratic_drag", "manning"}:
+        yield (
+            "wind drives thin water on coasts that flood without bound, as there is no drag at the bottom; "
+            "physics.manning=0.025 or physics.quadratic_drag=0.003 is common"
+        )
 
 
 def coarse_time(config: Config) -> Iterator[str]:

@@ -10,7 +10,7 @@ from support.command import cli
 from swmodel import load
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import apart, coarse_time, components, dividing, domain, remarks
+from swmodel.config.remarks import apart, coarse_time, components, dividing, domain, driven_films, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -81,6 +81,14 @@ def test_wind_of_one_component_is_remarked():
     one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
     for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
         assert sum("input.wind_y" in line for line in components(load(case, overrides, environ={}))) == lines
+
+
+@pytest.mark.fault("wind on a film of water without drag reaches hundreds of metres per second without a line")
+@pytest.mark.parametrize(("drying", "drag", "lines"), [(True, 0.0, 1), (True, 0.02, 0), (False, 0.0, 0)])
+def test_wind_on_films_without_drag_is_remarked(drying, drag, lines):
+    options = {"drying.active": drying, "physics.manning": drag}
+    config = load("rest", options, environ={}, fields={"wind_x": 0.1})
+    assert len([*driven_films(config)]) == lines
 
 
 @pytest.mark.fault("a term from Python cannot tell the times of two steps apart in single precision")
