@@ -1,6 +1,7 @@
 """swmodel: a distributed, differentiable shallow-water ocean model."""
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
@@ -21,6 +22,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .ocean.terms import Term as Term
     from .plotting.inline import plot as plot
     from .setup.fields.field import local as local
+
+    __version__: str
 
 #: Public names and their modules, imported at first use: `import swmodel` imports neither JAX nor MPI, so that the
 #: environment of a rank can be set before.
@@ -59,6 +62,8 @@ def _found(name: str) -> Any:
         from .parallel.environment import prepare, world
 
         prepare(place=world())
+    if name == "__version__":
+        return importlib.metadata.version(__name__)
     if name in EXPORTS:
         module = importlib.import_module(EXPORTS[name], __name__)
         return getattr(module, name, module)  # `operators` is one itself

@@ -92,7 +92,8 @@ class Stopped(Exception):
 def exit_code(error: BaseException) -> int:
     """The exit code for an exception.
 
-    Its attribute `exit_code` if it has one; 3 for a missing package, 5 for OSError, 75 for an interrupt, otherwise 70.
+    Its attribute `exit_code` if it has one; 3 for a missing package and too little memory, 5 for OSError, 75 for an
+    interrupt, otherwise 70.
     """
     if isinstance(code := getattr(error, "exit_code", None), int):
         return code
@@ -100,9 +101,16 @@ def exit_code(error: BaseException) -> int:
         return STOPPED
     if isinstance(error, OSError):
         return FilesError.exit_code
+    if is_out_of_memory(error):
+        return SetupError.exit_code
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("swmodel"):
         return SetupError.exit_code
     return INTERNAL
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, of Python, NumPy or XLA, says that memory has run out."""
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
 
 
 def as_line(text: str) -> str:

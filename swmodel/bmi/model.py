@@ -49,13 +49,14 @@ class Model(Values):
     def initialize(self, config_file: str) -> None:
         """Make the model of a configuration file, or of a case by its name. ConfigError: it cannot be used."""
         config = swmodel.load(config_file)
+        own = config.model_copy(update={"input": config.input.model_copy(update=dict.fromkeys(self.forcings, ""))})
         shape = config.grid.ny, config.grid.nx
         rows, columns = map(np.arange, shape)
         self._held = {
             name: np.broadcast_to(fields.evaluate(config, name, rows, columns), shape).copy() for name in self.forcings
         }
         functions = {name: held(values) for name, values in self._held.items()}
-        self._simulation = swmodel.Simulation(config, fields=functions)
+        self._simulation = swmodel.Simulation(own, fields=functions)
         scheme = self._simulation.scheme
         self._items, self._pointers = items(self._simulation.config, scheme.initial, self.forcings), {}
 

@@ -11,7 +11,7 @@ import sys
 import click
 
 from ..errors import FilesError, exit_code
-from ..parallel import interrupt, streams
+from ..parallel import environment, interrupt, streams
 from .assimilate import assimilate
 from .bench import bench
 from .cases import cases, init
@@ -87,11 +87,14 @@ def set_debug(ctx, parameter, wanted):
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--debug", is_flag=True, expose_value=False, callback=set_debug, help="Show tracebacks of errors.")
 @click.version_option(package_name="swmodel", message="%(package)s %(version)s", help="Show the version.")
-def main():
+@click.pass_context
+def main(context):
     """A distributed, differentiable shallow-water ocean model.
 
-    Start with: swmodel run jet --nproc 2
+    Start with: swmodel run jet
     """
+    if context.invoked_subcommand != worker.name:  # whose ranks report it together
+        environment.check_xla_flags()
 
 
 for command in (*sum(GROUPS.values(), ()), worker):

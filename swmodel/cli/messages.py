@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 
-from ..errors import INTERNAL, STOPPED, as_line, exit_code
+from ..errors import INTERNAL, STOPPED, as_line, exit_code, is_out_of_memory
 from ..parallel import interrupt
 
 
@@ -24,6 +24,9 @@ def error_text(error: BaseException) -> str:
         return interrupt.MESSAGE
     if isinstance(error, Refused) or exit_code(error) in (0, STOPPED):  # nothing to do, or stopped on request
         return str(error)
+    if is_out_of_memory(error):
+        words = first_line(error)
+        return f"Error: not enough memory: {words}; run fewer cells or members, more nodes, or run.dtype=float32"
     if exit_code(error) == INTERNAL:
         return f"Internal error: {type(error).__name__}: {error} (swmodel --debug ... shows where)"
     return "\n".join(f"Error: {as_line(line)}" for line in str(error).splitlines())

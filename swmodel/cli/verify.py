@@ -23,10 +23,12 @@ def verify(names, quick, listed, output):
     """
     from ..bench.known_answers import KNOWN
     from ..bench.verify import verify as compute
+    from .rank_checks import check_device
 
     if listed:
         width = max(map(len, KNOWN))
         for known in KNOWN.values():
             click.echo(f"{known.name:<{width}}  {known.about}{'' if known.quick else ' (not quick)'}")
         return
+    check_device()
     compute(names, quick, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tomllib
@@ -123,9 +124,12 @@ def remove(path: Path):
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of the files in a folder."""
-    files = [path] if not path.is_dir() else (each for each in path.rglob("*") if each.is_file())
-    return sum(each.lstat().st_size for each in files)
+    """Bytes of a file, or of the files in a folder; a run at work may remove them meanwhile."""
+    found = 0
+    with contextlib.suppress(FileNotFoundError):
+        for each in path.rglob("*") if path.is_dir() else [path]:
+            found += each.lstat().st_size if each.is_file() else 0
+    return found
 
 
 def is_store(path) -> bool:

@@ -164,7 +164,8 @@ def conservation_facts(data: netCDF4.Dataset) -> Facts:
 
 def restart_facts(restarts: dict[Path, dict]) -> Facts:
     """The restart files, the newest first, and whether they are intact."""
-    for number, (restart, found) in enumerate(restarts.items()):
+    there = {path: found for path, found in restarts.items() if os.path.lexists(path)}  # a run at work replaces them
+    for number, (restart, found) in enumerate(there.items()):
         words = [f"{size_of(restart) / 1e6:.3g} MB", found.get("problem", "intact")]
         if "step" in found:
             words = [

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import ROOT
+from support.netcdf import write_netcdf
 
 import swmodel
 from swmodel.parallel.environment import has_gpu
@@ -96,8 +97,11 @@ def test_stress_acts_from_the_step_after_it_was_set(tmp_path):
 def test_stress_is_that_of_the_case_until_it_is_set(tmp_path):
     """It acts where it was set, as in a run that has it from the beginning."""
     stress = np.random.default_rng(1).normal(0, 0.2, (NY, NX))
-    model, simulation = component(tmp_path, "double_gyre", ["wind_x"], run__dtype="float64")
-    np.testing.assert_array_equal(value(model, STRESS), simulation.field("wind_x"))
+    wind = {"wind": ("y x", np.full((NY, NX), 0.1), {"units": "Pa"})}
+    of_file = {"input__wind_x": write_netcdf(tmp_path / "wind.nc", wind) + ":wind"}
+    for options in of_file, {}:
+        model, simulation = component(tmp_path, "double_gyre", ["wind_x"], run__dtype="float64", **options)
+        np.testing.assert_array_equal(value(model, STRESS), simulation.field("wind_x"))
     assert {STRESS} <= set(model.get_input_var_names()) - set(model.get_output_var_names())
     model.set_value(STRESS, stress)
     model.update_until(300.0)

@@ -105,6 +105,7 @@ REFUSED = {
     '[[tracer]]\nname = "a"\n[[tracer]]\nname = "a"': 'called "a"',
     '[[tracer]]\nname = "eta"': '"eta"',
     '[[tracer]]\nname = "share"': '"share"',
+    '[[tracer]]\nname = "crc32"': '"crc32"',
     '[[tracer]]\nname = "a b"': "letters",
     "[[tracer]]\ninitial = 3.0": "name",
     '[[tracer]]\nname = "a"\ncolour = "red"': "colour",

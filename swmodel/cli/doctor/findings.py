@@ -17,6 +17,7 @@ from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import version_of
 from ...parallel.foreign import REMEDY
+from ..rank_checks import check_device
 
 #: JAX versions with which the model and mpi4jax are tested: from the first to below the second (as in pyproject.toml).
 TESTED_JAX = ("0.10", "0.12")
@@ -79,11 +80,15 @@ def one_process() -> Iterator[Finding]:
     """Whether JAX has a device, and compiles and runs a program on it."""
     start = time.perf_counter()
     try:
+        check_device()
         import jax
         import jax.numpy as jnp
 
         devices = jax.devices()
         jax.jit(lambda x: jnp.sum(x * x))(jnp.arange(10.0)).block_until_ready()
+    except SetupError as error:
+        yield Finding("jax.jit", str(error), "correct the environment variable that the line names", broken=True)
+        return
     except Exception as error:  # report whatever is wrong with JAX
         yield Finding("jax.jit", f"{type(error).__name__}: {error}", INSTALL, broken=True)
         return

@@ -17,7 +17,9 @@ from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
 
 #: Names that no tracer can have: of fields, terms and numbers, of what else stands in files, and of what a term reads.
-TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "member", "realization", "wavenumber"}
+TAKEN = {*VARIABLES, *TERMS, *QUANTITIES, "density", "time", "step", "member", "realization", "wavenumber", "self"}
+TAKEN |= {"x", "y", "lon", "lat", "area", "bounds", "crc32", "column", "station", "section", "drifter", "trajectory"}
+TAKEN |= {"constituent", "part", "name", "physics", "film"}
 TAKEN |= {name for flow in (Flow, WettingFlow) for name in (*dir(flow), *flow.__annotations__)}
 
 
