@@ -1,4 +1,4 @@
-# make run     set up .venv and run the jet on two processes        make test    set up .venv and run its tests
+# make run     set up .venv and run the jet        make test    set up .venv and run its tests
 # Options: PYTHON=python3.12 (which Python), MPI=system (the MPI on PATH, not the one from the package index), VENV=folder
 
 VENV ?= .venv
@@ -20,7 +20,7 @@ OPEN_MPI = layouts runs faults launch slurm stop
 .PHONY: help run check test test-all release-check check-release docs pictures exactness twins fuzz soak damage slurm openmpi exchange sanitize lint format setup clean distclean
 
 help:
-	@echo "make run        set up, run the jet for ten days on two processes, plot it; results in $(RUN)"
+	@echo "make run        set up, run the jet for ten days, plot it; results in $(RUN)"
 	@echo "make check      run the tests that need neither a compiler nor MPI, for the minute between two edits"
 	@echo "make test       set up and run the tests of every promise of docs/trust.md (eight minutes)"
 	@echo "make test-all   run the other tests: faults, kills and resumes, random input, known answers, pages, a wheel"
@@ -43,7 +43,7 @@ help:
 	@echo "Options: PYTHON=python3.12   MPI=system (the MPI on PATH; default: MPICH from the package index)   VENV=folder"
 
 run: $(MODEL)
-	$(BIN)/swmodel run jet --nproc 2 --output $(RUN) --force
+	$(BIN)/swmodel run jet --output $(RUN) --force
 	$(BIN)/swmodel plot $(RUN)
 
 check: $(READY)

@@ -42,7 +42,8 @@ def imported(folder: str) -> set[str]:
 
 @pytest.mark.slow
 def test_imported_packages_are_the_declared_ones():
-    assert imported("swmodel") == plain(sum((OPTIONAL[name] for name in ("mpi", "animate", "bmi", "zarr")), NEEDED))
+    extras = "mpi", "animate", "bmi", "gis", "zarr"
+    assert imported("swmodel") == plain(sum((OPTIONAL[name] for name in extras), NEEDED))
     assert imported("tests") <= plain(sum(OPTIONAL.values(), NEEDED))
     assert all(package in plain(OPTIONAL[extra]) for package, extra in EXTRAS.items())
 

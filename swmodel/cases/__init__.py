@@ -22,12 +22,14 @@ An object of the class travels in the configuration, as `config.case`. A user's 
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
 import pkgutil
 import re
 import sys
+from pathlib import Path
 
 from ..config.options.case import Case
 
@@ -45,6 +47,12 @@ def get(name: str) -> type[Case]:
         raise KeyError(f'no case "{name}"')
     (case,) = classes(importlib.import_module(f"{__name__}.{name}"))
     return case
+
+
+def docstring(name: str) -> str:
+    """The docstring of the file of a case, which is not imported."""
+    (folder,) = __path__
+    return ast.get_docstring(ast.parse(Path(folder, f"{name}.py").read_text("utf-8"))) or name
 
 
 def shipped(case: Case) -> bool:

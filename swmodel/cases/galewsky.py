@@ -6,9 +6,9 @@ flow is at rest.
 
 Reference: Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440.
 
-Cost: 8640 steps of rk4 on 57 600 cells for six days: about five seconds on two cores.
+Cost: 8640 steps of rk4 on 57 600 cells for six days: eight seconds of processor time.
 
-Command: swmodel run galewsky --nproc 2 -s output.every="6 h"
+Command: swmodel run galewsky -s output.every="6 h"
 
 Plot: swmodel plot outputs/galewsky --field zeta
 swmodel animate outputs/galewsky --field zeta

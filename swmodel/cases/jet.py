@@ -7,9 +7,9 @@ viscosity of 100 m2 s-1 keeps vorticity smooth at the scale of the grid.
 Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. Open Source Softw. 6, 3419). Its own
 viscosity and time step are those of the case `published_jet`.
 
-Cost: 20 480 steps of 64 800 cells for the ten days: about ten seconds on two cores.
+Cost: 20 480 steps of 64 800 cells for the ten days: eight seconds of processor time.
 
-Command: swmodel run jet --nproc 2 -s output.every="6 h"
+Command: swmodel run jet -s output.every="6 h"
 
 Plot: swmodel plot outputs/jet --field zeta --field eta
 swmodel animate outputs/jet --field zeta

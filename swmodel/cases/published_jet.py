@@ -7,10 +7,10 @@ Reference: the shallow-water example of mpi4jax (Haefner and Vicentini 2021, J. 
 measures 770 s with NumPy and 16 s on 16 processes for 500 steps at 3600 x 1800. That code takes differences of v - u in
 the friction of v, an error; here the friction of v is that of v.
 
-Cost: 43 000 steps of 64 800 cells for the ten days: about five seconds on two cores. The published size is
+Cost: 43 000 steps of 64 800 cells for the ten days: eight seconds of processor time. The published size is
 `-s grid.nx=3600 -s grid.ny=1800 --days 0.1`.
 
-Command: swmodel run published_jet --nproc 2
+Command: swmodel run published_jet
 
 Plot: swmodel plot outputs/published_jet --field zeta --field eta
 

@@ -36,7 +36,7 @@ def assimilate(force, memory, resume, **typed):
     """Fit initial state, coefficients or forcing to observations: 4D-Var, or LETKF.
 
     \b
-    swmodel assimilate double_gyre_twin --nproc 2
+    swmodel assimilate double_gyre_twin
     swmodel assimilate my.toml -s assimilation.observations=track.nc --output outputs/analysis
     swmodel assimilate my.toml --output outputs/analysis --resume
     swmodel assimilate double_gyre_winds --method letkf

@@ -9,14 +9,37 @@ from . import options
 
 
 @click.command()
-def cases():
-    """List the cases."""
+@click.argument("case", required=False)
+def cases(case):
+    """List the cases, or describe one. CASE is a name or a case file (.py).
+
+    \b
+    swmodel cases
+    swmodel cases jet
+    """
     from .. import cases as registry
 
+    if case is not None:
+        click.echo(description(case))
+        return
     width = max(map(len, registry.names()))
     for name in registry.names():
-        click.echo(f"{name:<{width}}  {registry.about(registry.get(name)()).splitlines()[0]}")
-    click.echo("\nRun one with: swmodel run CASE, or your own, a Python file (docs/cases.md): swmodel run my_case.py")
+        click.echo(f"{name:<{width}}  {registry.docstring(name).splitlines()[0]}")
+    click.echo("\nDescribe one with: swmodel cases CASE. Run it with: swmodel run CASE")
+    click.echo("Your own case is a Python file (docs/cases.md): swmodel run my_case.py")
+
+
+def description(word: str) -> str:
+    """The docstring of a case, and its options with their defaults."""
+    from .. import cases as registry
+    from ..config.loading.load import gather
+    from ..config.loading.merge import merge
+    from ..config.loading.toml import explained
+    from ..config.options.case import Case
+
+    case = merge(gather(word, ())).case
+    options = [explained(case, key) for key in type(case).model_fields if key not in Case.model_fields]
+    return "\n".join([registry.about(case), *["", "[case]"][: 2 * len(options)], *options])
 
 
 @click.command()

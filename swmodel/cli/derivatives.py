@@ -67,7 +67,7 @@ def sensitivity(of, wrt, mean, memory, **typed):
 
     \b
     swmodel sensitivity double_gyre --of sea_level:2.5e5,1.1e6 --wrt depth --wrt wind_x --days 30
-    swmodel sensitivity jet --of transport:x=4e5 --wrt eta --wrt u --days 1 --mean --nproc 2
+    swmodel sensitivity jet --of transport:x=4e5 --wrt eta --wrt u --days 1 --mean
     swmodel sensitivity double_gyre --from outputs/double_gyre --of kinetic_energy --wrt eta --days 5
 
     \b

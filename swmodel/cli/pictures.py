@@ -170,7 +170,10 @@ def styles(vmin, vmax, range_, arrows, wind, drifters, contours):
 @member
 @drawn("run")
 @click.option(
-    "--fps", type=click.FloatRange(min=0, min_open=True), default=12, show_default=True, help="Frames a second."
+    "--fps",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Frames per second.  [12, fewer for a film of 4 s]",
 )
 @output("FILE", "Film: FILE.mp4 or FILE.gif.")
 def animate(path, field, member, fps, output, **how):
@@ -244,6 +247,8 @@ def spectra(path, names, record, time, mean, budget, output):
     A run with `-s output.spectra="6 h"` writes spectra.nc while it computes; `swmodel plot DIR/spectra.nc` draws it.
     """
     from ..plotting import spectra as compute
+    from .rank_checks import check_device
 
+    check_device()
     for written in compute(path, names, record, time, mean, budget, output, command_line()):
         click.echo(f"Wrote {written}")

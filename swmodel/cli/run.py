@@ -19,7 +19,7 @@ def run(**typed):
     """Run a case, a case file (.py) or a configuration (.toml).
 
     \b
-    swmodel run jet --nproc 2
+    swmodel run jet
     swmodel run my_case.py -s case.speed=3
     swmodel run jet -s grid.nx=90 -s grid.ny=45 --days 3 --output outputs/small
     swmodel run jet --transport sharded --nproc 2 --devices 2

@@ -117,7 +117,7 @@ class Step:
                 f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(there))}; switch "
                 "a term on in the configuration"
             )
-        new, fields = {name: forms[name].vector(values.pop(name), jnp, dtype) for name in forms.keys() & values}, {}
+        new, fields = {name: forms[name].vector(values.pop(name), jnp, dtype) for name in forms if name in values}, {}
         for name, value in values.items():
             array = jnp.asarray(value, dtype)
             if array.size == 1:

@@ -29,12 +29,14 @@ logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # one lin
 
 #: Dots per inch: a frame is some 1100 pixels wide.
 DPI = 160
+#: Usual frames per second, and seconds of a film below which there are fewer.
+FASTEST, SHORTEST = 12, 4
 
 
 def animate(
     path,
     field: str | None = None,
-    fps: float = 12,
+    fps: float | None = None,
     output=None,
     member: int | None = None,
     scale: Scale = OF_RUN,
@@ -47,7 +49,7 @@ def animate(
     Args:
         path: run folder or NetCDF file.
         field: name of the field; None: relative vorticity, or the file's first of the usual fields.
-        fps: frames per second.
+        fps: frames per second; None: FASTEST, or fewer in a film that would be shorter than SHORTEST seconds.
         output: FILE.mp4 or FILE.gif; None: an MP4 named after the data and the field, beside the data.
         member: the member of an ensemble whose field is shown; None: the first that has fields.
         scale: the values at the ends of the colours.
@@ -62,6 +64,7 @@ def animate(
         if not changes(data, name):
             raise PlotError(f"{name} in {file} does not change with time; plot it instead")
         find_record(data, 0)
+        fps = min(FASTEST, seconds(data).size / SHORTEST) if fps is None else fps
         target, writer = writer_for(Path(output or default_output(file, name, ".mp4", member)), fps)
         with mpl.rc_context({**style.RC, "animation.ffmpeg_path": ffmpeg() or "ffmpeg"}), written(target) as temporary:
             figure, show = film(data, name, member, scale, over)
@@ -76,7 +79,7 @@ def film(data: netCDF4.Dataset, name: str, member, scale: Scale, over: Over) -> 
     if scale.range == "record":
         look = replace(look, extend="both")
     layers = over.layers(data, member, records)
-    words = [*legend([first]), *(words for words, _ in layers)]
+    words = [*legend([first], ever=True), *(words for words, _ in layers)]
     figure, (draw_map,) = draw([first], [look], [title(0), *words])
     update = draw_layers(layers, figure, 0)
 

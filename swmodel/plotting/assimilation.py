@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from . import style
 from .panels import STEPS, draw_image, wrapped, write_caption
 from .record import Map, read_map
-from .titles import case_of, time_unit
+from .titles import run_name, time_unit
 
 PICTURE = "assimilation.png"
 DAY = 86400.0
@@ -53,7 +53,7 @@ def picture(data: netCDF4.Dataset) -> Figure:
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if rows:
         draw_maps(parts[0], rows, data)
-    write_caption(figure, [case_of(data)])
+    write_caption(figure, [run_name(data)])
     panels = parts[-1].subplots(1, 1 + len(curves), squeeze=False)[0]
     (draw_cycles if "cycle" in data.dimensions else draw_costs)(panels[0], data)
     for panel, name in zip(panels[1:], curves, strict=True):

@@ -19,7 +19,7 @@ from ..ocean.state import State
 from ..ocean.table import VARIABLES, entry_of
 from ..setup.setup import in_precision
 from .dataset import PlotError, configuration, field_names, find_field, number_of, seconds, stored, values_of
-from .ground import film_of, ground_of
+from .ground import LEVELS, film_of, ground_of
 from .known import ERROR, answer, answers
 from .record import Map, eastward, map_of, open_sides, read_map, surround
 
@@ -101,7 +101,10 @@ def shown(data: netCDF4.Dataset, name: str, record: int, member: int | None = No
     ground, dry = ground_of(data, name, place_of(data, name)[0], record, member)
     field = replace(read(data, name, record, member, dry), ground=ground)
     if field.slim and is_run(data) and name in answers(data, place_of(data, name)[0], record):
-        field = replace(field, known=known(data, name, record).values)
+        level = known(data, name, record).values
+        if ground and name in LEVELS:  # there is no water where the level is that of the ground
+            level = np.ma.masked_where(level <= np.ma.getdata(ground.values) + film_of(data), level)
+        field = replace(field, known=level)
     if name.removesuffix("_mean") != "zeta" or "f" not in field_names(data):
         return field
     f = read_map(data, "f", record).values
@@ -129,9 +132,9 @@ def read(data: netCDF4.Dataset, name: str, record: int = -1, member: int | None 
     physics, grid = known_options(Physics, config["physics"]), grid_of(config)
     blocks = [(*padded(data, record, member), (grid.ny, grid.nx))]
     invert = inverse(grid, blocks, connect("serial", (1, 1), grid.ny, grid.nx))
-    (made,) = derive(
-        [name], blocks, physics, config.get("scheme", {}).get("face_thickness", "centred"), invert, film_of(data)
-    )
+    thickness = config.get("scheme", {}).get("face_thickness", "centred")
+    with np.errstate(divide="ignore", invalid="ignore"):  # where there is no water
+        (made,) = derive([name], blocks, physics, thickness, invert, film_of(data))
     return mapped(data, Patch(made[name], (0, 0)), entry_of(name, physics), member, dry)
 
 

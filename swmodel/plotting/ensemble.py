@@ -10,7 +10,7 @@ from .dataset import PlotError, field_names, find_record, seconds
 from .panels import add_map, name_panel, write_caption
 from .record import read_map
 from .style import OF_RECORD, Scale
-from .titles import case_of, time_unit, titles
+from .titles import run_name, time_unit, titles
 
 #: Fields of the maps: the first of these that the file holds, or any.
 PREFERRED = ("eta", "speed", "zeta", "h", "u")
@@ -35,8 +35,8 @@ def picture(data, record: int = -1, time: float | None = None, scale: Scale = OF
     for axes, panel, look in zip(above.subplots(1, 2, sharey=True), maps, looks, strict=True):
         add_map(axes, panel, look, WIDTH)
         axes.label_outer()
-    case, members = case_of(data), f"{len(data.dimensions['realization'])} members"
-    words = ", ".join(filter(None, (case, members, titles(data)(record).removeprefix(f"{case}, "))))
+    run, members = run_name(data), f"{len(data.dimensions['realization'])} members"
+    words = ", ".join(filter(None, (run, members, titles(data)(record).removeprefix(f"{run}, "))))
     write_caption(figure, [words])
     left, right = below.subplots(1, 2)
     size, unit = time_unit(float(times[-1]))

@@ -16,6 +16,8 @@ from .record import Map, map_of, read_map, surround
 BEYOND = 1e6
 #: The endings of fields of the whole run, which lie over the water at its start.
 OF_RUN = (MAXIMUM, TIME_OF_MAXIMUM, ARRIVAL)
+#: Sea levels, below which lines show the ground.
+LEVELS = {f"{name}{end}" for name in ("eta", "sea_level") for end in ("", MEAN, MAXIMUM)}
 #: The share of time under water.
 WET_MEAN = f"wet{MEAN}"
 #: SGRID's name of the centres, and their dimensions.
@@ -91,7 +93,20 @@ def top_of(ground: Map) -> float:
     return float(heights[heights < 0.5 * BEYOND].max(initial=0.0)) or 1.0
 
 
-def legend(maps: list[Map]) -> list[str]:
-    """A line about the colours of the ground, if maps have any."""
-    grounds = [each.ground for each in maps if each.ground and not each.slim]
-    return [f"dry ground: 0 m (light) to {top_of(grounds[0]):.3g} m (dark); green below 0 m"] if grounds else []
+def legend(maps: list[Map], ever: bool = False) -> list[str]:
+    """A line about the colours of the ground that maps show, or that those of other records may `ever` show."""
+    shown = [heights_in(each, ever) for each in maps if each.ground and not each.slim]
+    heights = np.concatenate([np.empty(0), *shown])
+    words = ["green below 0 m"] * bool((heights < 0).any())
+    if (heights >= 0).any():
+        top = next(top_of(each.ground) for each in maps if each.ground)
+        words.insert(0, f"0 m (light) to {top:.3g} m (dark)")
+    return [f"dry ground: {'; '.join(words)}"] if words else []
+
+
+def heights_in(field: Map, ever: bool) -> np.ndarray:
+    """The heights of ground that floods, where a map shows it: not under water, nor under a field that lies over it."""
+    hidden = np.ma.getmaskarray(field.ground.values)
+    hidden = hidden if covers(field.name) else hidden | ~np.ma.getmaskarray(field.values)
+    heights = np.ma.getdata(field.ground.values)
+    return heights[(heights < 0.5 * BEYOND) & (ever | ~hidden)]

@@ -22,7 +22,7 @@ from .overlays import NOTHING, Over, draw_layers
 from .panels import draw
 from .record import Map, along_axes, read_map, true_places
 from .style import OF_RECORD, Scale
-from .titles import case_of, titles
+from .titles import run_name, titles
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def picture(
     data: netCDF4.Dataset, names: Sequence[str], record: int = -1, time=None, member=None, scale=OF_RECORD, over=NOTHING
 ) -> Figure:
     """The figure of some fields of one record: see `plot`."""
-    caption = case_of(data)
+    caption = run_name(data)
     if any(changes(data, name) for name in (*names, *over.fields)):
         record = find_record(data, record, time)
         caption = titles(data)(record)
@@ -134,7 +134,7 @@ def derivatives(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, ove
         of, _, by = each.long_name.removeprefix("derivative of ").rpartition(" with respect to ")
         maps.append(replace(each, long_name=f"∂({of}) / ∂({by})", units=f"{each.units} per cell") if of else each)
     value, units = f"{float(data.quantity_value):.4g}", style.units_of(data.quantity_units)
-    caption = f"{case_of(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
+    caption = f"{run_name(data)}, {data.quantity_long_name}: {value} {units}".removeprefix(", ")
     figure = panels_of(data, maps, [caption], scale=scale, over=over)
     x, y = (np.atleast_1d(getattr(data, f"quantity_{axis}", [])) for axis in "xy")
     x, y = (each / maps[0].unit[0] for each in along_axes(maps[0], *true_places(data, x, y)))
@@ -156,7 +156,7 @@ def constants(data: netCDF4.Dataset, names=None, scale: Scale = OF_RECORD, over:
     fields = names or [name for name in data.variables if name.endswith(AMPLITUDE)][:1]
     pairs = [pair for name in fields for pair in maps_and_phases(data, name)]
     days = f"harmonic analysis of days {data.first_day:.4g} to {data.last_day:.4g}"
-    caption = [f"{case_of(data)}, {days}".removeprefix(", ")]
+    caption = [f"{run_name(data)}, {days}".removeprefix(", ")]
     if any(phase for _, phase in pairs):
         caption.append(f"lines: phase lag behind Greenwich, every {EVERY}°; thick: 0°")
     figure = panels_of(data, [each for each, _ in pairs], caption, scale=scale)

@@ -18,7 +18,7 @@ from .files import default_output, save
 from .ground import legend
 from .known import config_of
 from .overlays import NOTHING, Over, draw_layers
-from .panels import draw
+from .panels import coasts, draw
 from .record import Map, along_axes, read_map
 from .series import DRAWN
 from .style import OF_RECORD, Scale
@@ -53,7 +53,7 @@ def plot_maxima(
 
 
 def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: Over = NOTHING) -> Figure:
-    """The figure of `plot_maxima`; unless ends are given, the colours of a largest value end with it."""
+    """The figure of `plot_maxima`; its caption has the largest values, which may lie beyond the colours."""
     names = [name for name in field_names(data) if name.endswith(MAXIMUM)]
     arrivals = [name for name in field_names(data) if name.endswith(ARRIVAL) and name != INUNDATION]
     floods = [name for name in field_names(data) if name == INUNDATION]
@@ -61,10 +61,10 @@ def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: 
         raise PlotError(f"{data.filepath()} has no largest values; set output.maxima or output.arrival for the run")
     maps = [on_land(shown(data, name, record)) for name in (names or arrivals) + floods]
     caption = [titles(data)(record), *legend(maps)]
-    caption += ["black line: the coast at the start"] if legend(maps) else []
-    tops = [float(each.values.max()) if names and each.values.count() else 0.0 for each in maps]
-    scales = [replace(scale, high=top) if scale.ends == (None, None) and top > 0 else scale for top in tops]
-    looks = [style.looks(data, [each], [record], None, one)[0] for each, one in zip(maps, scales, strict=True)]
+    coast = any(len(coasts(each.ground)) for each in maps if each.ground and not each.slim)
+    caption += ["black line: the coast at the start"] * coast
+    caption += [at_most(each) for each in maps[: len(names)] if each.values.count()]
+    looks = [style.looks(data, [each], [record], None, scale)[0] for each in maps]
     arrival = read_map(data, arrivals[0], record) if names and arrivals else None
     if arrival:
         levels, (size, unit), step = isochrones(arrival)
@@ -81,6 +81,11 @@ def largest(data: netCDF4.Dataset, record: int, scale: Scale = OF_RECORD, over: 
         mark_track(axes, data, maps[0], record)
     draw_layers(layers, figure, record)
     return figure
+
+
+def at_most(field: Map) -> str:
+    """The largest value of a field in words, such as "largest sea level so far: at most 2.1 m"."""
+    return f"{field.long_name}: at most {field.values.max():.3g} {style.units_of(field.units)}".rstrip()
 
 
 def on_land(field: Map) -> Map:

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator, ScalarFormatter
 
 from . import style
-from .ground import covers, top_of
+from .ground import LEVELS, covers, top_of
 from .record import STAGGER, Map, degrees, length_unit
 
 #: The ratio of height to width of a panel lies between these; other domains are stretched.
@@ -26,9 +26,6 @@ CAPTION = {"x": 0.01, "ha": "left", "color": style.QUIET, "fontsize": 8, "linesp
 LETTERS = 14
 #: First digits of the distance between ticks: the usual ones, and those for maps that span WIDE degrees or more.
 STEPS, OF_DEGREES, WIDE = [1, 2, 2.5, 5, 10], [1, 1.5, 2, 3, 6, 10], 10.0
-
-#: Beginnings of the names of sea levels, below which lines show the ground.
-LEVELS = ("eta", "sea_level")
 
 #: A function that shows another map in a panel, with its look.
 Show = Callable[[Map, style.Look], None]
@@ -100,7 +97,6 @@ def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
     image, show_image = draw_image(axes, panel, look)
     bar = axes.figure.colorbar(image, ax=axes, extend=look.extend, extendfrac=0.03, pad=0.02, fraction=0.1, aspect=30)
     bar.outline.set_linewidth(0.4)
-    bar.locator = MaxNLocator(8, steps=STEPS)
     west, east, south, north = panel.domain
     for axis, span, most, letters in ((axes.xaxis, east - west, 6, "EW"), (axes.yaxis, north - south, 5, "NS")):
         axis.set_major_locator(MaxNLocator(most, steps=OF_DEGREES if panel.degrees and span >= WIDE else STEPS))
@@ -112,6 +108,9 @@ def add_map(axes, panel: Map, look: style.Look, width: float) -> Show:
     def show(panel: Map, look: style.Look) -> None:
         show_image(panel, look)
         name_panel(axes, look.label, width)
+        bar.ax.set_visible(look.ticks != ())
+        bar.locator = MaxNLocator(8, steps=STEPS) if look.ticks is None else FixedLocator(look.ticks)
+        bar.formatter = ScalarFormatter() if look.ticks is None else FixedFormatter([f"{at:.6g}" for at in look.ticks])
 
     show(panel, look)
     return show
@@ -187,7 +186,7 @@ def add_line(axes, panel: Map, look: style.Look, width: float) -> Show:
     if panel.known is not None:
         (known,) = axes.plot(positions / scale, 0 * positions, color=style.KNOWN, **style.DASHED, label="known answer")
         axes.legend(frameon=False, fontsize=7.5)
-    if panel.ground and panel.name.startswith(LEVELS):
+    if panel.ground and panel.name in LEVELS:
         bed = middle(np.ma.getdata(panel.ground.values) * 10.0**-look.exponent)
         axes.fill_between(positions / scale, bed, np.minimum(bed.min(), look.limits[0]) - 1, color=style.BED, zorder=0)
     axes.margins(x=0)

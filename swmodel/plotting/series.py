@@ -22,7 +22,7 @@ from .dataset import EXTREMES, PlotError, data_file, integrals, numbers, open_da
 from .files import default_output, save
 from .panels import STEPS, write_caption
 from .record import degrees, length_unit
-from .titles import case_of, time_axis
+from .titles import run_name, time_axis
 
 #: Values and label of a curve.
 Curve = tuple[np.ndarray, str]
@@ -48,7 +48,7 @@ def plot_diagnostics(path, output=None) -> Path:
         names = [name for pair in both for name in pair if name]
         if not names or seconds(data).size == 0:
             raise PlotError(f"{file} holds no record of mass, energy, ..., {', '.join(EXTREMES)}")
-        figure = draw_curves(data, [of_domain(data[name]) for name in names], case_of(data), columns=2)
+        figure = draw_curves(data, [of_domain(data[name]) for name in names], run_name(data), columns=2)
         return save(figure, output or file.with_suffix(".png"))
 
 
@@ -107,7 +107,7 @@ def draw_places(data: netCDF4.Dataset, dimension: str, field: str, wanted: Seque
     shown, total = chosen(data, dimension, wanted), len(data.dimensions[dimension])
     others = ": --station NAME draws others" if dimension == "station" else ""
     part = f"{len(shown)} of {total} {dimension}s{others}" if len(shown) < total else ""
-    caption, titles = ", ".join(filter(None, (case_of(data), part))), place_titles(data, dimension, shown)
+    caption, titles = ", ".join(filter(None, (run_name(data), part))), place_titles(data, dimension, shown)
     if field == CURRENT:
         return draw_hodographs(data, shown, titles, caption)
     values, label = scaled(*at_places(data[field], shown))

@@ -29,7 +29,8 @@ from .record import Map
 RANGES = ("record", "run", "shared")
 
 #: Colour maps (Thyng et al. 2016) of single fields, and those of the kinds of fields. Limits of signed fields are
-#: symmetric about zero; limits of fields that cannot be negative start from zero.
+#: symmetric about zero, unless hardly any value lies on one side: then they end near zero. Limits of fields that cannot
+#: be negative start from zero.
 OWN = {"speed": "speed", "h": "deep", "depth": "deep", "q": "matter", "f": "matter"}
 OWN |= {"mask": "gray", "h_max": "dense", "wet_arrival": "haline", "wet": "dense"}
 USUAL = {"signed": "balance", "positive": "amp", "other": "dense"}
@@ -39,6 +40,9 @@ CLIPPED = 0.1
 
 #: Extremes closer than this to the other values, as a fraction of their range, are not cut off.
 FAR = 0.25
+
+#: Ends of the colours of a signed field that are nearer to zero than this, as a part of the other end, lie on one side.
+NEAR = 0.25
 
 LAND = "0.78"
 #: Colours of dry ground by height: sand to brown, green below the resting sea level, LAND where it never floods.
@@ -86,18 +90,33 @@ def spans(field: np.ma.MaskedArray) -> np.ndarray:
     Percentiles stand for extremes where a few values lie far beyond the others.
     """
     values = field.compressed() if field.count() else np.zeros(1)
-    low, high = np.percentile(values, (CLIPPED, 100 - CLIPPED))
-    least, most, margin = values.min(), values.max(), FAR * (high - low)
-    size = min(max(-least, most), (1 + FAR) * np.percentile(np.abs(values), 100 - CLIPPED))
+    least, most, usual = values.min(), values.max(), np.percentile(values, (CLIPPED, 100 - CLIPPED))
+    low, high = usual if usual[0] < usual[1] else (least, most)
+    margin, strong = FAR * (high - low), np.percentile(np.abs(values), 100 - CLIPPED) or np.inf
+    size = min(max(-least, most), (1 + FAR) * strong)
     positive = 0, min(most, (1 + FAR) * high)
     return np.array([(-size, size), positive, (max(least, low - margin), min(most, high + margin)), (least, most)])
 
 
+def same(low: float, high: float) -> bool:
+    """Whether two values are equal except for rounding."""
+    return high - low <= SAME * max(abs(low), abs(high))
+
+
+def about_zero(size: float, low: float, high: float) -> tuple[float, float]:
+    """Both ends for signed values from `low` to `high`: symmetric (`size`), on one side of zero, or far from it."""
+    nearer, further = sorted((abs(low), abs(high)))
+    if low < 0 < high:
+        return (low, high) if nearer < NEAR * further else (-size, size)
+    return (min(low, 0.0), max(high, 0.0)) if nearer < NEAR * further else (low, high)
+
+
 def apart(kind: str, low: float, high: float) -> tuple[float, float]:
     """Both ends of the colours; other ones if they are equal except for rounding."""
-    if high - low > SAME * max(abs(low), abs(high)):
+    if not same(low, high):
         return low, high
-    return (0.0 if kind == "positive" else low - 1.0), low + 1.0
+    half = abs(low) or 1.0
+    return (0.0 if kind == "positive" else low - half), low + half
 
 
 @dataclass(frozen=True)
@@ -139,6 +158,7 @@ class Look:
         exponent: the values are divided by this power of ten.
         extend: which ends of the colours also show values beyond them: neither, min, max or both.
         label: name and units for axis or colour bar.
+        ticks: what the colour bar has numbers at: the only value, none if there is no value; None: round numbers.
     """
 
     colormap: object
@@ -146,6 +166,7 @@ class Look:
     exponent: int
     extend: str
     label: str
+    ticks: tuple[float, ...] | None = None
 
     def scaled(self, field: Map) -> np.ma.MaskedArray:
         """The values in the units of the label."""
@@ -184,15 +205,18 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
     Args:
         ends: the values at the lower and upper end of the colours; None: chosen for the fields.
     """
-    first, names, lower, upper = None, set(), np.inf, -np.inf
+    first, names, lower, upper, empty = None, set(), np.inf, -np.inf, True
     for field in fields:
-        first = first or field
+        first, empty = first or field, empty and not field.values.count()
         names.add(field.name.removesuffix("_mean"))
         span = spans(field.values)
         lower, upper = np.minimum(lower, span[:, 0]), np.maximum(upper, span[:, 1])
     kind = kind_of(names, lower[-1], upper[-1])
     place = list(USUAL).index(kind)
-    usual = apart(kind, float(lower[place]), float(upper[place]))
+    usual = float(lower[place]), float(upper[place])
+    if kind == "signed":
+        usual = about_zero(usual[1], float(lower[2]), float(upper[2]))
+    usual = apart(kind, *usual)
     low, high = (given if end is None else end for given, end in zip(usual, ends, strict=True))
     if not low < high:
         raise PlotError(f"the lower end of the colours, {low:g}, is not below the upper one, {high:g}")
@@ -203,7 +227,8 @@ def look(fields: Iterable[Map], ends: tuple[float | None, float | None] = (None,
         limits=(low * scale, high * scale),
         exponent=exponent,
         extend=("neither", "min", "max", "both")[int((lower[-1] < low) + 2 * (upper[-1] > high))],
-        label=label(first.long_name, first.units, exponent),
+        label=label(first.long_name, first.units, exponent) + (": no value" if empty else ""),
+        ticks=() if empty else (float(lower[-1]) * scale,) if same(lower[-1], upper[-1]) else None,
     )
 
 
@@ -221,11 +246,11 @@ def colours(names: set[str], kind: str, low: float, high: float):
     """The colour map of fields; for signed ones zero has the neutral colour, whatever the ends."""
     palettes = {OWN.get(name, USUAL[kind]) for name in names}
     palette = palettes.pop() if len(palettes) == 1 else USUAL[kind]
-    about_zero = kind == "signed" and low < 0 < high
-    if kind == "signed" and not about_zero:
+    with_zero = kind == "signed" and low <= 0 <= high
+    if kind == "signed" and not with_zero:
         palette = USUAL["other"]
     chosen = cmocean.cm.cmap_d[palette]
-    if about_zero and low != -high:
+    if with_zero and low != -high:
         chosen = cmocean.tools.crop(chosen, low, high, 0.0)
     return chosen.with_extremes(bad=LAND)
 

@@ -4,50 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import netCDF4
 import numpy as np
 
+from ..files.run_folder import CONFIG
 from .dataset import configuration, seconds
 
 #: Records this many seconds apart, or more, have dates without seconds.
 HOUR = 3600.0
 
 
-def case_of(data: netCDF4.Dataset) -> str:
-    """The name of the case; empty for a file without a configuration."""
-    return str(configuration(data).get("case", {}).get("name", ""))
+def run_name(data: netCDF4.Dataset) -> str:
+    """The name of the run's folder; outside one, that of the case, or empty without a configuration."""
+    folder = Path(data.filepath()).resolve().parent
+    return folder.name if (folder / CONFIG).is_file() else str(configuration(data).get("case", {}).get("name", ""))
 
 
 def titles(data: netCDF4.Dataset) -> Callable[[int], str]:
-    """A function of the record's number: "double_gyre, 2000-01-31 00:00 (day 30)"."""
-    case, times, date = case_of(data), seconds(data), dates(data)
+    """A function of the record's number: "double_gyre, day 30", with time.start "sea, 2012-03-31 00:00 (day 30)"."""
+    run, times, date = run_name(data), seconds(data), dates(data)
     now = clock(times)
 
     def title(record: int) -> str:
         number, unit = now(times[record]).split()
         since = f"{unit.removesuffix('s')} {number}"
-        return ", ".join(filter(None, (case, f"{date(record)} ({since})" if date else since)))
+        return ", ".join(filter(None, (run, f"{date(record)} ({since})" if date else since)))
 
     return title
 
 
+def has_dates(data: netCDF4.Dataset) -> bool:
+    """Whether the times of a file are dates: a run without time.start counts from a day that means nothing."""
+    units, given = getattr(data["time"], "units", ""), configuration(data)
+    known = "since" in units and bool(np.all(np.isfinite(seconds(data))))
+    return known and (not given or bool(given.get("time", {}).get("start")))
+
+
 def dates(data: netCDF4.Dataset) -> Callable[[int], str] | None:
-    """A function of a record's number to its date, rounded to minutes or seconds; None without a calendar."""
-    time, times = data["time"], np.round(seconds(data))
-    units, calendar = getattr(time, "units", ""), getattr(time, "calendar", "standard")
-    if "since" not in units or not np.all(np.isfinite(times)):
+    """A function of a record's number to its date, rounded to minutes or seconds; None without dates."""
+    if not has_dates(data):
         return None
+    time, times = data["time"], np.round(seconds(data))
+    units, calendar = time.units, getattr(time, "calendar", "standard")
     in_minutes = not np.any(times % 60) or np.min(np.diff(np.unique(times)), initial=np.inf) >= HOUR
     step, pattern = (60, "%Y-%m-%d %H:%M") if in_minutes else (1, "%Y-%m-%d %H:%M:%S")
     return lambda record: netCDF4.num2date(step * round(times[record] / step), units, calendar).strftime(pattern)
 
 
 def time_axis(data: netCDF4.Dataset) -> tuple[np.ndarray, str]:
-    """The records along an axis, and its label: dates of a run with time.start, else model time in a suitable unit."""
-    times, started = seconds(data), configuration(data).get("time", {}).get("start")
-    if started and np.all(np.isfinite(times)):
-        found = netCDF4.num2date(times, data["time"].units, data["time"].calendar, only_use_cftime_datetimes=False)
+    """The records along an axis, and its label: dates if there are any, else model time in a suitable unit."""
+    times, time = seconds(data), data["time"]
+    if has_dates(data):
+        calendar = getattr(time, "calendar", "standard")
+        found = netCDF4.num2date(times, time.units, calendar, only_use_cftime_datetimes=False)
         if isinstance(found[-1], datetime):  # no date of another calendar
             return found, f"time (UTC) from {found[0]:%Y-%m-%d}"
     size, unit = time_unit(float(times[-1]))

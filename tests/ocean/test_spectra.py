@@ -109,7 +109,7 @@ def test_sums_in_bins_are_exact_on_any_layout():
 ALL_TERMS = {"physics__biharmonic_viscosity": 1e8, "physics__manning": 0.03, "physics__self_attraction": 0.1, **TRACER}
 ALL_TERMS |= {"body_force__x": 1e-5, "body_force__y_amplitude": 1e-5}
 PARTS = {"continuity", "advection", "coriolis", "pressure"}
-SPONGE = {"sponge__rate": 1e-4, "sponge__width": 1e4}
+SPONGE = {"sponge__rate": 1e-4, "sponge__width": 1e4, "sponge__sides": ("south", "north")}
 
 
 def changed(config):

@@ -3,6 +3,7 @@
 import json
 import zlib
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,6 +81,8 @@ def test_floods_are_drawn_on_what_was_dry_at_the_start(data):
     np.testing.assert_array_equal(~np.ma.getmaskarray(shown[2].values), flooded)
     np.testing.assert_array_equal(~np.ma.getmaskarray(shown[1].values) & ~start, flooded)
     assert len([axes for axes in maxima.largest(data, last).axes if axes.images]) == 4
+    flooded = replace(shown[0].ground, values=np.ma.masked_all_like(shown[0].ground.values))
+    assert [len(ground.legend([replace(shown[0], ground=each)])) for each in (shown[0].ground, flooded)] == [1, 0]
 
 
 def test_page_has_ground_and_coasts(data):

@@ -38,20 +38,30 @@ ONE = np.float32([1.0, 1.0 + 1e-7, 1.0])
 @pytest.mark.parametrize(
     ("name", "values", "limits"),
     [
-        *((name, waves() + 3, (-4, 4)) for name in ("eta", "zeta", "u", "eta_mean", "wind_x")),
+        *((name, waves() + 0.5, (-1.5, 1.5)) for name in ("eta", "zeta", "u", "eta_mean", "wind_x")),
+        *(("eta", waves() + 3, (2, 4)), ("u", waves() + 1.2, (0, 2.2))),
         *((name, waves() + 3, (0, 4)) for name in ("speed", "linear_drag", "eta_spread")),
         ("tracer", waves() + 5, (4, 6)),
         ("h", np.zeros((5, 6)), (-1, 1)),
+        ("eta", np.pad([[5.0]], 20), (0, 5)),
         ("speed", np.full((5, 6), 100.0), (0, 100)),
         ("tracer", ONE, (0, 2)),  # equal except for rounding
         ("tracer", ONE + [0, 1e-5, 0], (1, 1.00001)),
     ],
 )
 def test_limits_suit_the_field_and_are_never_equal(name, values, limits):
-    """About zero, from zero on, or as the values."""
+    """About zero where values lie on both sides, from zero on, or as the values where these are far from zero."""
     low, high = style.look([field(values, name)]).limits
     assert (low, high) == pytest.approx(limits, abs=0.02)
     assert low < high
+
+
+@pytest.mark.fault("the colour bar of a field without a value, or with one, has others")
+@pytest.mark.parametrize(("value", "ticks"), [(100.0, [100.0]), (np.nan, False)])
+def test_colour_bar_has_no_values_that_the_field_lacks(value, ticks):
+    panel = field(np.full((5, 6), value), "h")
+    bar = panels.draw([panel], [style.look([panel])], [""])[0].axes[1]
+    assert (bar.get_visible() and bar.get_yticks().tolist()) == ticks
 
 
 def test_limits_ignore_a_single_extreme_and_span_all_records():

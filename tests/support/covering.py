@@ -151,6 +151,8 @@ def overrides_of(name: str) -> dict:
     for level in row.items():
         turn = sum(level in other.items() for other in earlier) % 2
         options |= TURNS[level][turn] if level in TURNS else FACTORS[level[0]][level[1]]
+    if (row["boundary"], row["sponge"]) == ("channel", "sponge"):
+        options |= {"sponge__sides": ("south", "north")}
     if (row["boundary"], row["weather"]) == ("open", "weather"):
         options |= {"open_sides__pressure": 50.0}
     for key, scale in SMALLER.items() if row["stepper"] == "drying" else ():

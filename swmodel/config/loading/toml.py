@@ -61,14 +61,19 @@ def template(config: Config) -> str:
         section = getattr(config, name)
         usual = type(section).model_fields if isinstance(section, Case) else USUAL.get(name, ())
         shown = [
-            (key, field)
+            key
             for key, field in type(section).model_fields.items()
             if key in usual or getattr(section, key) != field.get_default(call_default_factory=True)
         ]
-        shown = [(key, field) for key, field in shown if key not in left_out(name, section)]
+        shown = [key for key in shown if key not in left_out(name, section)]
         lines += ["", f"[{name}]"] if shown else []
-        lines += [f"{f'{key} = {value(getattr(section, key))}':<30}  # {help_of(field, SHOWN)}" for key, field in shown]
+        lines += [explained(section, key) for key in shown]
     return "\n".join([*lines, ""])
+
+
+def explained(section: Section, key: str) -> str:
+    """A key with its value and its help, in a line of TOML."""
+    return f"{f'{key} = {value(getattr(section, key))}':<30}  # {help_of(type(section).model_fields[key], SHOWN)}"
 
 
 def help_of(field, most: int | None = None) -> str:

@@ -19,7 +19,7 @@ from ..dataset import PlotError, field_names, find_record, open_data
 from ..derived import changes, chosen, derivable
 from ..files import written
 from ..info import examine, facts, records_of
-from ..titles import case_of
+from ..titles import run_name
 from .content import drifters, maps, spectra, time_series
 
 #: The usual fields of the page, as far as the file has them.
@@ -57,7 +57,7 @@ def view(path, fields=None, output=None) -> Path:
         config = path / CONFIG
         text = config.read_text("utf-8") if config.is_file() else getattr(data, "configuration", "none in this file")
         words = {
-            "title": escape(case_of(data) or file.stem),
+            "title": escape(run_name(data) or file.stem),
             "facts": table([("file", file.name), *facts(path, file, restarts)]),
             "configuration": escape(text),
             "provenance": table(

@@ -63,6 +63,7 @@ def packed(data: netCDF4.Dataset, name: str, records: Sequence[int], block: int)
         "low": low,
         "high": high,
         "extend": look.extend,
+        "ticks": look.ticks,
         "colours": colours.tobytes().hex(),
         "rows": levels[0].shape[0],
         "columns": levels[0].shape[1],

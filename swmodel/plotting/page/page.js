@@ -171,6 +171,7 @@ class Maps {
   }
 
   bar(pen, field, left) {
+    if (field.ticks?.length === 0) return;
     const { top, height } = this.box, palette = field.colours.match(/.{6}/g);
     for (let level = 0; level <= LEVELS; ++level) {
       pen.fillStyle = `#${palette[level]}`;
@@ -179,7 +180,8 @@ class Maps {
     pen.fillStyle = colour("--ink");
     pen.strokeRect(left + 0.5, top + 0.5, 13, height - 1);
     pen.textAlign = "left";
-    for (const [value, text] of ticks(field.low, field.high, Math.max(2, height / 60))) {
+    const marks = field.ticks?.map((value) => [value, digits(value)]) ?? ticks(field.low, field.high, Math.max(2, height / 60));
+    for (const [value, text] of marks) {
       const place = top + height * (field.high - value) / (field.high - field.low);
       pen.fillRect(left + 14, place, 4, 1);
       pen.fillText(text, left + 21, place + 4);
@@ -268,11 +270,11 @@ class Series {
   }
 
   chart({ times, values }, canvas, now) {
-    const pen = prepared(canvas, 140), top = 6, height = 104;
+    const pen = prepared(canvas, 146), top = 6, height = 104;
     const there = values.filter((value) => value !== null);
     const low = Math.min(...there), high = Math.max(...there), span = high - low || Math.abs(high) || 1;
     const bottom = low - 0.05 * span, range = 1.1 * span, first = times[0], long = times.at(-1) - first || 1;
-    const marks = ticks(bottom, bottom + range, 3), left = 14 + Math.max(...marks.map(([, text]) => pen.measureText(text).width));
+    const marks = ticks(bottom, bottom + range, 5), left = 14 + Math.max(...marks.map(([, text]) => pen.measureText(text).width));
     const width = canvas.clientWidth - left - 16;
     canvas.box = { left, top, width, height };
     const x = (time) => left + width * (time - first) / long, y = (value) => top + height * (1 - (value - bottom) / range);
@@ -335,7 +337,7 @@ async function start() {
   const play = () => {
     if (playing !== null) return pause();
     at("play").textContent = "⏸";
-    playing = setInterval(() => show(maps.record === last ? 0 : maps.record + 1), 120);
+    playing = setInterval(() => show(maps.record === last ? 0 : maps.record + 1), Math.max(80, 4000 / (last + 1)));
   };
   at("play").addEventListener("click", play);
   at("back").addEventListener("click", () => { pause(); show(maps.record - 1); });
