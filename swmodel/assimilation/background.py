@@ -15,7 +15,7 @@ import numpy as np
 from ..ocean.elliptic import require_rectangle
 from ..ocean.grid import as_patches
 from ..ocean.noise import white_noise, white_numbers
-from ..ocean.operators import dx_f, dy_f, mx_c, mx_f, my_c, my_f
+from ..ocean.operators import dx_c, dx_f, dy_c, dy_f, mx_c, mx_f, my_c, my_f
 from ..ocean.patch import Patch, south, west
 from ..ocean.table import CONTROLS
 from ..parallel.transport.halo import surround
@@ -114,7 +114,8 @@ class Background:
 
     def _in_time(self, x: dict) -> dict:
         """x with the root of the correlation in time, which is symmetric, along records."""
-        return x | {name: jnp.tensordot(root, x[name], 1) for name, root in self.roots.items()}
+        # A matrix product would add the records of a cell in an order that depends on the number of cells.
+        return x | {name: (root[..., None, None] * x[name][None]).sum(axis=1) for name, root in self.roots.items()}
 
     def _smooth(self, fields):
         """F of each field, [fields, ny, nx]."""
@@ -138,8 +139,7 @@ class Background:
         F is its own transpose; JAX's derivative of `apply` takes 3 times as long.
         """
         if self.balance is not None:
-            transposed = jax.linear_transpose(lambda eta: geostrophic(eta, self.balance, self.transport), x["eta"])
-            x = x | {"eta": x["eta"] + transposed((x["u"], x["v"]))[0]}
+            x = x | {"eta": x["eta"] + geostrophic_transpose(x["u"], x["v"], self.balance, self.transport)}
         w = {name: jnp.dot(sigma, x[name]) for name, sigma in self.numbers.items()}
         if self.fields:
             w |= self._in_time(self._named(self._smooth(self.scale * self._stacked(x))))
@@ -246,3 +246,16 @@ def geostrophic(eta, balance: Balance, transport):
     around_u = 4 * mx_f(my_c(rdy_v * dy_f(padded)))
     around_v = 4 * my_f(mx_c(rdx_u * dx_f(padded)))
     return balance.per_slope_u * around_u.on(shape), balance.per_slope_v * around_v.on(shape)
+
+
+def geostrophic_transpose(u, v, balance: Balance, transport):
+    """The transpose of `geostrophic`: from u and v to eta, [ny, nx].
+
+    Each block adds all that its cells get. JAX's transpose would send parts of sums to the neighbours, which round
+    otherwise on each layout.
+    """
+    around = surround((balance.per_slope_u * u, balance.per_slope_v * v), 1, transport)
+    around_u, around_v = (Patch(field, (-1, -1)) for field in around)
+    rdx_u, rdy_v = Patch(balance.rdx_u, (-1, -1)), Patch(balance.rdy_v, (-1, -1))
+    eta = dy_c(rdy_v * my_f(mx_c(around_u))) + dx_c(rdx_u * mx_f(my_c(around_v)))
+    return -4 * eta.on(u.shape)

@@ -26,18 +26,16 @@ class CostFunction:
         observations = self.observations = experiment.observations
         transport, dtype, operator = self.problem.transport, self.problem.config.run.dtype, experiment.operator
         self.dot, self.number, self.sweeps = make_dot(transport), observations.size, 0
-        value, error = jnp.asarray(observations.value, dtype), jnp.asarray(observations.error, dtype)
-        self._seed = jnp.asarray(transport.rank == 0, dtype)
+        seed = float(transport.rank == 0)  # all processes have the same observations
 
         def observed(series):
             return operator.collect(transport.sum(series))
 
-        def weigh(series, seed):
-            seen, back = jax.vjp(observed, series)
-            return back(seed * seen / error**2)[0]
+        def pull(series, seen_bar):
+            return jax.vjp(observed, series)[1](seed * seen_bar)[0]
 
-        self._observed, self._weigh = jax.jit(observed), jax.jit(weigh)
-        self._misfit = lambda series: 0.5 * jnp.sum(((value - observed(series)) / error) ** 2)
+        self._observed, pull = jax.jit(observed), jax.jit(pull)
+        self._pull = lambda series, seen_bar: pull(series, jnp.asarray(seen_bar, dtype))
         self._at = jax.jit(lambda background, base, w: add(base, background.apply(w)))
         self._apply = jax.jit(lambda background, base, dw: jax.tree.map(jnp.zeros_like, base) | background.apply(dw))
         self._transpose = jax.jit(lambda background, x: background.transpose(x))
@@ -53,27 +51,37 @@ class CostFunction:
 
     def observed(self, x: dict) -> np.ndarray:
         """H M(x): the model's values of the observed quantities, [n]."""
-        return np.asarray(self._observed(self.problem.series(x)), np.float64)
+        return self._seen(self.problem.series(x))
 
     def tangent(self, w: dict, dw: dict) -> tuple[np.ndarray, np.ndarray]:
         """H M(x_b + L w), and H M L dw along its trajectory, [n]."""
         both = self.problem.tangent(self.at(w), self._apply(self.background, self.base, dw))
-        values, changes = (np.asarray(self._observed(series), np.float64) for series in both)
+        values, changes = map(self._seen, both)
         return values, changes
 
     def cost_and_gradient(self, w: dict):
         """(Cost, gradient)."""
         self.sweeps += 1
-        misfit, x_bar = self.problem.value_and_gradient(self.at(w), self._misfit)
-        return Cost(0.5 * self.dot(w, w), float(misfit), self.number), add(w, self.back(x_bar))
+        misfit, x_bar = self.problem.value_and_adjoint(self.at(w), self._misfit)
+        return Cost(0.5 * self.dot(w, w), misfit, self.number), add(w, self.back(x_bar))
 
     def hessian(self, w: dict, dw: dict) -> dict:
         """The product of the Gauss-Newton Hessian at w with dw: symmetric and positive definite."""
         self.sweeps += 1
         x = self.at(w)
         _, d_series = self.problem.tangent(x, self._apply(self.background, self.base, dw))
-        x_bar = self.problem.adjoint(x, self._weigh(d_series, self._seed))
+        x_bar = self.problem.adjoint(x, self._pull(d_series, self._seen(d_series) / self.observations.error**2))
         return add(dw, self.back(x_bar))
+
+    def _seen(self, series) -> np.ndarray:
+        """The observed quantities [n], from shares of the series."""
+        return np.asarray(self._observed(series), np.float64)
+
+    def _misfit(self, series):
+        """|R^(-1/2) (d - H M(x))|²/2, in double precision, and its derivative with respect to the series."""
+        error = self.observations.error
+        off = (self._seen(series) - self.observations.value) / error
+        return 0.5 * float(np.sum(off**2)), self._pull(series, off / error)
 
     def back(self, x_bar: dict) -> dict:
         """Lᵀ x_bar."""

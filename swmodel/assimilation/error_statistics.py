@@ -9,6 +9,7 @@ import numpy as np
 from ..gradients.corrections import extended
 from ..ocean.coordinates import axes, largest_cell
 from ..ocean.table import CORRECTIONS
+from ..parallel.fixed_point import exact_sum
 from ..setup import fields
 from ..setup.positions.stencils import QUANTITIES
 from .experiment import problem_of, resting_depth
@@ -63,12 +64,11 @@ class Places:
         self.far = UNOBSERVED_CELLS * largest_cell(config.grid)
         distant = wet & (distance_to(observations, config, block) > self.far)
         self.sets = {"everywhere": wet, "unobserved": distant}
-        self.counts = {name: int(total(transport, mask.sum())) for name, mask in self.sets.items()}
+        self.counts = {name: int(exact_sum(transport, [mask])) for name, mask in self.sets.items()}
 
     def rms(self, square) -> dict[str, float]:
         """The root mean square over each set of a field, from its squares [ny, nx]; NaN for an empty set."""
-        square, sets = np.asarray(square, np.float64), self.sets
-        sums = {name: total(self.transport, square[mask].sum()) for name, mask in sets.items()}
+        sums = {name: exact_sum(self.transport, [square[mask]]) for name, mask in self.sets.items()}
         return {name: math.sqrt(sums[name] / n) if n else math.nan for name, n in self.counts.items()}
 
 
@@ -89,11 +89,6 @@ def against_truth(experiment, courses: dict, tick, analysis: dict | None = None)
 def rms(values) -> float:
     """Root mean square; NaN of nothing."""
     return float(np.sqrt(np.mean(np.square(values)))) if np.size(values) else math.nan
-
-
-def total(transport, value) -> float:
-    """The sum of a number over all processes."""
-    return float(transport.reduce(np.asarray(value, np.float64), "sum"))
 
 
 def control_errors(experiment, analysis: dict, places: Places) -> dict:
@@ -118,9 +113,9 @@ def control_errors(experiment, analysis: dict, places: Places) -> dict:
             size = np.abs(off["background"])
             largest = float(places.transport.reduce(size.max(), "max"))
             wrong = size >= 0.5 * largest
-            n = total(places.transport, wrong.sum())
+            n = exact_sum(places.transport, [wrong])
             for who, error in off.items():
-                found[name][who]["where_wrong"] = math.sqrt(total(places.transport, (error[wrong] ** 2).sum()) / n)
+                found[name][who]["where_wrong"] = math.sqrt(exact_sum(places.transport, [error[wrong] ** 2]) / n)
     return found
 
 

@@ -21,21 +21,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from ..parallel.fixed_point import inner_product
+
 
 def make_dot(transport) -> Callable[[Any, Any], float]:
     """The inner product of pytrees: fields [ny, nx] are summed over cells and blocks, numbers () and [n] count once.
 
-    It is computed in float64 and the same on all processes, which call it together.
+    It has the same bits on any layout and on all processes, which call it together.
     """
-
-    def dot(a, b) -> float:
-        shared = local = 0.0
-        for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-            product = float(np.vdot(np.asarray(x, np.float64), np.asarray(y, np.float64)))
-            shared, local = (shared + product, local) if np.ndim(x) < 2 else (shared, local + product)
-        return shared + float(transport.reduce(np.asarray(local), "sum"))
-
-    return dot
+    return lambda a, b: inner_product(transport, zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
 class Solution(NamedTuple):

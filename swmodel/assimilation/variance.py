@@ -19,10 +19,11 @@ from numpy.polynomial.chebyshev import chebval
 from ..ocean.coordinates import metrics, on_sphere
 from ..ocean.noise import white_noise
 from ..ocean.patch import Patch
+from ..parallel.fixed_point import exact_product
 from .diffusion import Links, bound, links_of, smooth, stack_series
 
 #: Rows of the spectrum that are computed at a time, to limit the memory.
-STRIP = 64
+STRIP = 256
 
 
 def box_axis(config, location: str, axis: int) -> tuple[int, bool]:
@@ -65,7 +66,9 @@ def box_variance(config, location: str, block, coefficients: np.ndarray) -> np.n
     for first in range(0, len(values_y), STRIP):
         rows = slice(first, first + STRIP)
         spectrum = chebval(2 * (weight_y * values_y[rows, None] + weight_x * values_x) - 1, coefficients) ** 2
-        variance += squares_y[rows].T @ (spectrum @ squares_x)
+        most = spectrum.max()
+        along_x = exact_product(spectrum, squares_x, bounds=(most, 2 / len(values_x)))
+        variance += exact_product(squares_y[rows].T, along_x, bounds=(2 / len(values_y), 2 * most))
     return variance
 
 
@@ -85,7 +88,7 @@ def band_variance(config, location: str, block, coefficients: np.ndarray) -> np.
     waves, which = np.unique(np.round(values_x, 12), return_inverse=True)
     for number, wave in enumerate(waves):
         values, vectors = eigh_tridiagonal(weight_x * wave + weight_y * links, -weight_y * np.ones(count - 1))
-        along_y = vectors**2 @ chebval(2 * values - 1, coefficients) ** 2
+        along_y = (vectors**2 * chebval(2 * values - 1, coefficients) ** 2).sum(axis=1)
         variance += along_y[np.minimum(rows, count - 1), None] * squares_x[which == number].sum(axis=0)
     return variance
 

@@ -34,6 +34,12 @@ class Job(NamedTuple):
     options: dict = {}  # noqa: RUF012  of the task, JSON values; nobody changes it
     remarks: tuple[str, ...] = ()  # to the user before it starts
 
+    @property
+    def reproducible(self) -> bool:
+        """Whether XLA is limited to instructions with the same bits on every layout; assimilations smooth by XLA."""
+        run = self.config.run
+        return run.reproducible or (self.task == "assimilate" and run.executor != "xla")
+
     def work(self):
         """The module of the task."""
         return importlib.import_module(TASKS[self.task])

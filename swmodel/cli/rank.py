@@ -72,7 +72,7 @@ def run_as_rank(place, request, configuration, quiet, command_line) -> int:
             end_soon(stack, stop, job, place)
             watchdog = Watchdog(place.rank, place.size, directory, run.watchdog, partial(report_stuck, directory))
             stack.enter_context(watchdog)
-            environment.prepare(run.reproducible, place, run.devices)
+            environment.prepare(job.reproducible, place, run.devices)
             check_transport(comm, place, run)
         except (Refused, SetupError) as error:
             if comm is None or place.rank == 0:
@@ -149,7 +149,7 @@ def compute(job, quiet, command_line, place=None, watch=lambda progress: None):
     config, directory, first = job.config.model_copy(), job.directory, place is None or place.rank == 0
     config._checked = True
     options = job.options | ({"restart": job.restart.path} if job.restart else {})
-    environment.prepare(config.run.reproducible, place, config.run.devices)
+    environment.prepare(job.reproducible, place, config.run.devices)
     start_log(0 if first else place.rank)
     try:
         if place is None:

@@ -18,6 +18,7 @@ from ..model.forcing import Forcing
 from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
+from ..parallel.fixed_point import inner_product
 from . import corrections
 from .controls import Parameters, first_guess, scheme_for
 from .native_steps import reach_back
@@ -158,7 +159,12 @@ class Problem:
 
     def adjoint(self, x: Controls, series_bar: Any) -> Controls:
         """M'(x)ᵀ series_bar: <series_bar, M'(x) dx> = <adjoint, dx> for all dx, both sides summed over processes."""
-        return self._gradient(x, lambda series: (None, series_bar))[1]
+        return self.value_and_adjoint(x, lambda series: (None, series_bar))[1]
+
+    def value_and_adjoint(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
+        """J and dJ/dx, from respond(series) -> J, dJ/dseries, a function of arrays of the block outside of JAX."""
+        answer, found = self._pull_back(self._sweeps, self._inside(x), respond)
+        return answer, self._parameters.outside(found)
 
     def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
         """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`."""
@@ -170,7 +176,7 @@ class Problem:
         `value` is a function of a block's share of the series, in jax.numpy. It returns a number that is the same in
         all blocks, from sums over them, `transport.sum`. `arguments` are arrays of the block, from `transport.put`.
         """
-        answer, gradient = self._gradient(x, lambda series: self._respond(value, series, *arguments))
+        answer, gradient = self.value_and_adjoint(x, lambda series: self._respond(value, series, *arguments))
         return self._same_everywhere(answer), gradient
 
     def hessian_vector(self, x: Controls, dx: Controls, value: Value, *arguments: Any) -> Controls:
@@ -181,15 +187,13 @@ class Problem:
         return self._parameters.outside(found[0])
 
     def dot(self, x: Controls, y: Controls) -> float:
-        """<x, y>: the sum over all blocks, in double precision; numbers, records and parameters count once."""
-        forms, get = self._parameters.forms, self.transport.get
-        vectors = [[self._parameters.vector(name, of[name]) for of in (x, y)] for name in x if name in forms]
-        once = sum(float(np.vdot(np.float64(a), np.float64(b))) for a, b in vectors)
-        x = {name: field for name, field in x.items() if name not in forms}
-        share = {name: np.vdot(np.float64(get(x[name])), np.float64(get(y[name]))) for name in x}
-        alike = sum(float(share[name]) for name in x if np.ndim(x[name]) < 2)
-        blocks = np.asarray(sum(share[name] for name in x if np.ndim(x[name]) > 1))
-        return once + alike + float(self.transport.reduce(blocks, "sum"))
+        """<x, y>: a sum over all blocks, with the same bits on any layout; numbers, records, parameters count once."""
+
+        def array(of: Controls, name: str) -> Any:
+            known = name in self._parameters.forms
+            return self._parameters.vector(name, of[name]) if known else self.transport.get(of[name])
+
+        return inner_product(self.transport, ((array(x, name), array(y, name)) for name in x))
 
     def _inside(self, x: Controls) -> dict[str, Any]:
         """Controls in the form of programs. UsageError: their names are not those of this Problem."""
@@ -210,12 +214,8 @@ class Problem:
             )
         return answer
 
-    def _gradient(self, x: Controls, respond: Callable[[Any], Any]) -> tuple[Any, Controls]:
-        """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""
-        answer, found = self._pull_back(self._sweeps, self._inside(x), respond)
-        return answer, self._parameters.outside(found)
-
     def _pull_back(self, sweeps: Sweeps, x: Any, respond: Callable[[Any], Any]) -> Any:
+        """The answer of `respond` to the series, and the cotangents of the controls x; see `Sweeps.pull_back`."""
         for other in (self._sweeps, self._tangent):
             if other is not sweeps:
                 other.release()

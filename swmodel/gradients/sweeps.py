@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from checkpoint_schedules import Copy, Forward, Move, Reverse
 
-from ..parallel.fixed_point import FixedPoint
+from ..parallel.fixed_point import exact_sum
 from . import corrections
 from .plan import Plan
 from .programs import Programs
@@ -26,8 +26,6 @@ from .trajectory import Fixed, Trajectory
 #: Steps of a piece times cells of a process, about half a second of a backward sweep on one core; most steps of a
 #: piece.
 CELLS, MOST = 4_000_000, 2000
-#: Most numbers that `FixedPoint` adds in a call.
-ADDED = 2**19
 
 
 def length_of(config) -> int:
@@ -228,18 +226,5 @@ def with_sums(transport, shares, spread: dict):
     parts = shares if isinstance(shares, tuple) else (shares,)
     for name, field in spread.items():
         of, control = parts[name.startswith("d.")], name.removeprefix("d.")
-        of[control] = of[control] + jnp.asarray(exact_sum(transport, field), of[control].dtype)
+        of[control] = of[control] + jnp.asarray(exact_sum(transport, transport.pieces(field)), of[control].dtype)
     return shares
-
-
-def exact_sum(transport, field) -> float:
-    """The sum of a field over all cells, with the same bits on every layout; NaN if a value is not finite."""
-    pieces = [np.asarray(piece, np.float64) for piece in transport.pieces(field)]
-    if transport.any(not all(np.isfinite(piece).all() for piece in pieces)):
-        return math.nan
-    sums = FixedPoint(float(transport.reduce(np.max([np.abs(piece).max() for piece in pieces]), "max")))
-    parts = np.zeros(2, np.int64)
-    for piece in pieces:
-        for strip in np.array_split(piece.ravel(), 1 + piece.size // ADDED):
-            parts += sums.pieces(strip)
-    return sums.value(transport.reduce(parts, "sum"))

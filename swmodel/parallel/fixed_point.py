@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -17,6 +18,7 @@ class FixedPoint:
     """
 
     BITS = 33
+    MOST = 2**19  # numbers in a call of `pieces`
     LEAST_EXPONENT = -960  # of the power of two; with less, scaling would overflow
 
     def __init__(self, bound: float):
@@ -26,7 +28,7 @@ class FixedPoint:
     def pieces(self, numbers: np.ndarray) -> tuple[int, int]:
         """The sums of the numbers' high and low pieces, which can be added over calls and processes.
 
-        At most 2^19 numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
+        At most MOST numbers in a call, for exact sums in float64; at most 2^29 in all, for int64.
         """
         if not self.valid:
             return 0, 0
@@ -45,3 +47,48 @@ class FixedPoint:
             return math.ldexp(total, self.exponent - 2 * self.BITS)
         except OverflowError:
             return math.copysign(math.inf, total)
+
+
+def exact_sum(transport, arrays: Iterable[np.ndarray]) -> float:
+    """The sum of all numbers in the arrays of all processes, which call it together; NaN if one is not finite."""
+    arrays = [np.asarray(array, np.float64).ravel() for array in arrays]
+    local = np.max([np.abs(array).max(initial=0.0) for array in arrays], initial=0.0)
+    finite = np.isfinite(local)
+    largest, broken = transport.reduce(np.array([local if finite else 0.0, not finite]), "max")
+    sums, parts = FixedPoint(math.nan if broken else float(largest)), np.zeros(2, np.int64)
+    for array in arrays:
+        for first in range(0, array.size, FixedPoint.MOST):
+            parts += sums.pieces(array[first : first + FixedPoint.MOST])
+    return sums.value(transport.reduce(parts, "sum"))
+
+
+def inner_product(transport, pairs: Iterable[tuple]) -> float:
+    """The sum of the products of pairs of arrays over all processes, which call it together.
+
+    Arrays with fewer than two axes are the same on all processes, and count once.
+    """
+    ours = (pair for pair in pairs if np.ndim(pair[0]) > 1 or transport.rank == 0)
+    return exact_sum(transport, (np.asarray(a, np.float64) * np.asarray(b, np.float64) for a, b in ours))
+
+
+def exact_product(a: np.ndarray, b: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+    """The matrix product a @ b, whose numbers have the same bits in any part of its rows and columns.
+
+    No number in a or b may exceed its bound in size. Each is split into three integers, with so few bits that sums of
+    their products are exact in float64: with 2^17 columns of a, 2^-52 of the bound is lost at most.
+    """
+    bits, scale, parts = (53 - a.shape[1].bit_length()) // 2, 1.0, []
+    for factor, bound in zip((a, b), bounds, strict=True):
+        unit, pieces = 2.0 ** math.frexp(bound)[1], []
+        rest = factor / unit
+        for _ in range(3):
+            rest = rest * 2.0**bits
+            pieces.append(np.rint(rest))
+            rest -= pieces[-1]
+        parts.append(pieces)
+        scale *= unit
+    total = np.zeros((len(a), b.shape[1]))
+    for order in (2, 1, 0):  # the smallest first; further products are below the error
+        for i in range(order + 1):
+            total += parts[0][i] @ parts[1][order - i] * (scale * 2.0 ** (-(order + 2) * bits))
+    return total

@@ -14,6 +14,7 @@ DOT = make_dot(Serial(block(0, (1, 1), 3, 4)))
 TIGHT = Limits(gradient=1e-13, outer=20, inner=50, residual=1e-14, precision=1e-15)
 
 
+@pytest.mark.promise("4D-Var does not depend on the number of processes")
 def test_dot_sums_fields_over_blocks_and_numbers_once():
     rng = np.random.default_rng(3)
     a, b = ({"eta": rng.standard_normal((5, 7)), "gravity": rng.standard_normal()} for _ in range(2))
@@ -23,10 +24,8 @@ def test_dot_sums_fields_over_blocks_and_numbers_once():
         return make_dot(transport)(*(x | {"eta": x["eta"][cut]} for x in (a, b)))
 
     truth = np.sum(a["eta"] * b["eta"]) + a["gravity"] * b["gravity"]
-    for layout in ((1, 1), (2, 2), (1, 3)):
-        values = run_ranks(on_a_rank, layout, 5, 7)
-        assert len(set(values)) == 1
-        assert values[0] == pytest.approx(truth, rel=1e-13)
+    (value,) = {found for layout in ((1, 1), (2, 2), (1, 3)) for found in run_ranks(on_a_rank, layout, 5, 7)}
+    assert value == pytest.approx(truth, rel=1e-13)
 
 
 @pytest.mark.parametrize("iterations", [1, 5])

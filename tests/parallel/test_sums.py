@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.small_run import SMALL
 
 import swmodel
-from swmodel.parallel.fixed_point import FixedPoint
+from swmodel.parallel.fixed_point import FixedPoint, exact_product
 from swmodel.parallel.transport.serial import Serial
 
 MANY = settings(max_examples=150)
@@ -64,6 +64,17 @@ def test_sum_is_that_of_fsum_to_stated_precision(numbers, slack):
         assert exact * (1 if ours > 0 else -1) + lost >= 2**1024 - 2**970  # where rounding goes to infinity
         return
     assert abs(Fraction(ours) - exact) <= lost + Fraction(math.ulp(ours)) / 2
+
+
+@pytest.mark.promise("global sums do not depend on the layout")
+def test_numbers_of_a_product_of_matrices_do_not_depend_on_the_others():
+    a, b = np.random.default_rng(1).normal(size=(2, 70, 70))
+    bounds = np.abs(a).max(), np.abs(b).max()
+    whole = exact_product(a, b, bounds)
+    np.testing.assert_allclose(whole, a @ b, rtol=0, atol=1e-13)
+    for part in (slice(0, 1), slice(3, 50), slice(69, 70)):
+        np.testing.assert_array_equal(exact_product(a[part], b, bounds), whole[part])
+        np.testing.assert_array_equal(exact_product(a, b[:, part], bounds), whole[:, part])
 
 
 @pytest.mark.parametrize("bound", [math.inf, math.nan])

@@ -66,7 +66,7 @@ def text_in(path: Path, longest: int, what: str) -> str:
     try:
         if path.stat().st_size > longest:
             raise ConfigError([f"{path}: is no {what}: it has more than {longest} bytes"])
-        return path.read_bytes().decode()
+        return path.read_bytes().decode("utf-8-sig")  # without the mark of some editors
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from None
