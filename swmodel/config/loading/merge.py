@@ -85,6 +85,8 @@ def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) ->
             if section not in strange:
                 unknown(problems, given.place, "section", section, classes)
             strange.add(section)
+        elif isinstance(given.value, str) and not given.value.isascii() and has_surrogates(given.value):
+            problems.append(f"{given.place}: is not text in UTF-8")
         elif key in classes[section].model_fields:
             value = convert(given, section, classes[section].model_fields[key])
             accepted[section, key] = given._replace(value=value, is_text=False)
@@ -133,6 +135,11 @@ def forget(merged: Layer, section: str, *keys: str) -> None:
     """Remove keys of a section that others replace."""
     for key in keys:
         merged.pop((section, key), None)
+
+
+def has_surrogates(text: str) -> bool:
+    """Whether a text of the command line or the environment has bytes that are no UTF-8."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def value_of(at: tuple[str, str], given: Given) -> Any:

@@ -105,6 +105,10 @@ def grid_of(wish: Wish) -> Grid:
     """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: an impossible grid."""
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
+    for option, places in (("--pole", [wish.pole] if wish.pole else []), ("--keep", wish.keep)):
+        for place in places:
+            if not all(map(math.isfinite, place)):
+                raise UsageError(f"{option}: must be a longitude and a latitude, but is {place[0]:g},{place[1]:g}")
     nx, ny = (max(1, round((high - low) / wish.resolution)) for low, high in ((west, east), (south, north)))
     grid = Grid(
         kind="latlon",

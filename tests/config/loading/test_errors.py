@@ -6,7 +6,7 @@ import pytest
 
 from swmodel import errors, load
 from swmodel.config import ConfigError
-from swmodel.errors import LONGEST_QUOTE, MOST_LINES
+from swmodel.errors import LONGEST_QUOTE, MOST_LINES, as_line
 
 
 def problems(source="jet", overrides=(), environ=None):
@@ -75,12 +75,13 @@ def test_all_problems_of_a_file_have_their_lines(tmp_path):
         ("grid.dx=5 km", '"5 km"'), ("grid.origin=center", '"centre"'), ("gird.nx=3", '"grid"'),
         ("case.speed=fast", '"fast"'), ("time.dt=fortnight", "length of time"), ("time.robert_asselin=1", "below 1"),
         ("output.fields=h,uu", '"u"'), ("nx=90", '"grid.nx"'), ("grid.nx", "section.key=value"),
+        ("output.institution=\udcff", "UTF-8"),
         ("time.start=1.3.2020", ""), ("time.start=2021-02-29", ""), ("time.start=2020-02-29", ""),
     ],
 )  # fmt: skip
 def test_override_is_quoted_as_typed(override, words):
     (line,) = problems("jet", [*(["time.calendar=noleap"] if "2020-02-29" in override else []), override])
-    assert line.startswith(f"-s {override}: ")
+    assert line.startswith(f"-s {as_line(override)}: ")
     assert words in line
 
 

@@ -139,6 +139,7 @@ def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
         ("--region=0,400,0,20", "overlap"), ("--region=20,25,-2,2", "all land"), ("--region=0,5,0,0.5", "wider"),
         ("--region=0,5,0,5 --resolution=0", "above 0"), ("--region=0,5,0,5 --resolution=1e-5", "5e+04 GB"),
         ("--region=0,5,0,5 --resolution=1e-9", "1e+09"), ("--region=0,5,0,5 --pole=10,91", "90 degrees"),
+        ("--region=0,5,0,5 --pole=nan,5", "--pole"), ("--region=0,5,0,5 --keep=0,inf", "--keep"),
         ("--region=-6,37,30,46 --keep=10,35", "10,35"), ("--region=0,5,0,5 --relief=none.nc", "none.nc"),
     ],
 )  # fmt: skip
