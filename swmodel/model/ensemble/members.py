@@ -169,10 +169,14 @@ class Members(Model):
 
     def evaluate(self, member: int, names) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The fields `names` (DERIVED or FORCING), [y, x], and the diagnostics of a member of this process."""
-        one, state = self.domain, self.state._make(field[member - self.here.start] for field in self.state)
+        one, inflow = self.domain, self.domain.scheme.forward and bool(self.domain.config.open_sides.sides)
+        state, *memory = (
+            each._make(field[member - self.here.start] for field in each)
+            for each in (self.state, *(self.get(self.carry.memory) if inflow else ()))
+        )
         view = {"config": one.config, "scheme": one.scheme, "transport": one.transport, "grid": self._drawn.grid}
-        view |= {"carry": Carry(state, (), self.step), "step": self.step, "params": self._drawn.again(member)}
-        view["substeps"] = self.substeps
+        view |= {"carry": Carry(state, (*memory,), self.step), "step": self.step, "params": self._drawn.again(member)}
+        view |= {"setup": one.setup, "substeps": self.substeps}
         present = Present(SimpleNamespace(**view))
         return present.fields(names), present.diagnostics()
 
