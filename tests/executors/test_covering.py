@@ -62,7 +62,7 @@ LIKE_OTHERS = {
     "physics": "gravity reduced_gravity full_gravity depth density linear_drag",
     "body_force": "x_amplitude x_phase y",
     "open_sides": "level transport_y current_y tide nodal",
-    "sponge": "sides",
+    "sponge": "",
     "tide": "nodal",
     "wind_drag": "air_density",
     "scheme": "face_thickness",
