@@ -1,24 +1,16 @@
 """Names that the documentation gives are in the package; links lead to files; implementations have their protocol."""
 
-import inspect
 import re
 import subprocess
 import sys
-from types import FunctionType
 
 import pytest
 from conftest import ROOT
 
 import swmodel
-from swmodel import Simulation
 from swmodel.cli import main
 from swmodel.config import Config
-from swmodel.executors.registry import COMPILED, EXECUTORS, Executor
 from swmodel.files import run_folder
-from swmodel.parallel.transport import Transport
-from swmodel.parallel.transport.mpi import Mpi
-from swmodel.parallel.transport.serial import Serial
-from swmodel.parallel.transport.sharded import Sharded
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -60,30 +52,3 @@ def test_stable_names_are_those_of_the_package():
     assert re.findall(r"`(\w+)`", sections) == list(Config.model_fields)
     files = set(re.findall(r"`([a-z]+\.(?:nc|toml|json))`", part("Files")))
     assert files == {*run_folder.FILES, run_folder.ENSEMBLE, run_folder.SENSITIVITY, run_folder.ANALYSIS}
-
-
-def methods(protocol):
-    """{method that a Protocol lists: name, kind and default of its parameters}."""
-    own = {name: getattr(value, "__func__", value) for name, value in vars(protocol).items()}
-    own = {name: value for name, value in own.items() if isinstance(value, FunctionType)}
-    return {name: parameters(value) for name, value in own.items() if value.__module__ == protocol.__module__}
-
-
-def parameters(function):
-    return [(each.name, each.kind, each.default) for each in inspect.signature(function).parameters.values()]
-
-
-def test_implementations_have_members_of_their_protocol():
-    grid = {"grid.nx": 6, "grid.ny": 5, "run.steps": 1, "run.executor": "reference"}
-    one = Simulation("double_gyre", grid)
-    made = [Serial(one.block), Mpi(one.block), Sharded((1, 1), 5, 6, 1)]
-    made += [executor(one.setup, one.transport, one.grid, one.params) for executor in COMPILED.values()]
-    pairs = [
-        *((Transport, each) for each in (Serial, Mpi, Sharded)),
-        *((Executor, each) for each in EXECUTORS.values()),
-    ]
-    for protocol, kind in pairs:
-        assert methods(protocol)
-        assert {name: parameters(getattr(kind, name)) for name in methods(protocol)} == methods(protocol), kind
-        example = next((each for each in made if type(each) is kind), kind)
-        assert [name for name in vars(protocol).get("__annotations__", ()) if not hasattr(example, name)] == []

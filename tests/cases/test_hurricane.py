@@ -8,7 +8,6 @@ import pytest
 import swmodel
 from swmodel import ConfigError, load
 from swmodel.bench.known_answers.answer import simulate
-from swmodel.cases import hurricane
 from swmodel.config import from_toml, to_toml
 from swmodel.config.loading.decisive import differences
 from swmodel.errors import UsageError
@@ -73,30 +72,6 @@ def test_beach_floods_up_to_the_height_of_the_surge():
     assert not wet[depth < -1.01 * eta[wet].max()].any()
     with pytest.raises(ConfigError, match=r"case\.beach"):
         check_config(load("hurricane", SMALL | {"case.beach": 3.0}, environ={}))
-
-
-@pytest.mark.night
-def test_surge_of_a_slow_storm_is_its_set_up():
-    """Without rotation, at 3 m/s; the theory is that of the line and the time with the highest water."""
-    slow = {"case.speed": 3.0, "case.landfall": 75600.0, "physics.f0": 0.0}
-    model, highest, place, when = simulate("hurricane", SMALL | slow, 1.0), 0.0, 0, 0.0
-    while model.time < 90000.0:
-        model.advance(round(1800.0 / model.dt))
-        coast = model.field("eta")[-1]
-        if coast.max() > highest:
-            highest, place, when = coast.max(), int(coast.argmax()), model.time
-    config = model.config
-
-    def expected(t, column):
-        at = points(config.grid, "centre", range(config.grid.ny), [column])
-        u10, v10 = (wind(config, at, t).ravel() for wind in (config.case.u10, config.case.v10))
-        speed = np.hypot(u10, v10)
-        tau_y = 1.22e-3 * np.minimum(3.5, 0.75 + 0.067 * speed) * speed * v10
-        return hurricane.set_up(config, at, tau_y, config.case.air_pressure(config, at, t).ravel())[-1]
-
-    theory = max(expected(when - hours * 900.0, place) for hours in range(16))
-    assert highest == pytest.approx(theory, rel=0.08)
-    assert highest > 1.5
 
 
 @pytest.mark.parametrize("text", [BEST, HURDAT, TABLE], ids=["ATCF", "HURDAT2", "table"])

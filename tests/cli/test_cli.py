@@ -1,7 +1,6 @@
 """The command line: what it refuses, with which exit code; that it starts fast; what the doctor concludes."""
 
 import importlib
-import io
 import json
 import shlex
 import subprocess
@@ -11,13 +10,12 @@ import time
 import click
 import pytest
 from conftest import ROOT
-from rich.console import Console
 from support.command import cli
 from support.own_case import write_bump
 
 from swmodel import load
 from swmodel.cli import GROUPS, main
-from swmodel.cli.doctor import findings, several
+from swmodel.cli.doctor import several
 from swmodel.cli.doctor.findings import Finding, jax_version
 from swmodel.errors import FilesError, NumericalError, SetupError, UsageError, exit_code
 
@@ -164,12 +162,6 @@ def test_examples_of_the_help_are_accepted(name):
             parsed(line)
 
 
-def test_older_names_of_options_mean_the_same():
-    now = parsed("sensitivity jet --of mass --wrt eta --wrt u")
-    assert parsed("sensitivity jet --of mass --to eta --to u") == now
-    assert parsed("spectra run --of enstrophy") == parsed("spectra run --field enstrophy")
-
-
 def test_doctor_reports_exchange_between_processes():
     """It ends processes that hang."""
     for words, found, bad in (
@@ -189,18 +181,3 @@ def test_doctor_reports_exchange_between_processes():
 def test_doctor_advises_against_untested_jax(version, tested):
     finding = jax_version(version)
     assert (finding.advice == "", finding.broken) == (tested, False)
-
-
-def test_doctor_requires_packages_but_not_mpi(monkeypatch):
-    def find_mpiexec():
-        raise several.SetupError("there is no MPI")
-
-    monkeypatch.setattr(several, "version_of", lambda name: None)
-    monkeypatch.setattr(several.launch, "find_mpiexec", find_mpiexec)
-    monkeypatch.setattr(findings, "REQUIRED", ("numpy", "no-such-package"))
-    without_mpi, without_package = list(several.several_processes()), list(findings.packages())
-    assert [finding.what for finding in without_package if finding.broken] == ["no-such-package"]
-    for found, code in ((without_mpi, 0), (without_package, 3)):
-        for name in ("packages", "machine", "one_process", "several_processes", "several_devices", "transports"):
-            monkeypatch.setattr(doctor, name, lambda given=found if name == "machine" else (): iter(given))
-        assert doctor.report(Console(file=io.StringIO())) == code

@@ -6,11 +6,9 @@ import weakref
 import jax
 import pytest
 from support.compiling import compilations
-from support.small_ensemble import configuration
 
 import swmodel
 from swmodel.executors.registry import EXECUTORS
-from swmodel.model.ensemble.members import Members
 
 pytestmark = pytest.mark.slow
 
@@ -47,22 +45,6 @@ def test_second_run_compiles_nothing(tmp_path, executor):
         runs(10.0)
     assert first.count("jit(loop)") == (executor != "reference")
     assert first.count("jit(update)") == 1
-    assert second == []
-
-
-def test_second_ensemble_compiles_nothing():
-    def members():
-        model = Members(configuration(run__executor="native", run__steps=3))
-        health = model.health()
-        model.take_steps(3)
-        health.check()
-        model.evaluate(0, ())
-
-    with compilations() as first:
-        members()
-    with compilations() as second:
-        members()
-    assert first.count("jit(advance)") == 1
     assert second == []
 
 

@@ -14,7 +14,6 @@ from support.small_run import make_run
 
 import swmodel
 from swmodel import Simulation, cases, plotting
-from swmodel.cli import pictures
 from swmodel.errors import FilesError, UsageError
 from swmodel.ocean.coordinates import points
 from swmodel.plotting import Over, PlotError, Scale, animation, derived, maps, series, titles
@@ -145,18 +144,6 @@ def test_frame_of_film_is_picture_of_its_record(data, name):
     assert titles.titles(data)(2) in figure.get_suptitle()
 
 
-def test_options_of_command_reach_picture(run, monkeypatch):
-    calls = []
-    for name in ("plot", "animate"):
-        monkeypatch.setattr(plotting, name, lambda *given: calls.append(given) or "it")
-    for line in ("plot", "animate --range shared --vmin=-1 --vmax 2 --arrows --contours eta"):
-        assert cli(*line.split(), run).exit_code == 0
-    assert calls[0][-2:] == (Scale("record"), Over())
-    assert calls[1][-2:] == (Scale("shared", -1.0, 2.0), Over(True, "eta"))
-    result = cli("plot", run, "--diagnostics", "--arrows", "--record", "1")
-    assert (result.exit_code, "--arrows, --record" in result.stderr) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("draw", "arguments", "named"),
     [
@@ -225,53 +212,6 @@ def test_folder_without_records_is_refused_with_what_it_holds(tmp_path):
         plotting.plot_diagnostics(tmp_path)
     result = cli("animate", tmp_path)
     assert (result.exit_code, "analysis.nc" in result.stderr) == (2, True)
-
-
-def test_usual_picture_is_that_of_the_results(monkeypatch, tmp_path):
-    calls, path = [], tmp_path / "run"
-    for name in ("plot", "plot_maxima", "plot_diagnostics", "plot_stations", "plot_sections"):
-        monkeypatch.setattr(plotting, name, lambda path, *_, name=name, **__: calls.append((name, path.name)) or "it")
-
-    def draws(line, name, of="run"):
-        """The command calls the function of this name with this path."""
-        done = cli("plot", *line.replace("run", str(path), 1).split())
-        assert (done.exit_code, calls.pop()) == (0, (name, of)), line
-
-    path.mkdir()
-    for name in ("output.nc", "diagnostics.nc", "stations.nc", "sections.nc", "config.toml"):
-        (path / name).touch()
-    draws("run", "plot")
-    for maxima in ('maxima = ["eta"]\narrival = "none"', "maxima = []\narrival = 0.01"):
-        (path / "config.toml").write_text(f"[output]\n{maxima}\n")
-        draws("run", "plot_maxima")
-    (path / "harmonics.nc").touch()
-    draws("run", "plot", "harmonics.nc")
-    for options in ("--field u", "--member 1"):
-        draws(f"run {options}", "plot")
-    for options in ("--record 1", "--time 1h", "--arrows", "--maxima --record 2"):
-        draws(f"run {options}", "plot_maxima")
-    draws("run --station A", "plot_stations")
-    for name in ("diagnostics", "stations", "sections"):
-        draws(f"run/{name}.nc", f"plot_{name}", f"{name}.nc")
-        draws(f"run --{name}", f"plot_{name}")
-    draws("run/output.nc", "plot", "output.nc")
-
-
-def test_page_is_opened_only_on_a_screen(monkeypatch, tmp_path):
-    """Nor does `--no-open` open it, or a session over SSH, which has no screen."""
-    opened = []
-    monkeypatch.setattr(plotting, "view", lambda *_: tmp_path / "view.html")
-    monkeypatch.setattr(pictures.webbrowser, "open", opened.append)
-    for screen in (False, True):
-        with monkeypatch.context() as patch:
-            patch.setattr(pictures, "has_screen", lambda screen=screen: screen)
-            for words in ([], ["--no-open"]):
-                assert str(tmp_path / "view.html") in cli("view", "run", *words).output
-    assert opened == [(tmp_path / "view.html").as_uri()]
-    monkeypatch.setattr(pictures.sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setenv("SSH_CONNECTION", "somewhere")
-    assert not pictures.has_screen()
 
 
 # Pictures in notebooks, of files, Datasets and a Simulation; known answers, and the error of a run

@@ -1,7 +1,6 @@
 """The page of a run, and `swmodel info`: what they show is what the files hold; a browser needs nothing else."""
 
 import base64
-import json
 import re
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from support.small_run import make_run
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, derived, view
 from swmodel.plotting.dataset import open_data
-from swmodel.plotting.info import describe_results, duration
+from swmodel.plotting.info import describe_results
 from swmodel.plotting.page import content
 
 pytestmark = pytest.mark.slow
@@ -128,21 +127,6 @@ def lines(path) -> dict[str, str]:
     """The lines of two columns by their first one."""
     pairs = (line.split("  ", 1) for line in describe_results(path).splitlines() if "  " in line)
     return {name.strip(): rest.strip() for name, rest in pairs}
-
-
-def test_facts_of_run_are_those_of_its_files(run):
-    shown, status = lines(run), json.loads((run / "status.json").read_text())
-    facts = {"state": "completed", "case": "jet", "steps": str(status["steps"]), "grid": "14 columns by 9 rows"}
-    facts |= {"scheme": "gfb, dt = 18 s", "computed by": "reference, float32", "records": "3", "eta": "m"}
-    facts |= {"wall time": duration(status["wall_seconds"])}
-    for name, words in facts.items():
-        assert shown[name].startswith(words), name
-    file = lines(run / "output.nc")  # alone it tells the same
-    assert all(file[name] == shown[name] for name in ("case", "grid", "scheme", "records", "eta", "u"))
-    with open_data(run / "diagnostics.nc") as data:
-        first, last = data["energy"][0], data["energy"][-1]
-    assert f"{last:.6g} J" in shown["energy"]
-    assert f"{(last - first) / first:+.2e}" in shown["energy"]
 
 
 @pytest.mark.parametrize(("status", "words"), [('{"state": "failed", "exit_code": 70}', "70"), (None, "not finished")])

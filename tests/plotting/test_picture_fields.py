@@ -95,20 +95,6 @@ def test_thickness_is_that_of_sea_level_and_depth(file, tmp_path):
             derived.read(data, name)
 
 
-def test_files_of_other_versions_are_read(file, tmp_path):
-    """Of one without reduced gravity, whose double gyre calls sea level what is none; and with constants of a later."""
-    copy = without(file, tmp_path, "zeta", "sea_level")
-    with netCDF4.Dataset(copy, "a") as data:
-        words = data.configuration.replace("reduced_gravity = false\n", "")
-        data.configuration = words.replace("[physics]", "[physics]\ntides = 3.0")
-    resealed(copy)
-    with open_data(copy) as data:
-        assert set(derived.derivable(data)) == {"zeta"}
-        np.testing.assert_allclose(derived.read(data, "zeta").values, data["kept_zeta"][-1], rtol=1e-12)
-        with pytest.raises(PlotError, match="sea_level"):
-            derived.read(data, "sea_level")
-
-
 def test_arrows_are_means_of_velocities_on_both_sides_of_cells(file):
     with open_data(file) as data:
         u, v = derived.current(data)
@@ -139,27 +125,6 @@ def test_smooth_field_is_moved_to_second_order():
         within = (to.rows > 0) & (to.rows < y.size - 1)
         errors.append(np.abs(found - smooth(to.x, to.y[:, None]))[within].max())
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.2)
-
-
-def test_ring_covers_all_longitudes_and_region_only_its_own():
-    x, y, lon, _ = turned(72)
-    ring = places(POLE, (x, y), np.ones(lon.shape), x, y)
-    assert np.ptp(ring.x) == pytest.approx(360.0, abs=3.0)
-    assert ring.outside is None
-    # Angles go round, and a coast takes nothing from the land.
-    phase = moved(np.ma.masked_invalid(np.where(np.arange(72) % 2, 359.0, 361.0) * np.ones(lon.shape)), ring, True)
-    assert np.abs((phase + 180.0) % 360.0 - 180.0).max() <= 1.0
-    land = np.zeros(lon.shape, bool)
-    land[10:14, 20:30] = True
-    level = moved(np.ma.masked_where(land, np.where(land, 1e6, 1.0)), ring)
-    assert level.max() == level.min() == 1.0
-    assert np.ma.getmaskarray(level).sum() > 0
-
-    x, y, lon, lat = turned(72, south=-20.0, west=-40.0, east=40.0)
-    region = places(POLE, (x, y), np.ones(lon.shape), x, y)
-    assert 0.1 < region.outside.mean() < 0.9
-    found = moved(np.ma.masked_invalid(smooth(lon, lat)), region)
-    np.testing.assert_array_equal(np.ma.getmaskarray(found), region.outside)
 
 
 def test_arrows_on_turned_grid_are_eastward_and_northward(tmp_path):

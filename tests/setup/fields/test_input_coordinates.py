@@ -121,20 +121,6 @@ def test_coordinates_of_another_grid_are_refused(ocean, y, x, attributes, words)
         read(placed(ocean, y, x, attributes))
 
 
-def test_turns_shifts_and_missing_coordinates_are_logged_once(ocean, caplog):
-    """u lies on east faces: at the grid's centres it is half a cell off."""
-    source = ocean(VALUES[::-1, ::-1].T, {"x": (X[::-1], METRES), "y": (Y[::-1], METRES)}, positive="up")
-    turned, sign = remarks(caplog, source)
-    np.testing.assert_array_equal(read(source), -VALUES)
-    assert all(words in turned for words in ("y runs downward", "x runs leftward", "(x, y) are exchanged"))
-    assert "positive upward" in sign
-    (line,) = remarks(caplog, ocean(VALUES, {"row": None, "column": None}))
-    assert "row, column" in line
-    (line,) = remarks(caplog, ocean(VALUES, {"y": (Y, METRES), "x": (X, METRES)}, units="m s-1"), "u")
-    assert "half a cell to the west" in line
-    assert remarks(caplog, ocean(VALUES, {"y": (Y, METRES), "x_f": (X + DX / 2, METRES)}, units="m s-1"), "u") == []
-
-
 LATITUDES, LONGITUDES = np.linspace(60.0, 40.0, NY), np.linspace(-8.0, 20.0, NX)
 PLANE_Y, PLANE_X = LATITUDES[:, None] + LONGITUDES / 50, LONGITUDES + LATITUDES[:, None] / 50
 
