@@ -25,10 +25,10 @@ from swmodel.parallel import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 
-if "SWMODEL_TEST_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
+if "SWMODEL_KERNELS" in os.environ:  # a folder with another build of the native step (tools/test-sanitized)
     import swmodel.executors.native
 
-    swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_TEST_KERNELS"], "_step.so")
+    swmodel.executors.native.LIBRARY = Path(os.environ["SWMODEL_KERNELS"], "_step.so")
 
 guard.examined = examining.examined
 environment.add(environment.OPEN_MPI, os.environ)  # for the mpiexec that tests start themselves

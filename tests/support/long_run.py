@@ -13,7 +13,7 @@ from swmodel.model.launch import find_mpiexec
 
 CASE = ["jet", *SMALL, "-s", "time.dt=20"]
 #: A variable of the environment that marks the processes of a test, so that they are found.
-TAG = "SWMODEL_TEST_RUN"
+TAG = "LONG_TEST_RUN"
 
 
 def processes_of(folder) -> dict[int, dict[bytes, bytes]]:

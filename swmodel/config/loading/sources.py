@@ -129,13 +129,21 @@ def from_mapping(tables: Mapping, place: str) -> Layer:
 
 
 def from_environment(environ: Mapping[str, str], sections: Iterable[str]) -> Layer:
-    """The layer of the variables SWMODEL_<SECTION>_<KEY>; other variables are ignored."""
+    """The layer of the variables SWMODEL_<SECTION>_<KEY>, also of unknown sections.
+
+    A variable with one word after the prefix, such as SWMODEL_CACHE, is no key.
+    """
     layer: Layer = {}
-    for section in sections:
-        start = f"{PREFIX}{section.upper()}_"
-        for name, value in sorted(environ.items()):
-            if name.startswith(start) and name != start:
-                layer[section, name.removeprefix(start).lower()] = Given(value, name, is_text=True)
+    starts = {f"{PREFIX}{section.upper()}_": section for section in sections}
+    for name, value in sorted(environ.items()):
+        if not name.startswith(PREFIX):
+            continue
+        start = next((each for each in starts if name.startswith(each)), None)
+        section, _, key = name.removeprefix(PREFIX).lower().partition("_")
+        if start is not None:
+            section, key = starts[start], name.removeprefix(start).lower()
+        if section and key:
+            layer[section, key] = Given(value, name, is_text=True)
     return layer
 
 

@@ -88,8 +88,9 @@ def test_override_is_quoted_as_typed(override, words):
 def test_python_overrides_variables_and_cases_are_named():
     (line,) = problems("jet", {"grid.nx": None})
     assert line.startswith("grid.nx: ")
-    environ = {"SWMODEL_GRID_NX": "-3", "SWMODEL_GRID_NXX": "3", "SWMODEL_LAUNCHER": "1", "SWMODEL_OUTPUT": "x"}
-    assert [line.split(":")[0] for line in problems("jet", environ=environ)] == ["SWMODEL_GRID_NXX", "SWMODEL_GRID_NX"]
+    wrong = {"SWMODEL_GIRD_NX": "3", "SWMODEL_GRID_NXX": "3", "SWMODEL_GRID_NX": "-3"}
+    environ = wrong | {"SWMODEL_LAUNCHER": "1", "SWMODEL_OUTPUT": "x"}
+    assert [line.split(":")[0] for line in problems("jet", environ=environ)] == list(wrong)
     assert '"jet"' in problems("jett")[0]
 
 
