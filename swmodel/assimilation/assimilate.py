@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import NumericalError, Stopped
+from ..files.draft import write_text
 from ..files.run_folder import ANALYSIS
 from ..files.status import dumps
 from ..ocean.coordinates import largest_cell
@@ -54,7 +55,7 @@ def compute(config, directory, options, report, command_line, watch):
     results |= {"wall_seconds": time.perf_counter() - begin, "nproc": transport.size}
     results["peak_bytes_per_rank"] = int(transport.reduce(np.asarray(peak_memory(), np.int64), "max"))
     if transport.rank == 0:
-        (directory / NAME).write_text(dumps(results))
+        write_text(directory / NAME, dumps(results))
         if results.get("outcome") != "not finite":
             from ..plotting.maps import draw_results
 

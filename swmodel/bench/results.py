@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import FilesError, UsageError, file_errors
+from ..files.draft import write_text
 from .sweeps import Row, Sweep
 
 FORMAT = 1
@@ -30,10 +31,7 @@ def new(sweep: Sweep, rows: list[Row], skipped: list[str], machine: dict, comman
 
 def write(record: dict, folder):
     """Write the record into its folder, whole or not at all."""
-    path = Path(folder) / NAME
-    temporary = path.with_suffix(".part")
-    temporary.write_text(json.dumps(record, indent=1) + "\n")
-    temporary.replace(path)
+    write_text(Path(folder) / NAME, json.dumps(record, indent=1) + "\n")
 
 
 def read(path) -> dict:

@@ -24,6 +24,7 @@ import click
 import numpy as np
 
 from ..errors import NumericalError, SetupError, UsageError, file_errors
+from ..files.draft import write_text
 from ..model.launch import find_mpiexec
 from ..parallel.environment import cores, has_gpu, world
 from . import results, tables, worker
@@ -203,7 +204,7 @@ def write_tables(records: list[dict], folder: Path, name: str) -> list[Path]:
 
     with file_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(tables.report(records))
+        write_text(folder / name, tables.report(records))
     return [folder / name, *draw(records, folder)]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from ..errors import AnswerError, UsageError, file_errors, suggest
+from ..files.draft import write_text
 from ..plotting.files import save
 from ..plotting.known_answers import picture
 from .known_answers import KNOWN, Answer, Known
@@ -49,9 +50,8 @@ def verify(names: Iterable[str] = (), quick: bool = False, output: Path | None =
             click.echo(f"    {line(answer)}")
         click.echo(f"    {time.perf_counter() - begin:.1f} s")
     if output:
-        with file_errors(output, "written"):
-            rows = {name: [as_json(answer) for answer in answers] for name, answers in found.items()}
-            (output / "verify.json").write_text(json.dumps(rows, indent=1))
+        rows = {name: [as_json(answer) for answer in answers] for name, answers in found.items()}
+        write_text(output / "verify.json", json.dumps(rows, indent=1))
         save(picture(found), output / "verify.png")
     wrong = [f"{name}: {line(each)}" for name, answers in found.items() for each in answers if not each.right]
     number = sum(map(len, found.values()))

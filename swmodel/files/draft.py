@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,17 @@ def replacing(path, ending: str = WRITING) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_text(path, text: str):
+    """Write a text file whole or not at all: under another name, synced and renamed, so a reader never sees a part.
+
+    FilesError: the file cannot be written; an earlier one is unchanged.
+    """
+    with replacing(path, f".{os.getpid()}") as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def free(path: Path) -> int:

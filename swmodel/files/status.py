@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
 
 from ..errors import FilesError
-from .draft import replacing
+from .draft import write_text
 
 NAME = "status.json"
 
 
 def write_status(directory, **keys):
-    """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`.
-
-    It is written under another name, synced and renamed, so a reader never sees a part.
-    """
-    path = Path(directory) / NAME
-    with replacing(path, f".{os.getpid()}") as temporary, temporary.open("w") as file:
-        file.write(dumps(keys))
-        file.flush()
-        os.fsync(file.fileno())
+    """Write `keys` (JSON values; state, exit_code, steps, ...) as the status of the run in `directory`."""
+    write_text(Path(directory) / NAME, dumps(keys))
 
 
 def ended(directory) -> bool:

@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import NumericalError, Stopped
+from ..files.draft import write_text
 from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
@@ -90,9 +91,9 @@ def compute(config, directory, options, report, command_line, watch):
         results |= {"peak_bytes_per_rank": int(peak), "value": checks.value, "dtype": config.run.dtype}
         results |= {"controls": list(problem.names), "steps": problem.steps, "slope_along_direction": checks.slope}
         if problem.transport.rank == 0:
-            (Path(directory) / NAME).write_text(dumps(results))
+            write_text(Path(directory) / NAME, dumps(results))
             if options.get("json"):
-                Path(options["json"]).write_text(dumps({key: results[key] for key in KEYS}))
+                write_text(options["json"], dumps({key: results[key] for key in KEYS}))
     if wrong := failures(results):
         raise NumericalError(f"the derivatives are not exact: {'; '.join(wrong)}")
 

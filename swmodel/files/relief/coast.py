@@ -38,9 +38,10 @@ def close(wet: np.ndarray, ring: bool, keep=()) -> tuple[np.ndarray, list[Change
 def parts(changed: np.ndarray, ring: bool, what: str) -> list[Changed]:
     """The connected parts of a mask, the largest first."""
     numbers = label(changed, ring)
-    sizes = np.bincount(numbers.ravel())
-    found = [Changed(what, int(sizes[n]), *map(int, np.argwhere(numbers == n)[0])) for n in range(1, len(sizes))]
-    return sorted(found, key=lambda one: -one.cells)
+    part, first, cells = np.unique(numbers, return_index=True, return_counts=True)
+    rows, columns = np.unravel_index(first, numbers.shape)
+    found = zip(cells[part > 0].tolist(), rows[part > 0].tolist(), columns[part > 0].tolist(), strict=True)
+    return sorted((Changed(what, *one) for one in found), key=lambda one: -one.cells)
 
 
 def label(wet: np.ndarray, ring: bool) -> np.ndarray:
