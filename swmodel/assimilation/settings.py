@@ -18,7 +18,7 @@ from ..ocean.terms.tide import repeated
 from ..setup.checks.extremes import survey
 from ..setup.setup import setup_of
 from .observations import read
-from .synthetic import DAY, is_twin, network
+from .synthetic import DAY, is_twin, network, spins_up
 
 #: Controls that are numbers, also at records in time, whose errors have no correlation length.
 NUMBERS = tuple(name for name, row in CONTROLS.items() if not row.control_location)
@@ -151,7 +151,10 @@ def problems(config) -> Iterator[str]:
     if not options.observations and not is_twin(config):
         yield "assimilation.observations: give an observation file; only cases of twin experiments make their own"
     if not options.observations and is_twin(config) and not network(config).size:
-        yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"
+        if spins_up(config):
+            yield "case: no observation in the window: no track of the altimeter crosses it, and there are no moorings"
+        else:
+            yield "output.stations: this twin experiment observes the sea level at its stations, but there are none"
 
 
 def problems_of_cycles(config) -> Iterator[str]:

@@ -219,11 +219,11 @@ def network(config) -> Observations:
     case, every = config.case, config.assimilation.every_steps * config.time.dt
     if not spins_up(config):
         places = config.output.stations
-        x, y = np.array([(at.x, at.y) if at.lon is None else (at.lon, at.lat) for at in places]).T
+        x, y = np.reshape([(at.x, at.y) if at.lon is None else (at.lon, at.lat) for at in places], (-1, 2)).T
         times = every * np.arange(config.run.steps // config.assimilation.every_steps + 1)
         t, k = (axis.ravel() for axis in np.meshgrid(times, np.arange(x.size), indexing="ij"))
         value, error = np.full(t.size, np.nan), np.full(t.size, float(case.eta_error))
-        names = np.array([at.name for at in places])
+        names = np.array([at.name for at in places], str)
         return Observations(np.zeros(t.size, np.int8), t, x[k], y[k], value, error, names[k])
     altimeter = Altimeter(case.repeat * DAY, case.separation, case.spacing, case.eta_error)
     parts = [tracks(config, altimeter, case.seed)]

@@ -111,7 +111,7 @@ def test_rows_without_a_value_are_left_out_and_units_converted(tmp_path, config)
         found = read(save(tmp_path / "obs.nc", GOOD | time), config)
         np.testing.assert_allclose(found.time, TIMES[ROWS], rtol=0, atol=1e-3)
         assert 0 <= found.time.min() <= found.time.max() <= STEPS * DT
-    for platform in (np.arange(N), netCDF4.stringtochar(np.array([str(k) for k in range(N)], "S2"))):
+    for platform in (np.arange(N), np.array([list(f"{k:<2}") for k in range(N)], "S1")):
         found = read(save(tmp_path / "obs.nc", GOOD | {"platform": (platform, {})}), config)
         assert list(found.platform) == [str(row) for row in ROWS]
 

@@ -124,6 +124,8 @@ def time_series(path: Path) -> Iterator[dict]:
             continue
         with open_data(path / name) as data:
             times = seconds(data)
+            if not times.size:
+                continue
             some = thinned(times.size, MOST_POINTS)
             if name in PLACES:
                 curves = of_places(data, *PLACES[name])
