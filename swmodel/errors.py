@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
+import os
 import re
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 __all__ = ["AnswerError", "ConfigError", "FilesError", "NumericalError", "SetupError", "Stopped", "UsageError"]
 
@@ -77,7 +80,22 @@ def file_errors(path: object, use: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FilesError(f"{path} cannot be {use}: {error.strerror or error}") from error
+        reason = reason_of(error, path) if use == "written" else error.strerror or error
+        raise FilesError(f"{path} cannot be {use}: {reason}") from error
+
+
+def reason_of(error: OSError | RuntimeError, path: object) -> str:
+    """Why a file cannot be written; where a disk or quota is full, what is left on the disk.
+
+    HDF5 may raise a RuntimeError, or an OSError without a number, for any reason.
+    """
+    number = getattr(error, "errno", None) or 0
+    words = os.strerror(number) if number > 0 else str(error)
+    if number > 0 and number not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return words
+    disk = os.statvfs(next(folder for folder in Path(str(path)).absolute().parents if folder.is_dir()))
+    no_inodes = disk.f_files > 0 and disk.f_favail == 0
+    return f"{words}; {disk.f_bavail * disk.f_frsize} bytes free{', but no inodes for more files' if no_inodes else ''}"
 
 
 class Stopped(Exception):

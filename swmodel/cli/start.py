@@ -98,12 +98,17 @@ def check_without_analysis(config):
 
 def run_here(job, quiet) -> int:
     """Run in this process; returns the exit code 0. Needs no MPI."""
+    from ..errors import FilesError
+    from ..files.restart.folder import how_to_continue
     from ..parallel.stop import Stop
 
     with Stop() as stop, contextlib.ExitStack() as stack:
         occupy(stack, job, quiet)
         end_soon(stack, stop, job)
-        compute(job, quiet, command_line())
+        try:
+            compute(job, quiet, command_line())
+        except FilesError as error:
+            raise FilesError(f"{error}{how_to_continue(job.directory)}") from error
     return 0
 
 

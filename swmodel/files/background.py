@@ -13,7 +13,7 @@ import time
 import traceback
 from pathlib import Path
 
-from ..errors import FilesError
+from ..errors import FilesError, reason_of
 from ..parallel.worker import NETCDF, Worker
 from .draft import WRITING, free
 from .journal import JournaledFile, remove, sync_folder
@@ -221,9 +221,7 @@ class BackgroundFile:
 
 
 def as_files_error(error: BaseException, path: Path) -> BaseException:
-    """A FilesError for a failure to write a file, with the bytes free; other errors unchanged."""
+    """A FilesError for a failure to write a file; other errors unchanged."""
     if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
         return error
-    number = getattr(error, "errno", None) or 0
-    reason = os.strerror(number) if number > 0 else error
-    return FilesError(f"{path} cannot be written: {reason}; {free(path)} bytes free")
+    return FilesError(f"{path} cannot be written: {reason_of(error, path)}")

@@ -19,7 +19,7 @@ import threading
 from pathlib import Path
 
 from ..errors import INTERNAL, STOPPED, NumericalError, SetupError, UsageError
-from ..files.restart.folder import candidates
+from ..files.restart.folder import how_to_continue
 from ..files.status import ended, finish, write_status
 from ..parallel import environment, foreign, spawn
 from . import progress
@@ -255,11 +255,5 @@ def judge(directory, ranks: Ranks) -> int:
     if status["exit_code"] not in (0, INTERNAL, STOPPED, NumericalError.exit_code):
         cause = status["message"]
     if status["exit_code"] and cause:
-        print(f"Error: {cause}{last_restart(directory)}", file=sys.stderr)
+        print(f"Error: {cause}{how_to_continue(directory)}", file=sys.stderr)
     return status["exit_code"]
-
-
-def last_restart(directory) -> str:
-    """The newest restart file in the folder and the command that continues, in words; empty without one."""
-    found = candidates(directory)
-    return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""

@@ -1,5 +1,6 @@
 """A restart file or store is whole or absent; one that is damaged or of another run is found out."""
 
+import errno
 import os
 import re
 import resource
@@ -7,6 +8,7 @@ import shutil
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -17,7 +19,7 @@ from support.restarts import config, data, flip_variable, resumed, simulation
 
 from swmodel.config import ConfigError, from_toml, load, to_toml
 from swmodel.config.loading import decisive
-from swmodel.errors import FilesError
+from swmodel.errors import FilesError, reason_of
 from swmodel.files.restart import folder, write
 from swmodel.files.restart.read import read
 from swmodel.files.store import block_store
@@ -147,6 +149,18 @@ def test_file_system_that_refuses_leaves_the_earlier_file(tmp_path, nbytes):
     assert list(tmp_path.iterdir()) == [path]
     model.write_restart(path)
     assert folder.facts(path)["step"] == 1
+
+
+@pytest.mark.fault("the disk fills up with output")
+def test_full_disk_or_its_lack_of_inodes_and_the_last_restart_are_named(tmp_path, monkeypatch):
+    options = "-s", "grid.nx=20", "-s", "grid.ny=16", "-s", "restart.every_steps=5", "-s", "output.every_steps=1"
+    with refusing(300_000):
+        result = cli("run", "jet", *options, "-s", "run.steps=200", "-o", tmp_path / "run")
+    (newest, *_) = folder.candidates(tmp_path / "run")
+    assert result.exit_code == 5
+    assert f"{newest}, continue with `swmodel resume {tmp_path / 'run'}`" in result.stderr
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=9, f_favail=0, f_bavail=5, f_frsize=4096))
+    assert "20480 bytes free, but no inodes" in reason_of(OSError(errno.ENOSPC, ""), tmp_path / "a.nc")
 
 
 def fail(*arguments):

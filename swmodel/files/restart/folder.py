@@ -54,6 +54,12 @@ def candidates(directory) -> list[Path]:
     return sorted(found, key=step_of, reverse=True)
 
 
+def how_to_continue(directory) -> str:
+    """The newest restart file in the folder and the command that continues, in words; empty without one."""
+    found = candidates(directory)
+    return f"; last restart: {found[0]}, continue with `swmodel resume {directory}`" if found else ""
+
+
 def facts(path) -> dict:
     """The facts of `examine.examine`, from another process; "problem" has the reason if the file cannot be used."""
     return guard.facts([job(path)])[0]
