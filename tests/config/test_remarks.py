@@ -10,7 +10,7 @@ from support.command import cli
 from swmodel import load
 from swmodel.config import to_toml
 from swmodel.config.loading.load import gather
-from swmodel.config.remarks import apart, coarse_time, components, dividing, domain, driven_films, remarks
+from swmodel.config.remarks import apart, coarse_time, components, dividing, domain, driven_films, on_land, remarks
 from swmodel.model.resolve import resolve
 
 
@@ -81,6 +81,17 @@ def test_wind_of_one_component_is_remarked():
     one, both = ({f"input.wind_{name}": f"winds.nc:{name}" for name in names} for names in ("x", "xy"))
     for case, overrides, lines in (("rest", one, 1), ("rest", both, 0), ("double_gyre", {}, 0)):
         assert sum("input.wind_y" in line for line in components(load(case, overrides, environ={}))) == lines
+
+
+@pytest.mark.fault("a gauge on ground that is dry at rest has an empty curve without a line")
+def test_gauges_on_dry_ground_are_remarked():
+    places = [{"name": "pier", "x": 35e3, "y": 25e3}, {"name": "quay", "x": 75e3, "y": 25e3}]
+    grid = {"grid.nx": 10, "grid.ny": 5, "grid.dx": 1e4, "grid.dy": 1e4, "drying.active": True}
+    options = grid | {"output.stations": places, "physics.manning": 0.02}
+    config = load("rest", options, environ={}, fields={"depth": lambda at: np.where(at.i < 5, 20.0, -3.0)})
+    (line,) = on_land(config)
+    assert '"quay" by 3 m' in line
+    assert "pier" not in line
 
 
 @pytest.mark.fault("wind on a film of water without drag reaches hundreds of metres per second without a line")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import cases
 from ...config import config_hash, to_toml
+from ...config.loading.case_file import IDENTITY
 from ...ocean.coordinates import OFFSETS, axes, on_sphere, turned
 from ...ocean.dates import units_of
 from ...ocean.table import on_grid
@@ -100,10 +101,17 @@ def history_line(command_line: str) -> str:
 
 
 def of_case(config) -> tuple[str, str]:
-    """Title and references of a case, from its docstring."""
+    """Title and references of a case, from its docstring; the title of a run with other data names what was changed."""
     paragraphs = [" ".join(paragraph.split()) for paragraph in cases.about(config.case).split("\n\n")]
     found = [words.partition(":")[2].strip() for words in paragraphs if words.startswith("Reference")]
-    return paragraphs[0], " ".join(found) or "Sadourny (1975), J. Atmos. Sci. 32, 680-689"
+    title, case = paragraphs[0], config.case
+    other = ["grid.file"] if config.grid.file else []
+    other += [f"input.{key}" for key, files in config.input if files]
+    fields = type(case).model_fields.items()
+    other += [f"case.{key}" for key, field in fields if key not in IDENTITY and getattr(case, key) != field.default]
+    if other:
+        title = f"The case {case.name} with other {', '.join(other)}"
+    return title, " ".join(found) or "Sadourny (1975), J. Atmos. Sci. 32, 680-689"
 
 
 def versions() -> dict[str, str]:

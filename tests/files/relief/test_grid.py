@@ -3,6 +3,7 @@
 import netCDF4
 import numpy as np
 import pytest
+import xarray
 from support.cf_checker import checked
 from support.command import cli
 
@@ -61,6 +62,8 @@ def test_file_gives_grid_depth_and_mask(which, request):
         np.testing.assert_array_equal(fields.wet(config, rows, columns) > 0, wet)
         depth = fields.evaluate(config, "depth", rows, columns)
         np.testing.assert_array_equal(depth[wet], data["depth"][:].compressed())
+    with xarray.open_dataset(path) as data:
+        np.testing.assert_array_equal(np.isnan(data.depth), ~wet)
     assert (config.grid.pole, config.grid.periodic_x) == ((POLE, True) if which == "earth" else (None, False))
     assert from_toml(to_toml(config), type(config.case)) == load(config, environ={}) == config
     if which == "sea":
