@@ -177,7 +177,7 @@ def test_doctor_reports_exchange_between_processes():
     assert time.monotonic() - start < 10
 
 
-@pytest.mark.parametrize(("version", "tested"), [("0.9.2", False), ("0.10", True), ("0.11.2", True), ("0.12.0", False)])
+@pytest.mark.parametrize(("version", "tested"), [("0.9.2", False), ("0.10", True), ("0.12.0", True), ("0.13", False)])
 def test_doctor_advises_against_untested_jax(version, tested):
     finding = jax_version(version)
     assert (finding.advice == "", finding.broken) == (tested, False)

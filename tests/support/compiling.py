@@ -6,8 +6,10 @@ import re
 import jax
 from jax import monitoring
 
-#: XLA's older generator of code, and all code of a program made in one piece: a sixth of the time.
-XLA_FLAGS = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+#: All code of a program made in one piece, before JAX 0.11 by XLA's older generator of code: a sixth of the time.
+XLA_FLAGS = "--xla_cpu_parallel_codegen_split_count=1"
+if jax.__version_info__ < (0, 11):
+    XLA_FLAGS += " --xla_cpu_use_fusion_emitters=false"
 #: The environment of processes whose programs are compiled quickly; they give the same numbers to round-off.
 QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": XLA_FLAGS}
 #: Options of the C++ compiler for native steps, which have the same bits (tests/executors/test_compile.py): the first

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -19,8 +21,6 @@ from ...parallel.environment import version_of
 from ...parallel.foreign import REMEDY
 from ..rank_checks import check_device
 
-#: JAX versions with which the model and mpi4jax are tested: from the first to below the second (as in pyproject.toml).
-TESTED_JAX = ("0.10", "0.12")
 INSTALL = "make setup, or pip install . where the sources are"
 REQUIRED = ("jax", "jaxlib", "numpy", "netCDF4", "pydantic", "click", "rich", "matplotlib", "cmocean")
 
@@ -54,9 +54,17 @@ def packages() -> Iterator[Finding]:
         yield Finding("ffmpeg", "missing: films are GIF files", "for MP4: pip install imageio-ffmpeg")
 
 
+def tested_jax() -> tuple[str, str]:
+    """The versions of JAX with which the model is tested: from the first to below the second (pyproject.toml)."""
+    needed = next(each for each in importlib.metadata.requires("swmodel") or () if re.match("jax[<>=]", each))
+    return re.search(r">=([\d.]+)", needed)[1], re.search(r"<([\d.]+)", needed)[1]
+
+
 def jax_version(found: str) -> Finding:
     """Whether JAX is one of the versions that are tested."""
-    first, below = TESTED_JAX
+    if not version_of("swmodel"):
+        return Finding("jax", found)
+    first, below = tested_jax()
     if numbers(first) <= numbers(found) < numbers(below):
         return Finding("jax", found)
     return Finding(

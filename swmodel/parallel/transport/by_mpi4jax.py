@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("MPI4JAX_NO_WARN_JAX_VERSION", "1")  # the versions of JAX that swmodel allows are tested
+
 import mpi4jax
 from mpi4jax._src.utils import ordered_effect as EFFECT  # noqa: F401, N812
 from mpi4py import MPI
