@@ -14,13 +14,12 @@ from swmodel.cli.options import PERTURBATIONS
 from swmodel.config import ConfigError
 from swmodel.errors import FilesError
 from swmodel.files.output.static import land
-from swmodel.files.restart.folder import path_of
+from swmodel.files.restart.folder import how_to_continue, path_of
 from swmodel.files.status import read_status
 from swmodel.model.ensemble import settings
 from swmodel.model.ensemble.ensemble_file import EnsembleFile
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import CELLS, unresolved
-from swmodel.model.launch import last_restart
 from swmodel.ocean.table import VARIABLES
 from swmodel.plotting import ensemble as pictures
 from swmodel.plotting import plot
@@ -56,7 +55,7 @@ def test_ensemble_leaves_a_status(folder):
     status = read_status(folder)
     assert (status["state"], status["members"], status["steps"]) == ("completed", 5, 12)
     assert status["cell_updates_per_second"] == pytest.approx(12 * 16 * status["member_steps_per_second"])
-    assert str(path_of(folder, 12)) in last_restart(folder)
+    assert str(path_of(folder, 12)) in how_to_continue(folder)
 
 
 @pytest.mark.promise("a restart changes nothing, also of an ensemble")
