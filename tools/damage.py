@@ -123,9 +123,9 @@ class Truth:
             self.pictures[command] = picture(copy)
 
     def copy(self):
-        """A copy of the run, to be damaged."""
-        shutil.rmtree(self.folder / "run", ignore_errors=True)
-        return shutil.copytree(self.half, self.folder / "run")
+        """A copy of the run, to be damaged; it has the name of the case, which pictures show without config.toml, too."""
+        shutil.rmtree(self.folder / "jet", ignore_errors=True)
+        return shutil.copytree(self.half, self.folder / "jet")
 
     def holds(self, seed, commands=LINES):
         """Check that no damage goes unnoticed; returns what was damaged, and {command: exit code}."""
