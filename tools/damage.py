@@ -123,7 +123,7 @@ class Truth:
             self.pictures[command] = picture(copy)
 
     def copy(self):
-        """A copy of the run, to be damaged; it has the name of the case, which pictures show without config.toml, too."""
+        """A copy of the run, to be damaged. It has the name of the case, which pictures show without config.toml."""
         shutil.rmtree(self.folder / "jet", ignore_errors=True)
         return shutil.copytree(self.half, self.folder / "jet")
 
