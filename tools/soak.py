@@ -130,7 +130,7 @@ def cycle(folder, chance: random.Random, store: str = "netcdf", strike: str = ""
             assert time.monotonic() < deadline, f"left behind: {processes_of(folder).keys()}"
             time.sleep(0.02)
         wait_until_free(run)
-        assert code in codes | ({75} if early else set()), f"{name}: exit code {code}: {_text(err)}"
+        assert code in codes | ({75, -signal.SIGTERM} if early else set()), f"{name}: exit code {code}: {_text(err)}"
         assert "Traceback" not in _text(err), f"{name}: {_text(err)}"
     when = "at any moment" if early else "after a restart"
     return f"{name} {when}: exit code {code}, from step {begin} to {reached(run)}"
