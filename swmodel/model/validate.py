@@ -194,7 +194,7 @@ def check_files(setup: Setup) -> Iterator[str]:
 def check_records(setup: Setup, values: bool) -> Iterator[str]:
     """Records of varying coefficients that do not cover the run, or lack values on water.
 
-    Many records are represented by the first and the last one; without `values` none is read.
+    Many records are represented by the first and the last one; without `values` only the first air pressure is read.
     """
     config, (ny, nx) = setup.config, setup.shape
     for name in setup.scheme.varying:
@@ -203,7 +203,9 @@ def check_records(setup: Setup, values: bool) -> Iterator[str]:
             first, last = (of.at(step)[0] for step in (0, max(0, (config.run.steps or 0) - 1)))
             numbers = range(first, last + 2)
             some = numbers if len(numbers) * ny * nx <= EXAMINED else (numbers[0], numbers[-1])
-            for number in some if values else ():
+            if not values:
+                some = numbers[:1] if name == "air_pressure" else ()
+            for number in some:
                 found = (record(config, name, number, rows, np.arange(nx), of) for rows in bands(config.grid))
                 least, largest = zip(*((values.min(), values.max()) for values in found), strict=True)
                 if line := in_hectopascals(name, min(least), max(largest)):

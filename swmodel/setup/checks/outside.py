@@ -10,7 +10,7 @@ import numpy as np
 from ...ocean.coordinates import metrics, points
 from ...ocean.table import location_of
 from ...ocean.terms import TERMS, sponge
-from ...ocean.terms.outside import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names, parts_of, uses_air_pressure
+from ...ocean.terms.outside import ARRAYS, FLOWS, LEVEL, SIDES, are_given, names, uses_air_pressure
 from .. import fields
 from ..fields import field_of, varies
 
@@ -169,12 +169,6 @@ def incomplete(config) -> Iterator[str]:
     if options.amplitude and LEVEL in files:
         replaced = [name for name in names(config) if are_given(config, name, LEVEL)]
         yield f"open_sides.amplitude: has no effect for {', '.join(replaced)}, as input.{LEVEL} gives these tides"
-    for side in (side_of(config, name) for name in options.sides):
-        for name in (name for name in names(config) if fields.file_of(config, parts_of(name, LEVEL)[0])):
-            parts = [side.on_faces(config, part) for part in parts_of(name, LEVEL)]
-            zero = side.open & (np.abs(np.broadcast_to(parts, (2, *side.open.shape))).max(axis=0) == 0)
-            if 0 < zero.sum() < side.open.sum():  # as in an atlas that has 0 on its land
-                yield f"input.{LEVEL}: {name} is 0 at {side.in_words(zero)}; on land values must be missing, not 0"
     if files and not config.time.start:
         yield f"input.{files[0]}: its lags refer to the start of the run; give time.start for lags behind Greenwich"
 

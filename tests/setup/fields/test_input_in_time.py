@@ -187,7 +187,7 @@ PRESSURE, WIND = ("air_pressure", "msl", 1013.0, "Pa"), ("u10", "u10", 5.0, "m s
         ("hours since 01-MAR-2020 00:00:00", "2020-03-01T01"), ("hours since 2020-3-1T6:00:0Z", "2020-03-01T07"),
         ("hours since 2020-03-01 00:00:00.0 -6:00", "2020-03-01T07"), ("hours since 2020-03-01 UTC", "2020-03-01T01"),
         ("hours since 2020-03-01 12:00 +5:30", "2020-03-01T07:30"), ("hours since 2020-03-01 00:00 EST", None),
-        ("day as %Y%m%d.%f", None),
+        ("day as %Y%m%d.%f", None), ("hours since 1970-01-01 00:00:00.0 0:00", "1970-01-01T01"),
     ],
 )  # fmt: skip
 def test_reference_dates_of_many_programs_are_read_or_refused(units, expected):

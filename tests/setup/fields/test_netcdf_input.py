@@ -115,12 +115,16 @@ def test_any_number_type_is_unpacked_and_invalid_is_missing(ocean):
     "-9999 in a stress, 0 in a pressure, or 9.97e36 on land of a file without `_FillValue` is taken as a value"
 )
 @pytest.mark.parametrize(
-    ("name", "good", "wrong"), [("wind_x", 0.1, -9999.0), ("air_pressure", 101325.0, 0.0), ("depth", 50.0, 9.9e36)]
-)
+    ("name", "good", "wrong"),
+    [
+        ("wind_x", 0.1, -9999.0), ("air_pressure", 101325.0, 0.0), ("depth", 50.0, 9.9e36), ("depth", 50.0, -9999.0),
+        ("uplift", 0.1, -32768.0), ("eta", 0.1, -999.0), ("outside_level", 0.1, -99.99), ("manning", 0.03, 9999.0),
+    ],
+)  # fmt: skip
 def test_value_that_no_sea_has_is_refused_with_its_place(ocean, name, good, wrong):
     values = np.full((NY, NX), good)
     values[2, 3] = wrong
-    path = ocean(z=(values, {"units": "m" if name == "depth" else "Pa"}))
+    path = ocean(z=(values, {"units": VARIABLES[name].units}))
     with pytest.raises(InputError, match="1 of .* row 2, column 3"):
         values_of(f"{path}:z", name)
 
@@ -131,6 +135,9 @@ def test_wind_at_10_m_is_not_that_of_another_height(ocean):
     np.testing.assert_array_equal(values_of(ocean(**both), "u10"), VALUES)
     with pytest.raises(InputError, match="100 m"):
         values_of(ocean(u100=both["u100"]), "u10")
+    level = {"u_0": ([850.0], {"units": "hPa", "axis": "Z"})}
+    with pytest.raises(InputError, match="850 hPa"):
+        values_of(ocean(u=(VALUES[None], EASTWARD), **level), "u10")
 
 
 @pytest.mark.parametrize(

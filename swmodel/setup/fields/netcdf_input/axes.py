@@ -104,14 +104,14 @@ def lie(dataset: CFDataset, found, row, grid, place: str) -> Axes:
 def of_location(coordinates: list, found, row, place: str) -> list:
     """The coordinates of a variable among those along a dimension, of which atlases of tides have one per location.
 
-    Of those in degrees the ones that its attribute `coordinates` names, else the variable of the dimension's name, else
-    those whose names end as the field's location says. InputError: several are left, and differ.
+    Of those in degrees the ones that its attribute `coordinates` names, else those whose names end as the field's
+    location says, else the variable of the dimension's name. InputError: several are left, and differ.
     """
     named = str(found.attrs.get("coordinates", found.encoding.get("coordinates", ""))).split()
     every = [one for one in coordinates if in_degrees(one)]
     ours = [one for one in every if one.name in named]
-    ours = ours or [one for one in every if (one.name,) == one.dims]
-    ours = ours or [one for one in every if str(one.name).lower().endswith(ENDINGS.get(row.location, ()))] or every
+    ours = ours or [one for one in every if str(one.name).lower().endswith(ENDINGS.get(row.location, ()))]
+    ours = ours or [one for one in every if (one.name,) == one.dims] or every
     values = [values_of(one) for one in ours]
     for one, other in zip(ours, values, strict=True):
         if one.dims == ours[0].dims and not np.allclose(other, values[0], rtol=0, atol=SAME, equal_nan=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -216,8 +216,9 @@ def complete(variable, filled: bool) -> None:
     kind, size, attributes = variable.dtype.kind, variable.dtype.itemsize, variable.attrs
     if filled and kind in "iuf" and size > 1 and "_FillValue" not in attributes:
         attributes["_FillValue"] = variable.dtype.type(netCDF4.default_fillvals[variable.dtype.str[1:]])
-    if kind in "iu" and size > 2:
-        attributes |= {name: np.float64(attributes[name]) for name in attributes if name in PACKING}
+    for name in sorted(PACKING & {*attributes}) if kind in "iu" else ():
+        if size > 2 or np.asarray(attributes[name]).dtype.kind in "iu":
+            attributes[name] = np.float64(attributes[name])
 
 
 @contextmanager
@@ -238,8 +239,18 @@ def values_of(variable: DataArray, index: Any = ()) -> np.ndarray:
         attributes, packing = variable.attrs, variable.encoding
         if not attributes.keys() & {"valid_min", "valid_max", "valid_range"}:
             return values
-        ends = attributes.get("valid_min", -np.inf), attributes.get("valid_max", np.inf)
-        packed = np.asarray(attributes.get("valid_range", ends), np.float64)
-        low, high = np.sort(packed * packing.get("scale_factor", 1.0))
-        offset = packing.get("add_offset", 0.0)
-        return np.where((values < low + offset) | (values > high + offset), np.nan, values)
+        ends = attributes.get("valid_range", (attributes.get("valid_min"), attributes.get("valid_max")))
+        low, high = np.sort([unpacked(end, packing, other) for end, other in zip(ends, (-np.inf, np.inf), strict=True)])
+        return np.where((values < low) | (values > high), np.nan, values)
+
+
+def unpacked(end: Any, packing: Mapping, missing: float) -> float:
+    """An end of a valid range as a value: packed as the variable is if it has an integer type, else a value already."""
+    if end is None:
+        return missing
+    end = np.asarray(end)
+    if end.dtype.kind not in "iu" or not packing.keys() & PACKING:
+        return float(end)
+    if str(packing.get("_Unsigned", "")).lower() == "true":
+        end = end.astype(f"i{end.dtype.itemsize}").view(f"u{end.dtype.itemsize}")
+    return float(end) * packing.get("scale_factor", 1.0) + packing.get("add_offset", 0.0)

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....ocean.elements import index_of
+from ....ocean.elements import array_of, index_of
 from .axes import Axes, arrange
 from .dataset import CFDataset, cf_dataset, numeric, open_file, values_of
 from .degrees import interpolated, nearest
 from .errors import InputError, remark
+from .marks import check_marks
 from .names import BAND
 from .source import find, parse
 from .times import Times, choose, times_in
@@ -23,11 +24,19 @@ from .units import conversion
 #: other units. Air pressure is absolute, or relative to some normal one.
 RANGES = {
     **dict.fromkeys(("wind_x", "wind_y"), ((-500.0, 500.0),)),
-    **dict.fromkeys(("u10", "v10"), ((-500.0, 500.0),)),
-    **dict.fromkeys(("u", "v"), ((-500.0, 500.0),)),
+    **dict.fromkeys(("u10", "v10"), ((-150.0, 150.0),)),
+    **dict.fromkeys(("u", "v", "outside_current_x", "outside_current_y"), ((-500.0, 500.0),)),
     "air_pressure": ((-2e4, 2e4), (8e4, 1.1e5)),
     "depth": ((-9000.0, 12000.0),),
-    "eta": ((-1000.0, 1000.0),),
+    "uplift": ((-100.0, 100.0),),
+    "eta": ((-500.0, 500.0),),
+    "outside_level": ((-100.0, 100.0),),
+    "outside_tide_level": ((-30.0, 30.0),),
+    **dict.fromkeys(
+        ("outside_transport_x", "outside_transport_y", "outside_tide_transport_x", "outside_tide_transport_y"),
+        ((-1e5, 1e5),),
+    ),
+    **dict.fromkeys(("quadratic_drag", "manning"), ((0.0, 10.0),)),
 }
 
 #: Largest gap of rows or columns that is read rather than skipped, in a file finer than the grid.
@@ -40,7 +49,6 @@ class GridVariable(NamedTuple):
     `values`: function of an index by dimension; `chosen` has the index along dimensions that the grid lacks.
     `factor`: converts to the model's units; negative if upward is positive in the file, downward in the model.
     `place`, `row`: what messages call it, and the row of VARIABLES.
-    `is_tide`: whether `values` are those of `source.part_of_tide`, which takes zeros for land.
     """
 
     values: Callable[[dict], np.ndarray]
@@ -50,7 +58,6 @@ class GridVariable(NamedTuple):
     grid: Any
     place: str
     row: Any
-    is_tide: bool = False
 
     @property
     def pole(self) -> tuple[float, float] | None:
@@ -61,12 +68,7 @@ class GridVariable(NamedTuple):
         """Values in rows and columns of the grid, in any order, NaN where missing; for `fill` see `interpolated`."""
         rows, columns = np.asarray(rows), np.asarray(columns)
         if self.axes.along:
-            found = interpolated(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
-            if not self.is_tide or not np.isnan(found).any():
-                return found
-            of_land = self._replace(values=partial(self.values, land=True))  # far from the water of an atlas
-            land = interpolated(partial(of_land.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
-            return np.where(np.isnan(found), land, found)
+            return interpolated(partial(self.cells, over=READ_OVER), self.axes.along, rows, columns, fill)
         down, left = self.axes.turned
         return self.cells(
             self.grid.ny - 1 - rows if down else rows,
@@ -86,15 +88,17 @@ class GridVariable(NamedTuple):
 def read_window(field: GridVariable, rows: slice, columns: slice) -> np.ndarray:
     """Values of a window of the file [rows, columns], float64, NaN where missing."""
     index = field.chosen | {field.axes.y: rows, field.axes.x: columns}
-    values = field.factor * np.asarray(field.values(index), np.float64)
+    values = np.asarray(field.values(index), np.float64)
     values = values.T if field.axes.exchanged else values
-    check_range(field, values, rows.start, columns.start)
-    return values
+    check_marks(values, field.place, rows.start, columns.start)
+    check_range(field, field.factor * values, rows.start, columns.start)
+    return field.factor * values
 
 
 def check_range(field: GridVariable, values: np.ndarray, row: int, column: int) -> None:
     """Raise InputError if values from a row and column of the file on are in none of the RANGES of the field."""
-    outside = {(least, most): (values < least) | (values > most) for least, most in RANGES.get(field.row.name, ())}
+    ranges = RANGES.get(array_of(field.row.name), ())
+    outside = {(least, most): (values < least) | (values > most) for least, most in ranges}
     if not outside or not all(each.any() for each in outside.values()):
         return
     (least, most), wrong = min(outside.items(), key=lambda item: item[1].sum())
@@ -128,7 +132,7 @@ def opened(text: str, row, grid) -> Iterator[GridVariable]:
         others = {name: size for name, size in found.sizes.items() if name not in (axes.y, axes.x)}
         index = index_of(row.name)
         chosen = choose(dataset, others, source.record, place, *index[:1])
-        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid, place, row, bool(index))
+        yield GridVariable(values, chosen, axes, factor_of(found, row, place), grid, place, row)
 
 
 def read_field(text: str, row, grid, rows, columns, fill=None) -> np.ndarray:

@@ -19,6 +19,7 @@ from ....ocean.elements import index_of
 from ....ocean.table import EASTWARD, REDUCED, row_of
 from .dataset import CFDataset, stamp, values_of
 from .errors import InputError, remark
+from .marks import check_marks
 from .names import COMMON, candidates
 from .units import DEGREES
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 
 #: Text after the name of the file.
 REST = re.compile(r"(?::(?P<name>[^:@]*))?(?:@(?P<record>.*))?")
+
+#: Names of vertical coordinates of winds, and their units.
+VERTICAL = re.compile(r"height|level|lev|pressure|isobaric|plev|z|altitude", re.IGNORECASE)
+METRES, PRESSURES = ("m", "metre", "metres", "meter", "meters"), ("Pa", "hPa", "mb", "mbar", "millibar", "millibars")
+#: Largest lag of a tide, degrees.
+LARGEST_LAG = 720.0
 
 #: Further standard names, where x is east and y is north.
 OTHERS = {
@@ -92,12 +99,14 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[.
         return both[0], lambda index: signs[0] * values_of(both[0], index)
     standard_names = [row.standard_name, *(each.get(row.standard_name, "") for each in (EASTWARD, OTHERS))]
     matches = candidates(dataset, standard_names, (row.name, *COMMON.get(row.name, ())))
-    wrong = {name: height_of(name, variables[name]) for name in matches if row.name in ("u10", "v10")}
-    wrong = {name: height for name, height in wrong.items() if height not in (None, 10)}
+    if row.name == "depth":  # the thickness of a layer has the name of ROMS' depth
+        matches = [name for name in matches if "thick" not in str(variables[name].attrs.get("long_name", "")).lower()]
+    wrong = {name: height_of(name, dataset) for name in matches if row.name in ("u10", "v10")}
+    wrong = {name: height for name, height in wrong.items() if height not in ("", "10 m")}
     matches = [name for name in matches if name not in wrong] or matches
     for name in matches:
         if name in wrong:
-            raise InputError(f"{place}:{name} is the wind at {wrong[name]} m; the model needs that at 10 m")
+            raise InputError(f"{place}:{name} is the wind at {wrong[name]}; the model needs that at 10 m")
     if len(matches) == 1:
         return dataset.data[matches[0]], partial(values_of, dataset.data[matches[0]])
     what = "several variables" if matches else "no variable"
@@ -108,11 +117,21 @@ def find(dataset: CFDataset, source: Source, row) -> tuple[DataArray, Callable[.
     )
 
 
-def height_of(name: str, variable) -> int | None:
-    """The height of a wind, m, by the name of its variable or its description; None: unknown."""
+def height_of(name: str, dataset: CFDataset) -> str:
+    """The height of a wind in words, such as "10 m" or "850 hPa"; empty if it is unknown.
+
+    It follows from the only value of a vertical coordinate, else from the name of the variable or its description.
+    """
+    variable = dataset.data[name]
+    for of in {**dict.fromkeys(variable.dims), **dict.fromkeys(map(str, variable.coords))}:
+        level = dataset.data.variables.get(of)
+        units = str(level.attrs.get("units", "")) if level is not None else ""
+        vertical = level is not None and (str(level.attrs.get("axis", "")).upper() == "Z" or VERTICAL.match(of))
+        if vertical and level.size == 1 and units in (*METRES, *PRESSURES):
+            return f"{float(np.ravel(level.values)[0]):g} {'m' if units in METRES else units}"
     found = re.fullmatch(r"(?:wind|[uv](?:wind|grd)?)_?(\d{2,3})m?", name, re.IGNORECASE)
     found = found or re.search(r"\b(\d+)\s*-?\s*m(?:et(?:re|er)s?)?\b", str(variable.attrs.get("long_name", "")), re.I)
-    return int(found[1]) if found else None
+    return f"{int(found[1])} m" if found else ""
 
 
 def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Callable[..., np.ndarray]:
@@ -120,7 +139,7 @@ def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Ca
 
         cosine = amplitude cos(lag) = Re,    sine = amplitude sin(lag) = -Im    of amplitude exp(-i lag)
 
-    Where both variables are zero, as atlases write land, the result is missing, or zero with `land=True`.
+    Where the amplitude, or both parts, are zero, as atlases write land, the result is missing.
     """
     if len(both) != 2 or not index_of(row.name):
         raise InputError(f"{place}: a tide needs two variables, AMPLITUDE,LAG or REAL,IMAGINARY, other fields need one")
@@ -128,17 +147,24 @@ def part_of_tide(both: list[DataArray], signs: list[int], place: str, row) -> Ca
     if first.dims != second.dims:
         raise InputError(f"{place} lie along {', '.join(first.dims)} and along {', '.join(second.dims)}")
     units = second.attrs.get("units", "")
-    lags = units in DEGREES[""] | {"deg"}
+    lags = re.sub(r"[_ ]+(gmt|utc|g)$", "", units.lower()) in {*DEGREES[""], "deg"}
     if not lags and units != first.attrs.get("units", ""):
         raise InputError(f'{place}: the lag is in "{units}"; convert it to "degrees"')
 
-    def part(index, land=False):
-        one, other = (sign * values_of(variable, index) for sign, variable in zip(signs, both, strict=True))
+    def part(index):
+        raw = [values_of(variable, index) for variable in both]
+        for each, variable in zip(raw, both, strict=True):
+            check_marks(np.atleast_2d(each), f"{place.rpartition(':')[0]}:{variable.name}")
+        one, other = (sign * values for sign, values in zip(signs, raw, strict=True))
+        if lags and (np.abs(other[one != 0]) > LARGEST_LAG).any():
+            found = np.abs(np.where(one != 0, other, 0))
+            raise InputError(f"{place}: a lag of {np.nanmax(found):g} degrees is none; missing values need _FillValue")
         wave = np.cos if cosine else np.sin
         found = one * wave(np.radians(other)) if lags else one if cosine else -other
-        zero = (one == 0) & (other == 0)
-        if not land and zero.any() and not zero.all():
-            remark(f"{place.partition(': ')[2]}: cells in which both are 0 count as land")
-        return found if land else np.where(zero, np.nan, found)
+        zero = (one == 0) & ((other == 0) | lags)
+        if zero.any() and not zero.all():
+            which = "the amplitude is" if lags else "both are"
+            remark(f"{place.partition(': ')[2]}: cells in which {which} 0 count as land")
+        return np.where(zero, np.nan, found)
 
     return part

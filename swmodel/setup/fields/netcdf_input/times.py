@@ -18,12 +18,18 @@ SINCE = re.compile(
     r"(?:(?P<year>[-+]?\d{1,6})-(?P<month>\d\d?)-(?P<day>\d\d?)"
     rf"|(?P<first>\d\d?)-(?P<name>{'|'.join(MONTHS)})[a-z]*-(?P<last>\d{{4}}))"
     r"(?:[T\s]\s*(?P<hour>\d\d?)(?::(?P<minute>\d\d?)(?::(?P<second>\d\d?(?:\.\d*)?))?)?)?"
-    r"\s*(?P<zone>Z|UTC|GMT|[-+]\d\d?(?::?\d\d)?)?",
+    r"\s*(?P<zone>Z|UTC|GMT|[-+]\d\d?(?::?\d\d)?|\d\d?:\d\d)?",
     re.IGNORECASE | re.ASCII,
 )
 
+#: Largest difference of a zone from UTC, hours.
+LARGEST_ZONE = 14
+
 #: Names of variables with the names of constituents.
 CONSTITUENTS = ("con", "cons", "constituent", "constituents", "name")
+
+#: Standard names of times of a forecast that are not those of its records.
+OF_START = re.compile("forecast_reference_time|forecast_period")
 
 #: Largest difference between the time of a record and the one in an entry, s.
 NEAR = 1.0
@@ -101,13 +107,20 @@ def in_utc(units: str) -> str:
         year, month, day = found["last"], str(MONTHS.index(found["name"].lower()) + 1), found["first"]
     hour, minute, second = (found[part] or "0" for part in ("hour", "minute", "second"))
     zone = found["zone"] or ""
-    if zone[:1] in ("+", "-"):
-        hours, minutes = re.fullmatch(r"(\d\d?)(?::?(\d\d))?", zone[1:]).groups("0")
-        zone = f" {zone[0]}{int(hours):02d}:{int(minutes):02d}"
+    if offset := re.fullmatch(r"([-+]?)(\d\d?)(?::?(\d\d))?", zone):
+        sign, hours, minutes = offset.groups("0")
+        if int(hours) > LARGEST_ZONE or int(minutes) > 59:
+            return ""
+        zone = f" {sign or '+'}{int(hours):02d}:{int(minutes):02d}"
     else:
         zone = ""
     date = f"{int(year):04d}-{int(month):02d}-{int(day):02d} {int(hour):02d}:{int(minute):02d}:{second}"
     return f"{found['unit']} since {date}{zone}"
+
+
+def name_of(attributes) -> str:
+    """The standard name of a variable, from its attributes."""
+    return str(attributes.get("standard_name", ""))
 
 
 class Times:
@@ -117,8 +130,14 @@ class Times:
         self.count, self.values = count, np.empty(0)
         self.units, self.calendar, self.kind = "", "standard", ""
         along = [name for name, one in dataset.data.variables.items() if one.dims == (dimension,) and numeric(one)]
-        dated = [name for name in along if "since" in dataset.data[name].attrs.get("units", "")]
-        name = next((each for each in (*dated, *along) if each == dimension), (dated or [""])[0])
+        known = {name: dataset.data[name].attrs for name in along}
+        dated = [
+            name
+            for name in along
+            if "since" in known[name].get("units", "") and not OF_START.search(name_of(known[name]))
+        ]
+        dated.sort(key=lambda name: (name_of(known[name]) != "time", known[name].get("axis") != "T", name != dimension))
+        name = (dated or [each for each in along if each == dimension] or [""])[0]
         if not name or not count:
             return
         variable = dataset.data.variables[name]
