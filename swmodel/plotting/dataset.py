@@ -12,7 +12,6 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 
-from ..config.loading.older import renewed
 from ..errors import FilesError, suggest
 from ..files.integrity import checksums, guard
 from ..files.run_folder import ENSEMBLE, SNAPSHOTS, is_folder
@@ -90,7 +89,7 @@ def values_of(data: netCDF4.Dataset, name: str, record: int = -1) -> np.ma.Maske
 def configuration(data: netCDF4.Dataset) -> dict:
     """The configuration of the run as {section: {key: value}}; empty for a file without one."""
     try:
-        return renewed(tomllib.loads(getattr(data, "configuration", "")))
+        return tomllib.loads(getattr(data, "configuration", ""))
     except tomllib.TOMLDecodeError:
         return {}
 

@@ -1,7 +1,6 @@
 """Tracers: each is what it would be alone; no step makes extremes, constants stay, the content is conserved."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from support.stepping import after, same_bits, step_by_step
 
 import swmodel
 from swmodel.config import ConfigError, from_toml, to_toml
-from swmodel.config.loading.decisive import differences
 from swmodel.ocean.operators import mx_f
 from swmodel.ocean.patch import Patch
 from swmodel.ocean.terms.tracer_advection import Faces, reconstructed
@@ -86,21 +84,6 @@ def test_tracers_of_file_are_computed_and_written(tmp_path):
     np.testing.assert_array_equal(swmodel.Simulation(swmodel.load(file, again, {})).field("dye"), first)
 
 
-def test_configuration_of_0_8_0_is_one_tracer(tmp_path):
-    now = swmodel.load("rest", {"physics.tracers": [{"name": "tracer", "initial": 1.5}]}, {})
-    old, table = tmp_path / "old.toml", '[tracer]\ntransport = "upwind"\ninitial = 1.5\n'
-    old.write_text(f'case.name = "rest"\ninput.tracer = ""\n{table}')
-    assert swmodel.load(old, {}, {}) == now
-    assert swmodel.load("rest", {}, {"SWMODEL_TRACER_TRANSPORT": "upwind", "SWMODEL_TRACER_INITIAL": "1.5"}) == now
-    text = re.sub(r"tracers = \[.*?\n\]\n", "", to_toml(now), flags=re.DOTALL) + table
-    assert from_toml(text) == now
-    assert differences(text, to_toml(now)) == []
-    none = swmodel.load("rest", {}, {})
-    text = to_toml(none).replace("tracers = []\n", "") + '[tracer]\ntransport = "none"\ninitial = 0.0\n'
-    assert from_toml(text.replace('eta = ""', 'eta = ""\ntracer = ""')) == none
-    assert differences(text, to_toml(none)) == []
-
-
 REFUSED = {
     '[[tracer]]\nname = "a"\n[[tracer]]\nname = "a"': 'called "a"',
     '[[tracer]]\nname = "eta"': '"eta"',
@@ -110,9 +93,7 @@ REFUSED = {
     "[[tracer]]\ninitial = 3.0": "name",
     '[[tracer]]\nname = "a"\ncolour = "red"': "colour",
     '[[tracer]]\nname = "a"\ndiffusivity = -1.0': "diffusivity",
-    '[tracer]\ntransport = "upwind"\n[input]\ndye = "dye.nc"': "input.dye",
     '[tracer]\ntransport = "diffusion"': "tracer.transport",
-    'physics.tracers = [{name = "a"}]\n[tracer]\ntransport = "upwind"': "[[tracer]]",
     'output.fields = ["dye"]\n[[tracer]]\nname = "a"': "output.fields",
 }
 

@@ -10,7 +10,6 @@ from ...ocean.terms import TERMS
 from ...ocean.terms.tracer import Tracer
 from ...setup.fields.noted import sha256
 from ..options.model import section_class
-from .older import renewed
 
 OF_TERMS = tuple(term.name for term in TERMS.values() if term.options)
 SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "forcing")
@@ -33,7 +32,7 @@ def decisive(text: str) -> dict:
     The value of a user's case file, a storm's track or an input from Python is its checksum.
     """
     found: dict = {}
-    for section, options in renewed(tomllib.loads(text)).items():
+    for section, options in tomllib.loads(text).items():
         for key, value in options.items():
             if section == PYTHON and key != "calls":
                 found |= {f"{PYTHON}.{each.split()[0]}": shown(each) for each in value}

@@ -18,7 +18,7 @@ from ..options.input import with_files
 from ..options.model import Config, section_class
 from ..options.output import with_fields
 from ..options.physics import TAKEN
-from . import from_files, older
+from . import from_files
 from .case_file import IDENTITY, case_of, find_case, is_case
 from .merge import Sources, merge, value_of
 from .sources import Given, Layer, from_environment, from_mapping, from_overrides, read_file
@@ -29,6 +29,8 @@ Source: TypeAlias = str | os.PathLike[str] | Case | type[Case] | Config
 #: Overrides: {"grid.nx": 90, ...} or ["grid.nx=90", ...].
 Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
 
+#: The key of the tables of tracers.
+TRACERS = ("physics", "tracers")
 #: Names of the sections, in the order in which they are written.
 SECTIONS = tuple(Config.model_fields)
 
@@ -82,7 +84,7 @@ def gather(source, overrides=(), environ=None) -> Sources:
     known = [(section, key) for section in SECTIONS for key in classes[section].model_fields]
     layers = [
         read_source(source, problems),
-        from_environment(variables, (*SECTIONS, *older.READ)),
+        from_environment(variables, SECTIONS),
         from_overrides(overrides, known, problems),
     ]
     try:
@@ -92,7 +94,6 @@ def gather(source, overrides=(), environ=None) -> Sources:
         return Sources([{}, *known_keys], Case, classes, [*problems, *error.problems])
     layers = [from_mapping(case.defaults, f"case {name_of(case)}"), of_case, *layers]
     layers = from_files.expanded(layers, value_of, problems)
-    layers = older.expanded(layers, value_of, problems, quiet=python is not None)
     tracers = tracers_in(layers)
     for name in tracers:
         if name in case.model_fields or (hasattr(case, name) and parameters(getattr(case, name)) != SIGNATURE):
@@ -105,7 +106,7 @@ def gather(source, overrides=(), environ=None) -> Sources:
 
 def tracers_in(layers: Iterable[Layer]) -> tuple[str, ...]:
     """The valid names of tracers; the checks of their tables refuse others."""
-    given = [value_of(older.TRACERS, layer[older.TRACERS]) for layer in layers if older.TRACERS in layer]
+    given = [value_of(TRACERS, layer[TRACERS]) for layer in layers if TRACERS in layer]
     tables = given[-1] if given and isinstance(given[-1], tuple) else ()
     names = [dict(table).get("name") for table in tables if isinstance(table, Mapping | Tracer)]
     return tuple(name for name in names if isinstance(name, str) and name.isalnum() and name not in TAKEN)

@@ -18,6 +18,7 @@ from ..options.input import Python
 from ..options.model import ALTERNATIVES, Config, Section, section_class
 from ..options.run import Run, outdated
 from .from_files import LISTED, tables_in
+from .renamed import replacement
 from .sources import Given, Layer, read_text
 
 KIND = ("grid", "kind")
@@ -81,13 +82,16 @@ def add_layer(merged: Layer, layer: Layer, classes: dict[str, type[Section]]) ->
     accepted: Layer = {}
     strange: set[str] = set()
     for (section, key), given in layer.items():
-        if section not in classes:
+        known = section in classes and key in classes[section].model_fields
+        if not known and (words := replacement(section, key)):
+            problems.append(f"{given.place}: is a key of an earlier version: {words}")
+        elif section not in classes:
             if section not in strange:
                 unknown(problems, given.place, "section", section, classes)
             strange.add(section)
         elif isinstance(given.value, str) and not given.value.isascii() and has_surrogates(given.value):
             problems.append(f"{given.place}: is not text in UTF-8")
-        elif key in classes[section].model_fields:
+        elif known:
             value = convert(given, section, classes[section].model_fields[key])
             accepted[section, key] = given._replace(value=value, is_text=False)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...config.loading.older import earlier
 from ...errors import FilesError, file_errors
 from ...ocean.coordinates import turned
 from ...ocean.elements import array_of
@@ -40,21 +39,20 @@ def with_stored(config, path):
             )
     with file_errors(path, "read"), opened(path) as file:
         for name in (name for name in missing if name not in found):
-            written = name if GIVEN + name in file else earlier(name)
-            if any(key not in file for key in keys_of(config, name, written)):
+            if any(key not in file for key in keys_of(config, name)):
                 raise FilesError(f"{path}: has no field {name}, which came from Python when the run began")
-            values = {location: file[key][:] for key, location in keys_of(config, name, written).items()}
-            stored = file[GIVEN + written].attrs
+            values = {location: file[key][:] for key, location in keys_of(config, name).items()}
+            stored = file[GIVEN + name].attrs
             found[name] = PythonField(values, tabulated=bool(stored["table"]), recorded=text(stored[RECORDED]))
     return with_python(config, python.fields, python.terms, python._sources | found, python._terms)
 
 
-def keys_of(config, name: str, written: str = "") -> dict[str, str]:
-    """{name in the file: location} of a field from Python, which the file calls `written`.
+def keys_of(config, name: str) -> dict[str, str]:
+    """{name in the file: location} of a field from Python.
 
     On a turned grid a component of a vector also has values at the location of the other one.
     """
-    key = GIVEN + (written or name)
+    key = GIVEN + name
     own = location_of(name)
     others = VECTORS[name] if name in VECTORS and turned(config.grid) else ()
     elsewhere = [location for location in map(location_of, others) if location != own]

@@ -94,6 +94,19 @@ def test_python_overrides_variables_and_cases_are_named():
     assert '"jet"' in problems("jett")[0]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("own.fields=[]", "[python]"), ("tracer.transport='upwind'", "[[tracer]]"),
+        ("open_sides.m2_amplitude=1", "open_sides.constituents"),
+        ("input.outside_k1_sine='a.nc'", "outside_tide_level"),
+    ],
+)  # fmt: skip
+def test_key_of_an_earlier_version_is_refused_with_what_replaces_it(old, new):
+    (line,) = problems("jet", [old])
+    assert new in line
+
+
 @pytest.mark.fault("a file that is no configuration: huge, a device, a pipe, not TOML, names of thousands of parts")
 @pytest.mark.parametrize(
     ("content", "words"),

@@ -8,7 +8,6 @@ from support.processes import python
 
 from swmodel import cases, load
 from swmodel.config import ConfigError, config_hash, to_toml
-from swmodel.config.loading.decisive import decisive
 from swmodel.config.loading.toml import template
 from swmodel.config.options.model import Config, Grid
 from swmodel.model.resolve import fastest_executor, for_processes, resolve
@@ -191,53 +190,6 @@ def test_automatic_time_step_divides_intervals_of_output(overrides):
     assert 0.5 * longest < dt <= longest
     for interval in (given.output.every, given.output.spectra, given.restart.every, 86400 * (given.run.days or 0)):
         assert interval is None or math.isclose(round(interval / dt) * dt, interval, rel_tol=1e-12)
-
-
-def test_older_keys_are_read_and_named(file, caplog, tmp_path):
-    """The section [own] is [python], keys of each constituent are lists, and two files of a tide are one entry."""
-    sides = '[open_sides]\nsides = ["west"]\n'
-    config = load(file("[own]\nfields = []\ncalls = ['track every 3600 s']\n"), (), {})
-    assert config.python.calls == load("jet", ["own.calls=['track every 3600 s']"], {}).python.calls
-    assert config.python.calls == ("track every 3600 s",)
-    new = to_toml(config)
-    assert decisive(new.replace("[python]", "[own]")) == decisive(new)
-    tide = "k1_amplitude = 0.2\nm2_phase = 30\nm2_amplitude = 1\n"
-    config = load(file(sides + tide), ["open_sides.k1_phase=-20"], {})
-    found = config.open_sides
-    assert (found.constituents, found.amplitude, found.phase) == (("M2", "K1"), (1.0, 0.2), (30.0, -20.0))
-    assert load(config, environ={}) == config
-    one = load("salish_sea", {"open_sides.k1_amplitude": 0.0}, environ={}).open_sides
-    assert (one.constituents, one.amplitude) == (("M2",), (0.8,))
-    text = "[input]\noutside_m2_cosine = 'a.nc:amp,lag'\noutside_m2_sine = 'a.nc:amp,lag'\n"
-    text += "outside_s2_transport_x_cosine = 'b.nc:uRe'\noutside_s2_transport_x_sine = 'b.nc:-uIm'\n"
-    config = load(file(sides + text), (), {})
-    assert config.open_sides.constituents == ("M2", "S2")
-    assert config.input.outside_tide_level == (str(tmp_path / "a.nc:amp,lag"), "")
-    assert config.input.outside_tide_transport_x == ("", str(tmp_path / "b.nc:uRe,uIm"))
-    text = "[assimilation]\ncontrols = ['eta', 'outside_m2_cosine', 'outside_m2_sine']\n"
-    text += "sigma_outside_m2_cosine = 0.1\nsigma_outside_m2_sine = 0.1\nsigma_outside_s2_transport_x_sine = 0.0\n"
-    found = load(file(sides + text), (), {}).assimilation
-    assert found.controls == ("eta", "outside_tide_level[M2,cosine]", "outside_tide_level[M2,sine]")
-    assert found.sigma_outside_tide_level == 0.1
-    for words in "python.calls", "open_sides.constituents", "assimilation.sigma_outside_tide_level = 0.1":
-        assert words in caplog.text
-    for text, words in (
-        (sides + "m2_amplitude = 'much'\n", "open_sides.m2_amplitude: "),
-        ("[input]\noutside_m2_cosine = 'a.nc:real'\n", "outside_m2_"),
-        ("[input]\noutside_m2_cosine = 'a.nc:real'\noutside_m2_sine = 'c.nc:imag'\n", "outside_m2_"),
-    ):
-        with pytest.raises(ConfigError, match=words):
-            load(file(text), (), {})
-
-
-def test_earlier_configuration_determines_the_same_run():
-    """Its text has each key of each constituent, most of them zero."""
-    new = to_toml(load("salish_sea", {"open_sides.amplitude": [0.7, 0.4]}, environ={}))
-    begin, end = new.index("constituents"), new.index("tide = ", new.index("constituents"))
-    old = "m2_amplitude = 0.7\nm2_phase = 0.0\nk1_amplitude = 0.4\nk1_phase = 0.0\ns2_amplitude = 0.0\ns2_phase = 0.0\n"
-    before, after = decisive(new[:begin] + old + new[end:]), decisive(new)
-    assert before.pop("open_sides.phase", []) == after.pop("open_sides.phase") == []
-    assert before == after
 
 
 GOOD = "name, x, y, note\n# the first one\nold harbour, 2e5, 1e5, steep\n\nbuoy,3e5,1.5e5,\n"
