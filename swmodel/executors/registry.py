@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ..ocean.state import Carry, State
+from .cuda.executor import Cuda
 from .native.executor import Native
 from .reference.model import NumpyReference
 from .xla import Compiled, Xla
@@ -41,6 +42,6 @@ class Executor(Protocol):
 
 
 #: The executors that compute a block in a jitted program, by name.
-COMPILED: dict[str, type[Compiled]] = {executor.name: executor for executor in (Xla, Native)}
+COMPILED: dict[str, type[Compiled]] = {executor.name: executor for executor in (Xla, Native, Cuda)}
 
 EXECUTORS: dict[str, Callable[..., Executor]] = COMPILED | {NumpyReference.name: NumpyReference}

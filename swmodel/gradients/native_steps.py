@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..executors.native.calls import Calls, Edges
-from ..executors.native.compile import obstacle
-from ..executors.native.kernel import Kernel, register
+from ..executors.native.calls import Calls, Edges, Rotation
+from ..executors.native.kernel import Kernel
 from ..executors.native.trace import kinds_of
+from ..executors.targets import TARGETS
 from ..model.resolve import say_slower
 from ..parallel.transport.halo import surround_named, within
 from .controls import replace
@@ -35,11 +35,13 @@ class Native:
         kernel: the Kernel of the step forward.
         transport: the transport for messages.
         controls: names of the controls that are no initial fields, in order.
+        executor: whose machine code computes them, "native" or "cuda".
         pairs: whether carry and active fields are pairs of a value and its tangent.
     """
 
-    def __init__(self, kernel: Kernel, transport, controls: tuple[str, ...], pairs: bool = False):
-        register()
+    def __init__(self, kernel: Kernel, transport, controls: tuple[str, ...], executor: str, pairs: bool = False):
+        self.target, self.executor = TARGETS[executor], executor
+        self.target.register()
         self.kernel, self.transport, self.controls, self.pairs = kernel, transport, controls, pairs
         self.margin, self.wide = kernel.scheme.margin, reach_back(kernel.scheme)
         self.inner = tuple(slice(self.margin, self.margin + length) for length in transport.shape)
@@ -50,7 +52,7 @@ class Native:
 
     def tangent(self) -> Native:
         """The Native of pairs."""
-        return Native(self.kernel, self.transport, self.controls, pairs=True)
+        return Native(self.kernel, self.transport, self.controls, self.executor, pairs=True)
 
     def settle(self, active, fixed, back: bool) -> None:
         """Agree with all processes on native steps, also `back`, before a program is traced."""
@@ -95,7 +97,7 @@ class Native:
 
     def _calls(self, kernel, least: int, static, dt) -> Calls:
         kernel = kernel._replace(least=least)
-        return Calls(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
+        return self.target.calls(kernel, kernel.static_of(*static, self.transport.shape, jnp), dt, self.transport)
 
     def _lined(self, field, margin: int):
         """A number as a line: one number in each row."""
@@ -112,7 +114,7 @@ class Native:
 
     def _missing(self, kernel, kinds, dtype) -> str:
         """Why this native step is not available here, or for such small blocks; empty if it is."""
-        if found := obstacle(kernel.request(kinds, dtype)):
+        if found := self.target.unsupported_reason(kernel.request(kinds, dtype)):
             return found
         made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
         if made.width <= smallest and made.margin <= kernel.margin:
@@ -130,13 +132,23 @@ class Tape:
     slots: int
     memory: Any = None
 
-    def planes(self, fields, read=0, written=0, given=0):
-        """[3, fields]: the planes where each field is read, written and given to the neighbours, in these slots."""
-        others = [name for name in fields if name not in self.recorded]
-        behind = self.slots * len(self.recorded)
-        fixed = [self.recorded.index(n) if n in self.recorded else behind + others.index(n) for n in fields]
-        steps = np.array([len(self.recorded) if name in self.recorded else 0 for name in fields], np.int32)
-        return jnp.stack([jnp.asarray(fixed, jnp.int32) + slot * steps for slot in (read, written, given)])
+    def planes(self, fields, others: Rotation, turn, number: int, slots):
+        """[3, fields]: the planes where a pass reads each field, writes it, and hands it to the neighbours.
+
+        Args:
+            others: the planes of the fields that are not recorded; `turn` is the number of the step since the first.
+            number: the number of the pass.
+            slots: those of the recorded fields, to read, to write and to hand on.
+        """
+        recorded = np.array([[name in self.recorded for name in fields]])
+        own = np.array([[self.recorded.index(name) if name in self.recorded else 0 for name in fields]], np.int32)
+        slots = jnp.stack([jnp.asarray(slot, jnp.int32) for slot in slots])[:, None]
+        behind = self.slots * len(self.recorded) + others.at(turn, number)
+        return jnp.where(recorded, own + slots * len(self.recorded), behind)
+
+    def recorded_at(self, slot):
+        """[fields]: the planes of the recorded fields in a slot."""
+        return jnp.arange(len(self.recorded), dtype=jnp.int32) + slot * len(self.recorded)
 
 
 class NativeSteps(NamedTuple):
@@ -152,32 +164,32 @@ class NativeSteps(NamedTuple):
         return tree.unflatten(self.ahead.run(fields, first, last - first)[0])
 
     def blank(self, carry, length: int) -> Tape:
-        ahead, behind = self.ahead.made, self.behind.made
+        ahead = self.ahead.made
         tape = Tape(ahead.programs[0].reads, length + 1)
-        others = max(sum(name not in tape.recorded for name in made.fields) for made in (ahead, behind))
+        others = max(call.planes_in_turn(tape.recorded).count for call in (self.ahead, self.behind))
         most = tape.slots * len(tape.recorded) + others
         return Tape(tape.recorded, tape.slots, self.ahead.put((), (), most=most))
 
     def record(self, stack: Tape, carry, first, last, origin):
         call, fields = self.ahead, call_fields(self.ahead, carry)
-        at = jnp.array(call.numbers_of(call.names))
+        at, others = jnp.array(call.numbers_of(call.names)), call.planes_in_turn(stack.recorded)
 
-        def planes_at(n):
-            slot = n - origin
-            return stack.planes(call.made.fields, slot, slot + 1, slot + 1)
+        def planes_at(n, number=0, later=0):
+            slot, turn = n - origin, n - first
+            return stack.planes(call.made.fields, others, turn, number, (slot, slot + 1, slot + 1))
 
         memory, flags = call.put(planes_at(first)[0][at], list(fields.values()), stack.memory), call.flags()
         edges = Edges.of([fields[name] for name in call.made.programs[0].reads], call.width, call.extent)
 
         def step(n, now):
-            return call.step(*now, n, flags, 1, lambda _: planes_at(n))
+            return call.step(*now, n, flags, 1, partial(planes_at, n))
 
         memory, _ = jax.lax.fori_loop(first, last, step, (memory, edges))
         later = jax.tree.structure(carry).unflatten(call.get(memory, planes_at(last)[0][at]))
         return Tape(stack.recorded, stack.slots, memory), later
 
     def recorded(self, stack: Tape, like, slot):
-        fields = self.ahead.get(stack.memory, stack.planes(stack.recorded, slot)[0])
+        fields = self.ahead.get(stack.memory, stack.recorded_at(slot))
         known = call_fields(self.ahead, jax.tree.map(jnp.zeros_like, like))
         known |= zip(stack.recorded, fields, strict=True)
         return jax.tree.structure(like).unflatten([known[name] for name in self.ahead.names])
@@ -195,19 +207,22 @@ class NativeSteps(NamedTuple):
         every |= {f"grad.{name}": field for name, field in sums.items()}
         given = {name: field for name, field in every.items() if name in made.fields}  # others do not change
         at, reads = (jnp.array(call.numbers_of(some)) for some in (given, made.programs[0].reads))
+        others, latest = call.planes_in_turn(stack.recorded), len(made.programs) - 1
 
-        def planes_at(n, handed):
-            return stack.planes(made.fields, n - origin, n - origin, jnp.maximum(handed - origin, 0))
+        def planes_at(n, turn, number=0, later=0):
+            slot = n - origin  # what the last pass hands on is what the step before reads
+            handed = jnp.maximum(slot - int(number == latest), 0)
+            return stack.planes(made.fields, others, turn, number, (slot, slot, handed))
 
-        memory, flags = call.put(planes_at(last, last)[0][at], list(given.values()), stack.memory), call.flags()
-        edges = Edges.of(call.get(memory, planes_at(last - 1, last)[0][reads]), call.width, call.extent)
+        memory, flags = call.put(planes_at(last, 0)[0][at], list(given.values()), stack.memory), call.flags()
+        edges = Edges.of(call.get(memory, planes_at(last - 1, 0)[0][reads]), call.width, call.extent)
 
         def step(i, now):
-            n, latest = last - 1 - i, len(made.programs) - 1
-            return call.step(*now, n, flags, 1, lambda number: planes_at(n, n - int(number == latest)))
+            n = last - 1 - i
+            return call.step(*now, n, flags, 1, partial(planes_at, n, i))
 
         memory, _ = jax.lax.fori_loop(0, last - first, step, (memory, edges))
-        every |= zip(given, call.get(memory, planes_at(last, last)[0][at]), strict=True)
+        every |= zip(given, call.get(memory, planes_at(last, last - first)[0][at]), strict=True)
         carry = jax.tree.structure(cotangents.carry).unflatten([every[f"bar.{name}"] for name in call.names])
         ours = within(jnp.ones(call.shape), call.extent) > 0  # the halo may begin beyond it
         for name in [name for name in sums if name not in spread]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..config import Config, load
 from ..config.loading.load import Source
 from ..errors import UsageError, listed
+from ..executors.targets import TARGETS
 from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
@@ -95,7 +96,7 @@ class Problem:
         state = self.transport.make(setup.state)
         dt, jit = self.transport.put(np.asarray(setup.dt, setup.dtype)), self.transport.jit
         margin, wide, varying = reach_back(setup.scheme), None, None
-        if self.config.run.executor == "native":
+        if self.config.run.executor in TARGETS:
             wide = self.transport.make(lambda block: setup.static(block, margin), margin)
         fixed = Fixed(state, self.domain.grid, self.domain.params, wide, dt)
         if setup.scheme.varying:

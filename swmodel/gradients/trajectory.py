@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import jax
 
 from ..executors.native.kernel import Kernel
+from ..executors.targets import TARGETS
 from ..executors.xla import make_step
 from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
@@ -100,8 +101,8 @@ def trajectory_of(domain, names, observe) -> Trajectory:
     expand = corrections.expansion(domain.setup, names)
     for name in corrections.with_records(names):
         steady = steady - {name} | set(corrections.fields_of(domain.setup, name))
-    if domain.config.run.executor == "native":
-        native = Native(Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(steady)))
+    if (executor := domain.config.run.executor) in TARGETS:
+        native = Native(Kernel(scheme, method, margin, moving=False), transport, tuple(sorted(steady)), executor)
     return Trajectory(start, step, look, native, expand)
 
 

@@ -18,7 +18,9 @@ class Run(Section):
     steps: int | None = option(None, "steps", "length of the run in steps (or give days)", ge=0)
     days: float | None = option(None, "days", "length of the run in model days (or give steps)", ge=0)
     dtype: Literal["float32", "float64"] = option("float32", "", "precision of the state")
-    executor: Literal["auto", "native", "xla", "reference"] = option("auto", "", "back end that computes a block")
+    executor: Literal["auto", "native", "cuda", "xla", "reference"] = option(
+        "auto", "", "back end that computes a block"
+    )
     transport: Literal["auto", "serial", "mpi", "sharded"] = option("auto", "", "halo exchange between blocks")
     exchange: Literal["auto", "mpi4jax", "ffi"] = option(
         "auto",

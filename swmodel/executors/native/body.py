@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
+from .expressions import BITS, expression, number_in
 from .graph import LEAVES_IN_MEMORY, Coefficient, Node, Ref
-from .operations import OPERATIONS
 
-#: The bits of a cell (vector.h) for masks that are 0 or 1; the tables for those that follow from wet cells at a corner.
-BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
+#: The tables of masks that follow from the wet cells at a corner.
 CORNERS = {"slip": "slip", "share": "SHARE<T>", "dry": "DRY_CORNER<T>"}
-#: The rest of a multiply-add whose product is known.
-SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
-
-
-def number_in(names: list, name) -> int:
-    """The position of a name in a list; a new name is appended."""
-    if name not in names:
-        names.append(name)
-    return names.index(name)
 
 
 def named(letter: str, number, row: int) -> str:
@@ -149,21 +139,14 @@ class Body:
 
     def expression(self, node, row, vector, column=0) -> str:
         """The operation of a node."""
-        factors = node.args[:2] if node.op in ("mul", *SUMS) else ()
-        for ref, other in zip(factors, factors[::-1], strict=True):
-            if ref.node.op == "mask" and ref.node.value in BITS:  # values on land do not pass, even infinite ones
-                x = self.read(other.moved(0, column), row, vector)
-                product = self.mask(ref.node, row + ref.row, vector, column + ref.column, x)
-                if node.op == "mul":
-                    return product
-                rest = self.read(node.args[2].moved(0, column), row, vector)
-                return SUMS[node.op].format(self.local(product), rest)
-        operands = [self.read(ref.moved(0, column), row, vector) for ref in node.args]
-        if node.op in ("add", "mul"):
-            operands.sort()
-        k = node.value and self.constant(node.value)
-        text = OPERATIONS[node.op].text
-        return text.format(*operands, k=k) if text else f"{node.op}({', '.join(operands)})"
+
+        def read(ref: Ref) -> str:
+            return self.read(ref.moved(0, column), row, vector)
+
+        def masked(ref: Ref, x: str) -> str:
+            return self.mask(ref.node, row + ref.row, vector, column + ref.column, x)
+
+        return expression(node, read, masked, self.constant, self.local)
 
     def constant(self, k: Coefficient) -> str:
         """A Coefficient, spread over a vector."""

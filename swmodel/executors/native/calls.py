@@ -77,6 +77,17 @@ class Edges(NamedTuple):
         return Edges(west[..., :halo], east[..., -halo:], south[..., :halo, :], north[..., -halo:, :])
 
 
+class Rotation(NamedTuple):
+    """The planes of fields, which may change from pass to pass and from step to step, and then repeat."""
+
+    planes: np.ndarray  # [steps, passes, 3, fields]: from which each pass reads, writes, and hands to neighbours
+    count: int  # planes in use
+
+    def at(self, turn, number: int, later: int = 0):
+        """The planes [3, fields] of a pass, `turn` + `later` steps after the first; `turn` may be traced."""
+        return jnp.asarray(self.planes)[(turn + later) % len(self.planes), number]
+
+
 class Calls:
     """The foreign calls of a kernel on a block, within a program.
 
@@ -95,6 +106,14 @@ class Calls:
         self.stride = -(-(columns + 2 * self.lead) // line) * line
         self.plane = rows * self.stride + STAGGER // self.dtype.itemsize
         self.place = _numbers(lead=self.lead, stride=self.stride, plane=self.plane)
+        self.rotation = self.planes_in_turn()
+
+    def planes_in_turn(self, pinned=()) -> Rotation:
+        """The planes of the fields but for `pinned` ones: a pass writes into those that it reads."""
+        own = [name for name in self.made.fields if name not in pinned]
+        fixed = [[own.index(name) if name in own else 0 for name in self.made.fields]]
+        places = np.array(fixed, np.int32) if pinned else self.made.places
+        return Rotation(np.repeat(np.repeat(places[:, None, None], 3, 2), len(self.made.programs), 1), len(own))
 
     def advance(self, carry: Carry, n, look=None, seen=()):
         """The carry n steps later; with `look` also its result after the last step of each pass: see `xla`."""
@@ -110,32 +129,42 @@ class Calls:
     def run(self, fields, step, n, look=None, seen=()) -> tuple[list, Any]:
         """The fields of the carry [ny, nx], in the order of `names`, n steps after `step`; the result of `look`."""
         made, steps_per_sweep, before = self.made, self.kernel.steps_per_sweep, step
-        planes, given = self.numbers_of(self.names), dict(zip(self.names, fields, strict=True))
-        spare = [plane for plane in range(len(made.fields)) if plane not in planes]
+        own, given = np.array(self.numbers_of(self.names)), dict(zip(self.names, fields, strict=True))
 
-        def places(step):
-            return jnp.asarray(made.places)[(step - before) % len(made.places)]
+        def planes(step):
+            return partial(self.rotation.at, step - before)
 
-        memory = self.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
+        memory = self.put_all(own, fields)
         flags = self.flags(leave_out=not self.kernel.derivative)
-        edges = [given[name] for name in made.fields if name in given]
-        edges = Edges.of(edges, steps_per_sweep * self.width, self.extent)
+        edges = self.edges([given[name] for name in made.fields if name in given], steps_per_sweep)
         for many in sorted({steps_per_sweep, 1}, reverse=True):
-            edges = edges.narrowed(len(fields) if many > 1 else len(made.programs[0].reads), many * self.width)
+            edges = self.narrowed(edges, len(fields), many)
 
             def body(_, now, many=many):
                 memory, edges, step, seen = now
-                at = jnp.broadcast_to(places(step), (3, len(made.fields)))
-                memory, edges = self.step(memory, edges, step, flags, many, lambda _: at)
+                memory, edges = self.step(memory, edges, step, flags, many, planes(step))
                 if look:
                     # The barrier keeps the next pass, which writes into the memory, after `look`.
-                    seen = look(seen, self.views(memory, places(step + many)[np.array(planes)]), step + many)
+                    seen = look(seen, self.views(memory, planes(step + many)(0)[0][own]), step + many)
                     memory, seen = jax.lax.optimization_barrier((memory, seen))
                 return memory, edges, step + many, seen
 
             memory, edges, step, seen = jax.lax.fori_loop(0, n // many, body, (memory, edges, step, seen))
             n = n % many
-        return self.get(memory, places(step)[np.array(planes)]), seen
+        return self.get(memory, planes(step)(0)[0][own]), seen
+
+    def edges(self, fields, many: int):
+        """The edges of fields for passes of so many steps."""
+        return Edges.of(fields, many * self.width, self.extent)
+
+    def narrowed(self, edges, fields: int, many: int):
+        """The edges that passes of so many steps take: of all fields, or of those that one step reads."""
+        return edges.narrowed(fields if many > 1 else len(self.made.programs[0].reads), many * self.width)
+
+    def put_all(self, planes, fields):
+        """The memory of a run with the fields in these planes; others hold finite numbers."""
+        spare = [plane for plane in range(self.rotation.count) if plane not in planes]
+        return self.put([*planes, *spare], [*fields, *[fields[0]] * len(spare)])
 
     def numbers_of(self, names) -> list[int]:
         """The numbers of fields in the step, by their names."""
@@ -143,7 +172,7 @@ class Calls:
 
     def put(self, planes, fields, memory=None, most=None):
         """The memory with the fields [ny, nx] in its `planes`; None: a new one of `most` planes."""
-        most = len(self.made.fields) if most is None else most
+        most = self.rotation.count if most is None else most
         size = most * self.plane if memory is None else memory.size
         call = jax.ffi.ffi_call(
             "swmodel_put",
@@ -197,7 +226,7 @@ class Calls:
     def step(self, memory, edges: Edges, n, flags, many: int, planes):
         """All passes of `many` steps from step n on: the memory, and the edges of the fields for the next pass.
 
-        planes(number of a pass) is the array `planes` above.
+        planes(pass, later=0) is the array `planes` above, of a pass of the step that is `later` steps later.
         """
         made, static, (rows, columns) = self.made, self.static, self.shape
         array, halo = partial(jax.ShapeDtypeStruct, dtype=self.dtype), many * self.width

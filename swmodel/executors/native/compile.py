@@ -19,7 +19,8 @@ import signal
 import stat
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -124,9 +125,7 @@ def library_of(request: Request) -> Path:
     try:
         target = cache_folder() / name
         if not usable(target):
-            with target.with_suffix(".lock").open("a") as lock:
-                with suppress(OSError):  # without locks of files all processes compile at once
-                    fcntl.flock(lock, fcntl.LOCK_EX)
+            with locked(target):
                 if not usable(target):
                     compile_into(target, request, instructions().split()[0])
         return target
@@ -135,6 +134,41 @@ def library_of(request: Request) -> Path:
             if (BUILT / request.name(general)).exists() and runs(general):
                 return BUILT / request.name(general)
         raise error if isinstance(error, SetupError) else SetupError(f"its step cannot be stored: {error}") from None
+
+
+@contextmanager
+def locked(target: Path) -> Iterator[None]:
+    """A context in which one process at a time makes a file of the cache."""
+    with target.with_suffix(".lock").open("a") as lock:
+        with suppress(OSError):  # without locks of files all processes compile at once
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def cached(name: str, make: Callable[[], bytes]) -> bytes:
+    """The content of a file of the cache, which `make` returns where the file is missing. SetupError: no such folder."""
+    target = cache_folder() / name
+    with locked(target):
+        if not target.exists():
+            content = make()
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+                made = Path(folder, name)
+                made.write_bytes(content)
+                publish(made, target)
+    return checked(target).read_bytes()
+
+
+def publish(made: Path, target: Path) -> None:
+    """Give a new file its name in the cache; remove the oldest files of the folder beyond MOST."""
+    made.chmod(0o500)
+    with made.open("rb") as file:
+        os.fsync(file.fileno())  # else a file of zeros could have its name after a power cut
+    made.replace(target)
+    with suppress(OSError):  # another process may remove some of them, too
+        found = sorted(target.parent.glob(f"{'[0-9a-f]' * 24}{target.suffix}"), key=lambda path: path.stat().st_mtime)
+        for old in found[:-MOST]:
+            old.unlink()
+            old.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def usable(library: Path) -> bool:
@@ -224,14 +258,7 @@ def compile_into(target: Path, request: Request, march: str) -> None:
             ctypes.CDLL(str(made))
         except OSError as error:
             raise SetupError(f"what {program[0]} made of its step cannot be loaded: {error}") from None
-        with made.open("rb") as file:
-            os.fsync(file.fileno())  # else a library of zeros could have its name after a power cut
-        made.replace(target)
-    with suppress(OSError):  # another process may remove some of them, too
-        libraries = sorted(target.parent.glob(f"{'[0-9a-f]' * 24}.so"), key=lambda path: path.stat().st_mtime)
-        for old in libraries[:-MOST]:
-            old.unlink()
-            old.with_suffix(".lock").unlink(missing_ok=True)
+        publish(made, target)
 
 
 def extra() -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .body import Body, named, number_in
+from .body import Body, named
+from .expressions import product
 from .graph import Coefficient, Program, cells_read
 from .schedule import Schedule
 
@@ -70,7 +71,7 @@ class Emitter:
             [fields.index(n) for n in some] for some in (program.reads, program.gives, self.fields_used)
         )
         following = [fields.index(program.slot(name)) for name in fields]
-        constants = [f"k[{n}] = {self.product(k)};" for n, k in enumerate(self.constants)]
+        constants = [f"k[{n}] = {product(k, self.names.values)};" for n, k in enumerate(self.constants)]
 
         def turn(body, idle):
             last = self.kept_rows(idle)
@@ -134,13 +135,6 @@ struct {self.title} {{
         for (node, row), place in self.schedule.places.items():
             if node in self.idle:
                 self.masks |= {(row + y - r, place.newest, x - c) for r, c in read[node] for y, x in masks}
-
-    def product(self, k: Coefficient) -> str:
-        """A Coefficient, computed from the values of its names."""
-        text = f"T({k.number!r})"
-        for name, power in k.powers:
-            text += f" {'*' if power > 0 else '/'} values[{number_in(self.names.values, name)}]" * abs(power)
-        return text
 
     def vector_of(self, source: str, node, row: int, vector: int) -> str:
         """The address of a vector of a field ("load") or of a node's ring."""

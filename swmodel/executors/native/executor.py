@@ -53,11 +53,14 @@ class Native(Compiled):
         if reach > min(smallest):
             raise ValueError(f"{steps_per_sweep} steps in a sweep need {reach} rows and columns in every block")
         margin = scheme.margin_of(steps_per_sweep)
-        self.kernel = Kernel(scheme, method, margin, steps_per_sweep, threads)
-        self._margins = margin, self.kernel.lead(request_of(setup).made)
-        self._setup, self.transport = setup, transport
-        super().__init__(setup, transport, self._static(), (make_loop, self.kernel))
-        self.watched = make_loop, self.kernel._replace(steps_per_sweep=1)
+        self._begin(setup, transport, Kernel(scheme, method, margin, steps_per_sweep, threads), make_loop)
+
+    def _begin(self, setup: Setup, transport, kernel: Kernel, make_loop):
+        """Make the static fields of a kernel, and the loop over its steps."""
+        self.kernel, self._setup, self.transport = kernel, setup, transport
+        self._margins = kernel.margin, kernel.lead(request_of(setup).made)
+        super().__init__(setup, transport, self._static(), (make_loop, kernel))
+        self.watched = make_loop, kernel._replace(steps_per_sweep=1)
 
     def static_of(self, grid: Grid, params: dict):
         return self.kernel.static_of(grid, params, self.transport.shape)

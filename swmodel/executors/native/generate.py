@@ -9,6 +9,7 @@ import numpy as np
 
 from .derive import derived, footprint
 from .emit import Emitter, Names
+from .expressions import TYPES
 from .fuse import fused, hoisted, in_gentle_sea, on_water, placed, thin_nodes
 from .graph import Node, Program, Ref, nodes_of
 from .schedule import Schedule
@@ -38,7 +39,6 @@ void swmodel_mark_row(const void* h, const void* level, const void* depth, const
 """
 
 CALL = "  if (pass == {number}) return call<{type}, Pass{number}>(*job, phase, j0, j1, space);"
-TYPES = {"float32": "float", "float64": "double"}
 #: Most steps that a process keeps; each run with user-defined terms has its own.
 KEPT = 128
 

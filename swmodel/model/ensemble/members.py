@@ -116,6 +116,8 @@ class Members(Model):
             Forcing(self.domain.setup, self.domain.transport),
         )
         options = {}
+        if run.executor == "cuda":
+            options = {"steps_per_sweep": 1}
         if run.executor == "native":
             # One step in a sweep: the coefficients of members have the margin of one step.
             options = {

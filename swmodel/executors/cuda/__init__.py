@@ -1,0 +1,53 @@
+"""The executor `cuda`: the generated steps of `native` as kernels of NVIDIA GPUs.
+
+kernels           the CUDA C++ of a step, from its Programs
+library           its compilation by NVRTC, and the loading by the driver
+calls             the foreign call from JAX, with the planes of the fields and the flags of land
+executor          the executor of runs
+launch.cc         the foreign call: launches on XLA's stream
+cell.h, job.h     the words of the kernels, for one cell; the arguments of a kernel
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import SetupError
+from ...parallel import environment, foreign
+from ...setup.setup import Setup
+
+#: The foreign call.
+LIBRARY = Path(__file__).parent / "_launch.so"
+#: Number of the calling convention that calls.py and launch.cc share.
+CONVENTION = 1
+
+
+def built() -> foreign.Built:
+    """The foreign call (launch.cc) of this machine."""
+    return foreign.built(LIBRARY)
+
+
+def cuda_missing() -> str:
+    """Why the executor `cuda` cannot be used on this machine; empty where it can."""
+    from . import library
+
+    if not environment.has_gpu():
+        return "JAX has no NVIDIA GPU here"
+    if missing := foreign.obstacle(LIBRARY, CONVENTION):
+        return missing
+    try:
+        library.driver()
+        library.nvrtc()
+    except SetupError as error:
+        return str(error)
+    return ""
+
+
+def unable(setup: Setup) -> str:
+    """Why a Setup has no kernels; empty where it has some. They are not compiled yet."""
+    if setup.scheme.drying:
+        return "drying is not computed by kernels yet"
+    for term in setup.scheme.own:
+        if term.parameters:
+            return f"{term.name} has parameters, which only the step in JAX supports"
+    return ""

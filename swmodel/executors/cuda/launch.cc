@@ -1,0 +1,171 @@
+// The door between XLA and the kernels of a step: a foreign function that launches them on XLA's stream.
+//
+// The CUDA driver is loaded when it is first used, so that any C++ compiler builds this file, with JAX's headers alone.
+// Where SWMODEL_ON_PROCESSOR is defined, the arrays are those of a processor, and the driver is one that runs kernels
+// there: for tests.
+
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace swmodel {
+
+namespace ffi = xla::ffi;
+using Index = std::int64_t;
+using Address = unsigned long long;  // CUdeviceptr
+
+constexpr long CONVENTION = 1;  // of Job and of the foreign call; as in __init__.py
+constexpr int LINE = 128;       // threads in a block
+constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // THREADS in kernels.py
+
+// The functions of the CUDA driver (12.0 or newer).
+struct Driver {
+  int (*kernel)(void** kernel, void* library, const char* name);
+  int (*global)(Address* address, std::size_t* bytes, void* library, const char* name);
+  int (*launch)(void* kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void* stream, void**, void**);
+  int (*copy)(Address to, Address from, std::size_t bytes, void* stream);
+  int (*name)(int error, const char** name);
+  std::string missing;
+};
+
+std::string driver_path = "libcuda.so.1";
+
+const Driver& driver() {
+  static const Driver found = [] {
+    Driver made{};
+    void* const library = dlopen(driver_path.c_str(), RTLD_NOW);
+    const auto load = [&](auto& function, const char* name) {
+      if (library) function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+      if (!library || !function) made.missing = "the CUDA driver has no " + std::string(name) + "; swmodel needs CUDA 12 or newer";
+    };
+    load(made.kernel, "cuLibraryGetKernel");
+    load(made.global, "cuLibraryGetGlobal");
+    load(made.launch, "cuLaunchKernel");
+    load(made.copy, "cuMemcpyDtoDAsync_v2");
+    load(made.name, "cuGetErrorName");
+    return made;
+  }();
+  return found;
+}
+
+// Kernels by library and name; looking them up takes longer than a launch.
+class Kernels {
+ public:
+  int find(void* library, const std::string& name, void** kernel) {
+    const std::lock_guard lock(mutex_);
+    const auto known = found_.find({library, name});
+    if (known != found_.end()) return *kernel = known->second, 0;
+    const int failed = driver().kernel(kernel, library, name.c_str());
+    if (!failed) found_[{library, name}] = *kernel;
+    return failed;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<void*, std::string>, void*> found_;
+};
+
+Kernels kernels;
+
+// Passes `first` to `first + count - 1` of each of the steps for which there are values. Arrays: memory; planes [steps,
+// passes, 3, fields]; extent; values [steps, n]; slip; lines; statics; cells; flags; unless `wraps` also west, east,
+// south, north. Results: memory, where it is; bytes to work in; unless `wraps` also edges west, east, south, north.
+ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
+  if (!driver().missing.empty()) return ffi::Error(ffi::ErrorCode::kUnavailable, driver().missing);
+  const auto number = [&](const char* name) { return *numbers.get<std::int64_t>(name); };
+  const auto array = [&](std::size_t n) { return *arrays.get<ffi::AnyBuffer>(n); };
+  const auto out = [&](std::size_t n) { return (*results.get<ffi::AnyBuffer>(n))->untyped_data(); };
+  const auto size = [&](std::size_t n, int axis) { return static_cast<int>(array(n).dimensions()[axis]); };
+  const auto at = [&](std::size_t n) { return static_cast<const char*>(array(n).untyped_data()); };
+  const bool single = array(0).element_type() == ffi::F32;
+
+  Job job{};
+  job.memory = array(0).untyped_data();
+  if (out(0) != job.memory) return ffi::Error::Internal("the fields of the step were copied");
+  job.numbers = out(1);
+  job.fields = size(1, 3);
+  job.extent = reinterpret_cast<const int*>(at(2));
+  job.slip = at(4);
+  job.lines = at(5);
+  job.statics = at(6);
+  job.cells = reinterpret_cast<const unsigned char*>(at(7));
+  job.static_rows = size(7, 0);
+  job.static_stride = size(7, 1);
+  job.flags = reinterpret_cast<const unsigned char*>(at(8));
+  job.wraps = number("wraps");
+  if (!job.wraps) {
+    const void** const strips[] = {&job.west, &job.east, &job.south, &job.north};
+    void** const edges[] = {&job.edge_west, &job.edge_east, &job.edge_south, &job.edge_north};
+    for (int n = 0; n < 4; ++n) *strips[n] = at(9 + n), *edges[n] = out(2 + n);
+  }
+  job.rows = number("rows");
+  job.columns = number("columns");
+  job.halo = number("halo");
+  job.stride = number("stride");
+  job.plane = number("plane");
+  job.margin = number("margin");
+  job.origin = job.halo * job.stride + number("lead");
+  job.static_origin = job.margin * job.static_stride + number("lead");
+
+  void* const library = reinterpret_cast<void*>(number("library"));
+  const int steps = size(1, 0), passes = size(1, 1), first = number("pass"), tall = number("cells");
+  const unsigned around = (2 * job.halo * (job.rows + job.columns + 2 * job.halo) + LINE - 1) / LINE;
+  const unsigned across = (job.columns + COLUMNS - 1) / COLUMNS;
+  const unsigned down = (job.rows + ROWS_OF_THREADS * tall - 1) / (ROWS_OF_THREADS * tall);
+  const auto reads = numbers.get<ffi::Span<const std::int64_t>>("reads"), gives = numbers.get<ffi::Span<const std::int64_t>>("gives");
+  int failed = 0;
+  void* arguments[] = {&job};
+  const auto launch = [&](const char* what, int pass, unsigned x, unsigned y, unsigned threads, unsigned rows) {
+    void* kernel = nullptr;
+    if (!failed && x && y) failed = kernels.find(library, what + std::to_string(pass), &kernel);
+    if (!failed && x && y) failed = driver().launch(kernel, x, y, 1, threads, rows, 1, 0, stream, arguments, nullptr);
+  };
+  for (int n = 0; n < steps; ++n) {
+    job.values = at(3) + n * size(3, 1) * (single ? sizeof(float) : sizeof(double));
+    for (int p = 0; p < passes; ++p) {
+      const int pass = first + p;
+      job.planes = reinterpret_cast<const int*>(at(1)) + (n * passes + p) * 3 * job.fields;
+      launch("prepare", pass, 1, 1, 1, 1);
+      Address symbol = 0;
+      std::size_t bytes = 0;
+      if (!failed) failed = driver().global(&symbol, &bytes, library, ("numbers" + std::to_string(pass)).c_str());
+      if (!failed && bytes > (*results.get<ffi::AnyBuffer>(1))->size_bytes()) return ffi::Error::Internal("too few bytes to work in");
+      if (!failed) failed = driver().copy(symbol, reinterpret_cast<Address>(job.numbers), bytes, stream);
+      launch("surround", pass, around, (*reads)[p], LINE, 1);
+      launch("pass", pass, across, down, COLUMNS, ROWS_OF_THREADS);
+      if (!job.wraps) launch("give", pass, around, (*gives)[p], LINE, 1);
+    }
+  }
+  if (!failed) return ffi::Error::Success();
+  const char* name = "an unknown error";
+  driver().name(failed, &name);
+  return ffi::Error::Internal("the kernels of the step cannot be launched: " + std::string(name));
+}
+
+#ifdef SWMODEL_ON_PROCESSOR
+ffi::Error called(ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
+  return step(nullptr, arrays, results, numbers);
+}
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, called, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs());
+#else
+XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, step,
+    ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().RemainingArgs().RemainingRets().Attrs(),
+    {ffi::Traits::kCmdBufferCompatible});
+#endif
+
+// See Built in parallel/foreign.py.
+extern "C" {
+extern const long swmodel_convention = CONVENTION;
+extern const char* const swmodel_compiler = __VERSION__;
+extern const char* const swmodel_jaxlib = SWMODEL_JAXLIB;
+void swmodel_use_driver(const char* path) { driver_path = path; }
+}
+
+}  // namespace swmodel

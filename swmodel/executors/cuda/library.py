@@ -1,0 +1,130 @@
+"""The kernels of a step, compiled for the GPU of this process and loaded by its driver.
+
+NVRTC, which comes with JAX for CUDA, compiles them; no toolkit is needed. Its results lie in the folder of compiled
+steps (`native.compile`), by a name that follows from the text, the options and the architecture.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import logging
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import SetupError, UsageError
+from ..native.compile import Request, cached
+from ..native.generate import KEPT
+from .kernels import ROWS, text_of
+
+HERE = Path(__file__).parent
+#: IEEE division and roots, products fused only where the text says so, denormal numbers flushed as XLA does on CPUs.
+OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
+#: NVRTC of CUDA 13 and 12.
+NAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
+
+log = logging.getLogger(__name__)
+
+
+class Kernels(NamedTuple):
+    """Loaded kernels."""
+
+    handle: int  # CUlibrary
+    rows: int  # cells that a thread computes
+    workspace: int  # bytes
+
+
+@lru_cache(maxsize=KEPT)
+def load(request: Request) -> Kernels:
+    """The kernels of a step; compiles them at first use. SetupError: they cannot be compiled or loaded."""
+    binary, rows = binary_of(request, architecture())
+    handle = ctypes.c_void_p()
+    error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
+    if error:
+        raise SetupError(f"the CUDA driver cannot load the kernels of the step: error {error}")
+    return Kernels(handle.value, rows, text_of(request.made, request.dtype, rows)[1])
+
+
+@cache
+def driver() -> ctypes.CDLL:
+    """The CUDA driver, 12.0 or newer. SetupError: there is none."""
+    try:
+        found = ctypes.CDLL("libcuda.so.1")
+        found.cuLibraryLoadData  # noqa: B018
+    except (OSError, AttributeError) as error:
+        raise SetupError(f"there is no CUDA driver of version 12 or newer: {error}") from None
+    return found
+
+
+@cache
+def architecture() -> str:
+    """The architecture of the first GPU of this process, as "sm_90"."""
+    import jax
+
+    return "sm_" + str(jax.local_devices()[0].compute_capability).replace(".", "")
+
+
+@cache
+def nvrtc() -> ctypes.CDLL:
+    """The compiler. SetupError: it is missing."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []
+    paths = [str(path) for name in NAMES for folder in folders for path in folder.glob(f"*/lib/{name}")]
+    for path in [*paths, *NAMES]:
+        try:
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    raise SetupError('NVRTC, the compiler of kernels, is missing: pip install "jax[cuda13]" or "jax[cuda12]"')
+
+
+def binary_of(request: Request, architecture: str) -> tuple[bytes, int]:
+    """The binary of the kernels, and the cells that a thread computes: as many as its registers hold."""
+    for rows in (ROWS, 1):
+        text, _ = text_of(request.made, request.dtype, rows)
+        words = "".join((HERE / name).read_text() for name in ("cell.h", "job.h"))
+        name = hashlib.sha256(repr((words, text, OPTIONS, architecture)).encode()).hexdigest()[:24] + ".cubin"
+
+        def make(text=text) -> bytes:
+            log.info("compiling the kernels of this configuration for the GPU: once, a few seconds")
+            binary, spills = compiled(text, architecture)
+            return spills.to_bytes(8, "little") + binary
+
+        kept = cached(name, make)
+        if not int.from_bytes(kept[:8], "little"):
+            break
+    return kept[8:], rows
+
+
+def compiled(text: str, architecture: str) -> tuple[bytes, int]:
+    """The binary of a text for an architecture, and the bytes of registers that spill into memory.
+
+    UsageError: the compiler refuses the text.
+    """
+    library, program = nvrtc(), ctypes.c_void_p()
+    headers = [(HERE / name).read_bytes() for name in ("cell.h", "job.h")]
+    names = (ctypes.c_char_p * 2)(b"cell.h", b"job.h")
+    given = ctypes.byref(program), text.encode(), b"step.cu", 2, (ctypes.c_char_p * 2)(*headers), names
+    if error := library.nvrtcCreateProgram(*given):
+        raise SetupError(f"NVRTC: error {error}")
+    options = [option.encode() for option in (*OPTIONS, f"--gpu-architecture={architecture}")]
+    failed = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    words = content(library, program, "ProgramLog").decode(errors="replace")
+    if failed:
+        line = next((line for line in words.splitlines() if "error" in line), f"error {failed}")
+        raise UsageError(f"NVRTC cannot compile the kernels of the step for {architecture}: {line}")
+    return content(library, program, "CUBIN"), sum(map(int, re.findall(r"(\d+) bytes spill stores", words)))
+
+
+def content(library: ctypes.CDLL, program, what: str) -> bytes:
+    """The log or the binary of a program of NVRTC."""
+    size = ctypes.c_size_t()
+    if error := getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)):
+        raise SetupError(f"NVRTC: error {error}")
+    text = ctypes.create_string_buffer(size.value)
+    if error := getattr(library, f"nvrtcGet{what}")(program, text):
+        raise SetupError(f"NVRTC: error {error}")
+    return text.raw

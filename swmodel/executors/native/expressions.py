@@ -1,0 +1,64 @@
+"""One operation of a graph as an expression in C++, for every kind of machine code.
+
+Each target says how it reads operands and masks; the order of operations, which fixes the bits, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .graph import Coefficient, Node, Ref
+from .operations import OPERATIONS
+
+#: C++'s names of the precisions.
+TYPES = {"float32": "float", "float64": "double"}
+#: The bits of a cell (vector.h) for masks that are 0 or 1.
+BITS = {"wet": 1, "open_u": 2, "open_v": 4, "side_u": 64, "side_v": 128}
+#: The rest of a multiply-add whose product is known.
+SUMS = {"fma": "{0} + {1}", "fms": "{0} - {1}", "fnma": "{1} - {0}"}
+
+
+def expression(
+    node: Node,
+    read: Callable[[Ref], str],
+    masked: Callable[[Ref, str], str],
+    constant: Callable[[Coefficient], str],
+    variable: Callable[[str], str],
+) -> str:
+    """The operation of a node.
+
+    Args:
+        read: the text of an operand.
+        masked: the text of a value where the mask of a Ref is 1, and of 0 elsewhere.
+        constant: the text of a Coefficient.
+        variable: a variable with the value of an expression.
+    """
+    factors = node.args[:2] if node.op in ("mul", *SUMS) else ()
+    for mask, other in zip(factors, factors[::-1], strict=True):
+        if mask.node.op == "mask" and mask.node.value in BITS:  # values on land do not pass, even infinite ones
+            product = masked(mask, read(other))
+            if node.op == "mul":
+                return product
+            rest = read(node.args[2])
+            return SUMS[node.op].format(variable(product), rest)
+    operands = [read(ref) for ref in node.args]
+    if node.op in ("add", "mul"):
+        operands.sort()
+    k = node.value and constant(node.value)
+    text = OPERATIONS[node.op].text
+    return text.format(*operands, k=k) if text else f"{node.op}({', '.join(operands)})"
+
+
+def product(k: Coefficient, names: list[str]) -> str:
+    """A Coefficient from the values of its names; new names are appended. The order of the factors fixes its bits."""
+    text = f"T({k.number!r})"
+    for name, power in k.powers:
+        text += f" {'*' if power > 0 else '/'} values[{number_in(names, name)}]" * abs(power)
+    return text
+
+
+def number_in(names: list, name) -> int:
+    """The position of a name in a list; a new name is appended."""
+    if name not in names:
+        names.append(name)
+    return names.index(name)
