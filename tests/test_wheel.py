@@ -50,6 +50,7 @@ def test_wheel_in_bare_python_runs_native_steps(folder):
     with zipfile.ZipFile(wheel) as found:
         names = set(found.namelist())
     assert {"swmodel/executors/native/_step.so", "swmodel/parallel/transport/_exchange.so"} <= names
+    assert {"swmodel/executors/cuda/_launch.so", "swmodel/executors/cuda/cell.h"} <= names
     assert len([name for name in names if name.startswith("swmodel/executors/native/built/")]) > 10
     assert not [name for name in names if name.endswith(".cc") or name.startswith(("tests", "docs"))]
     done = call(folder / "bare/bin/swmodel", *RUN, where=folder)

@@ -13,6 +13,8 @@ from ..config.options.model import Config
 from ..config.options.output import Output
 from ..config.options.run import outdated
 from ..errors import ConfigError
+from ..executors.cuda import cuda_missing
+from ..executors.cuda import unable as without_kernels
 from ..executors.native import native_missing, unable
 from ..parallel import environment
 from ..parallel.decomposition import LayoutError, parse_layout
@@ -81,10 +83,15 @@ def resolved(setup: Setup, extremes=None) -> Setup:
 
 
 def transport_for(run) -> str:
-    """The transport of the configuration, or a default from the numbers of devices and processes."""
+    """The transport of the configuration, or a default from the numbers of devices and processes.
+
+    On GPUs processes exchange halos by JAX, as MPI needs a build for CUDA.
+    """
     if run.transport != "auto":
         return run.transport
-    return "sharded" if run.devices > 1 else "mpi" if run.nproc > 1 else "serial"
+    if run.devices > 1 or (run.nproc > 1 and environment.has_gpu()):
+        return "sharded"
+    return "mpi" if run.nproc > 1 else "serial"
 
 
 def layout_of(setup: Setup) -> tuple[int, int]:
@@ -112,10 +119,13 @@ def narrower_than_halo(setup: Setup) -> str:
 
 
 def fastest_executor(setup: Setup) -> str:
-    """The native step where it can be used, xla elsewhere."""
+    """The generated step of this machine where it can be used: `cuda` on a GPU, else `native`; elsewhere xla."""
+    if environment.has_gpu():
+        if missing := cuda_missing() or without_kernels(setup):
+            say_slower(f"on this GPU: {missing}")
+        return "xla" if missing else "cuda"
     if missing := native_missing():
-        if not environment.has_gpu():
-            say_slower(f"{missing}; build it: {REMEDY}")
+        say_slower(f"{missing}; build it: {REMEDY}")
     elif missing := unable(setup):
         say_slower(missing)
     return "xla" if missing else "native"
@@ -125,7 +135,7 @@ def fastest_executor(setup: Setup) -> str:
 def say_slower(reason: str) -> None:
     """Log the reason of a slower executor, once and on rank 0 only."""
     if (environment.world() or environment.World()).rank == 0:
-        log.warning("run.executor: uses xla, several times slower than the native step: %s", reason)
+        log.warning("run.executor: uses xla, several times slower than a generated step: %s", reason)
 
 
 def for_processes(config: Config, nproc: int) -> Config:

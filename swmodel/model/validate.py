@@ -9,6 +9,8 @@ import numpy as np
 
 from ..config import Config, ConfigError
 from ..errors import UsageError
+from ..executors.cuda import cuda_missing
+from ..executors.cuda import unable as without_kernels
 from ..executors.native import native_missing, unable
 from ..extras import lacking
 from ..ocean.coordinates import on_sphere
@@ -94,6 +96,8 @@ def check_processes(setup: Setup) -> Iterator[str]:
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
     elif run.executor == "native" and unable(setup):
         yield f"run.executor: {unable(setup)}; use xla"
+    elif run.executor == "cuda" and (missing := cuda_missing() or without_kernels(setup)):
+        yield f"run.executor: cuda cannot be used: {missing}; use auto"
     if run.transport in ("serial", "mpi") and run.devices > 1:
         yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
     if run.transport == "serial" and run.nproc > 1:

@@ -1,4 +1,4 @@
-"""The kernels of the executor `cuda` have the bits of the native step; a processor runs their text (on_processor.py)."""
+"""The kernels of the executor `cuda` have the bits of the native step; a processor runs them (on_processor.py)."""
 
 import jax
 import numpy as np

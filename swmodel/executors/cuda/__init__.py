@@ -37,7 +37,7 @@ def cuda_missing() -> str:
         return missing
     try:
         library.driver()
-        library.nvrtc()
+        library.nvrtc(library.architecture())
     except SetupError as error:
         return str(error)
     return ""

@@ -23,8 +23,8 @@ from .kernels import ROWS, text_of
 HERE = Path(__file__).parent
 #: IEEE division and roots, products fused only where the text says so, denormal numbers flushed as XLA does on CPUs.
 OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
-#: NVRTC of CUDA 13 and 12.
-NAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
+#: NVRTC of CUDA 13 and 12, and the first architecture that each knows.
+NVRTC = {"libnvrtc.so.13": 75, "libnvrtc.so.12": 50}
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +68,13 @@ def architecture() -> str:
 
 
 @cache
-def nvrtc() -> ctypes.CDLL:
-    """The compiler. SetupError: it is missing."""
+def nvrtc(architecture: str) -> ctypes.CDLL:
+    """The compiler for an architecture. SetupError: it is missing."""
+    names = [name for name, first in NVRTC.items() if first <= int(architecture.removeprefix("sm_"))]
     spec = importlib.util.find_spec("nvidia")
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []
-    paths = [str(path) for name in NAMES for folder in folders for path in folder.glob(f"*/lib/{name}")]
-    for path in [*paths, *NAMES]:
+    paths = [str(path) for name in names for folder in folders for path in folder.glob(f"*/lib/{name}")]
+    for path in [*paths, *names]:
         try:
             return ctypes.CDLL(path)
         except OSError:
@@ -104,7 +105,7 @@ def compiled(text: str, architecture: str) -> tuple[bytes, int]:
 
     UsageError: the compiler refuses the text.
     """
-    library, program = nvrtc(), ctypes.c_void_p()
+    library, program = nvrtc(architecture), ctypes.c_void_p()
     headers = [(HERE / name).read_bytes() for name in ("cell.h", "job.h")]
     names = (ctypes.c_char_p * 2)(b"cell.h", b"job.h")
     given = ctypes.byref(program), text.encode(), b"step.cu", 2, (ctypes.c_char_p * 2)(*headers), names

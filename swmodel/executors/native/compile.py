@@ -146,7 +146,7 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:
-    """The content of a file of the cache, which `make` returns where the file is missing. SetupError: no such folder."""
+    """The content of a file of the cache; `make` returns it where the file is missing. SetupError: no such folder."""
     target = cache_folder() / name
     with locked(target):
         if not target.exists():

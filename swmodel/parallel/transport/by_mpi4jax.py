@@ -19,6 +19,11 @@ def sendrecv(slab, source: tuple[int, ...], dest: tuple[int, ...], comm):
     return mpi4jax.sendrecv(slab, slab, source=before, dest=after, sendtag=TAG, recvtag=TAG, comm=comm)
 
 
+def on_gpus() -> bool:
+    """Whether mpi4jax was built with CUDA."""
+    return mpi4jax.has_cuda_support()
+
+
 def sum(array, comm):
     return mpi4jax.allreduce(array, op=MPI.SUM, comm=comm)
 

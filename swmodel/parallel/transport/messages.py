@@ -33,6 +33,11 @@ def has_mpi4jax() -> bool:
     return True
 
 
+def on_gpus() -> bool:
+    """Whether mpi4jax sends what lies on GPUs."""
+    return has_mpi4jax() and module("mpi4jax").on_gpus()
+
+
 def module(exchange: str):
     """The module with the operations of `exchange`."""
     return importlib.import_module(f".by_{exchange}", __package__)

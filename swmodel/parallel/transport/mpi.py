@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from mpi4py import MPI
 
+from ...errors import SetupError
 from .. import foreign
 from ..decomposition import Block
-from .messages import has_mpi4jax, sendrecv_p, shared_p, sum_p, total_p, transpose_p
+from ..environment import has_gpu
+from .messages import has_mpi4jax, on_gpus, sendrecv_p, shared_p, sum_p, total_p, transpose_p
 from .serial import OneDevice
 
 #: The communicator of mpi4py, between jitted programs, which have another one.
@@ -23,8 +25,13 @@ OPERATIONS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
 def exchange_for(exchange: str) -> str:
     """What carries messages: `exchange`; for "auto" ffi where a process cannot import mpi4jax and all have ffi.
 
-    All processes call it together, and get the same answer.
+    All processes call it together, and get the same answer. SetupError: JAX computes on GPUs, but mpi4jax cannot.
     """
+    if has_gpu() and (exchange == "ffi" or not on_gpus()):
+        raise SetupError(
+            "run.transport: on GPUs mpi needs an mpi4jax that was built with CUDA; use run.transport=sharded, which "
+            "needs none, or compute on the processors: JAX_PLATFORMS=cpu"
+        )
     if exchange != "auto":
         return exchange
     everyone = HOST_COMM.allgather((has_mpi4jax(), not foreign.obstacle(*foreign.EXCHANGE)))
