@@ -68,6 +68,10 @@ class FilesError(Exception):
     exit_code = 5
 
 
+class WriteError(FilesError):
+    """A file cannot be written: a run may continue from its last restart file."""
+
+
 class AnswerError(Exception):
     """A known answer is missed (`swmodel verify`)."""
 
@@ -80,8 +84,9 @@ def file_errors(path: object, use: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = reason_of(error, path) if use == "written" else error.strerror or error
-        raise FilesError(f"{path} cannot be {use}: {reason}") from error
+        if use == "written":
+            raise WriteError(f"{path} cannot be written: {reason_of(error, path)}") from error
+        raise FilesError(f"{path} cannot be {use}: {error.strerror or error}") from error
 
 
 def reason_of(error: OSError | RuntimeError, path: object) -> str:

@@ -64,7 +64,7 @@ def about(case: Case) -> str:
     """The docstring of a case: that of its class, or of the file; its name where there is none."""
     cls = type(case)
     text = vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", None)
-    return inspect.cleandoc(text or case.name)
+    return inspect.cleandoc(text if isinstance(text, str) else "") or case.name
 
 
 def commands(case: Case, kind: str) -> list[str]:

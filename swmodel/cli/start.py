@@ -98,7 +98,7 @@ def check_without_analysis(config):
 
 def run_here(job, quiet) -> int:
     """Run in this process; returns the exit code 0. Needs no MPI."""
-    from ..errors import FilesError
+    from ..errors import WriteError
     from ..files.restart.folder import how_to_continue
     from ..parallel.stop import Stop
 
@@ -107,8 +107,8 @@ def run_here(job, quiet) -> int:
         end_soon(stack, stop, job)
         try:
             compute(job, quiet, command_line())
-        except FilesError as error:
-            raise FilesError(f"{error}{how_to_continue(job.directory)}") from error
+        except WriteError as error:
+            raise WriteError(f"{error}{how_to_continue(job.directory)}") from error
     return 0
 
 

@@ -13,7 +13,7 @@ import time
 import traceback
 from pathlib import Path
 
-from ..errors import FilesError, reason_of
+from ..errors import FilesError, WriteError, reason_of
 from ..parallel.worker import NETCDF, Worker
 from .draft import WRITING, free
 from .journal import JournaledFile, remove, sync_folder
@@ -224,4 +224,4 @@ def as_files_error(error: BaseException, path: Path) -> BaseException:
     """A FilesError for a failure to write a file; other errors unchanged."""
     if not isinstance(error, (OSError, RuntimeError)):  # HDF5 raises either if writing fails
         return error
-    return FilesError(f"{path} cannot be written: {reason_of(error, path)}")
+    return WriteError(f"{path} cannot be written: {reason_of(error, path)}")

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import FilesError, reason_of
+from ..errors import WriteError, reason_of
 
 #: The ending of a file that is being written.
 WRITING = ".writing"
@@ -26,7 +26,7 @@ def replacing(path, ending: str = WRITING) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except (OSError, RuntimeError) as error:  # HDF5 raises either
-        raise FilesError(f"{path} cannot be written: {reason_of(error, path)}") from None
+        raise WriteError(f"{path} cannot be written: {reason_of(error, path)}") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)

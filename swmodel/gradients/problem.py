@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import jax
@@ -16,6 +18,7 @@ from ..executors.targets import TARGETS
 from ..model.dataset import dataset_of
 from ..model.domain import domain
 from ..model.forcing import Forcing
+from ..model.pure import real
 from ..model.validate import require_derivatives, require_length
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
@@ -106,7 +109,7 @@ class Problem:
         parts = self.transport, self.steps, self.every, fixed, varying
         self._sweeps, self._tangent = Sweeps(trajectory, *parts), Sweeps(tangent(trajectory), *parts)
         self.samples = self.steps // self.every + 1
-        self._value = jit(lambda value, series, *arguments: value(series, *arguments), static_argnums=0)
+        self._value = jit(self._valued, static_argnums=0)
         self._respond = jit(self._value_and_cotangents, static_argnums=0)
         self._respond_tangent = jit(self._slope_and_cotangents, static_argnums=0)
         self._plans: dict[Sweeps, Plan] = {}
@@ -202,13 +205,35 @@ class Problem:
             raise UsageError(
                 f"controls {', '.join(x) or 'none'}: this Problem was made for {', '.join(self.names)}, and needs all"
             )
-        return self._parameters.inside(x)
+        return self._parameters.inside({name: self._fitting(name, value) for name, value in x.items()})
+
+    def _fitting(self, name: str, value: Any) -> Any:
+        """A control in its shape. UsageError: it has another one, or is no array of real numbers."""
+        if name in self._parameters.forms:
+            return value
+        array = value if isinstance(value, jax.Array) else real(value, name, self.domain.setup.dtype)
+        if array.size == 1 and name not in self.domain.scheme.initial:
+            return array.reshape(())
+        if array.shape != self._shapes[name]:
+            number = "" if name in self.domain.scheme.initial else ", or a number"
+            raise UsageError(f"control {name} has shape {array.shape}; needs {self._shapes[name]}{number}")
+        return array
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the controls in the configuration."""
+        return {
+            name: np.shape(value) for name, value in self.first_guess().items() if name not in self._parameters.forms
+        }
 
     def _same_everywhere(self, answer: Any) -> Any:
-        """J, or its slope. UsageError: it differs between blocks, beyond round-off."""
+        """J, or its slope. UsageError: it differs between blocks, beyond round-off, or is not a number in some."""
         numbers = np.array([np.asarray(shard.data) for shard in answer.addressable_shards])
         ends = [float(self.transport.reduce(getattr(numbers, name)(), name)) for name in ("min", "max")]
-        if ends[1] - ends[0] > np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, ends)):
+        if (
+            not ends[1] - ends[0] <= np.sqrt(np.finfo(numbers.dtype).eps) * max(map(abs, ends))
+            and np.isfinite(ends).any()
+        ):
             raise UsageError(
                 f"value gives {ends[0]:.6g} in one block and {ends[1]:.6g} in another; it must return a sum over all "
                 "blocks, as problem.transport.sum(...)"
@@ -223,9 +248,24 @@ class Problem:
         self._plans[sweeps] = fit(sweeps, x, self.memory, self._plans.get(sweeps))
         return sweeps.pull_back(self._plans[sweeps], x, respond)
 
+    def _require_sum(self, value: Value, series: Any, *arguments: Any) -> None:
+        """Raise UsageError unless a function of a block's series sums over the blocks, by its traced program."""
+        if self.transport.size * self.config.run.devices == 1:
+            return
+        program = str(jax.make_jaxpr(lambda series: value(series, *arguments))(series))
+        if "total_over_processes" in program:
+            raise UsageError("value takes transport.total, which is for losses of `functional`; use transport.sum")
+        if not re.search(r"sum_over_processes|\bpsum", program):
+            raise UsageError("value must return a sum over all blocks, as problem.transport.sum(...)")
+
     def _value_and_cotangents(self, value: Value, series: Any, *arguments: Any) -> Any:
+        self._require_sum(value, series, *arguments)
         answer, back = jax.vjp(lambda series: value(series, *arguments), series)
         return answer, back(jnp.asarray(self.transport.first(), answer.dtype))[0]
+
+    def _valued(self, value: Value, series: Any, *arguments: Any) -> Any:
+        self._require_sum(value, series, *arguments)
+        return value(series, *arguments)
 
     def _slope_and_cotangents(self, value: Value, pair: Any, *arguments: Any) -> Any:
         def slope(pair: Any) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from ..executors.native.kernel import Kernel
 from ..executors.targets import TARGETS
@@ -23,7 +24,7 @@ from ..ocean.grid import Grid, as_patches
 from ..ocean.patch import Patch
 from ..ocean.state import Carry, State
 from ..parallel.transport import Transport
-from ..parallel.transport.halo import pad
+from ..parallel.transport.halo import pad, within
 from . import corrections
 from .controls import apply, replace
 from .native_steps import Native, NativeSteps
@@ -73,6 +74,14 @@ class View(NamedTuple):
     width: int  # of a halo, cells
     transport: Transport  # for messages
 
+    @property
+    def cells(self) -> Any:
+        """1 in cells of the block, 0 in those beyond it [ny, nx]: a weight of sums.
+
+        Devices have some beyond where their number does not divide the grid.
+        """
+        return within(jnp.ones_like(self.state.h), self.transport.extent())
+
     def padded(self) -> State:
         """The state with its halo, a State of Patches; sends messages."""
         padded = pad(self.state, self.width, self.transport)
@@ -95,7 +104,9 @@ def trajectory_of(domain, names, observe) -> Trajectory:
     def look(carry, active, k, fixed: Fixed):
         grid, params = replace(fixed.grid, fixed.params, active)
         patches = as_patches(grid, margin), as_patches(params, margin)
-        return observe(View(carry[0], patches[0].depth.on(shape), *patches, width, transport), k)
+        depth, extent = patches[0].depth.on(shape), transport.extent()
+        depth = depth if extent is None else within(jnp.broadcast_to(depth, shape), extent)
+        return observe(View(carry[0], depth, *patches, width, transport), k)
 
     native, steady = None, set(names) - set(scheme.initial)
     expand = corrections.expansion(domain.setup, names)

@@ -21,7 +21,7 @@ from ..ocean.parametric import Form
 from ..ocean.state import Carry, State
 from ..ocean.table import location_of
 from ..parallel.transport import Transport
-from ..parallel.transport.halo import surround_named
+from ..parallel.transport.halo import surround_named, within
 from ..parallel.transport.sharded import spec
 from ..setup.setup import Setup
 from .arguments import Fields, Overrides, Terms, configured
@@ -84,12 +84,28 @@ class Step:
         """The sum of an array's numbers over the whole domain, the same on all processes: the last step of a loss.
 
         `jax.grad` of a loss that each process computes from totals is the derivative of that one loss with respect to
-        the process's block, or to a number that all have. A sum that enters a field again is `transport.sum`.
+        the process's block, or to a number of `with_values` or `shared`. A sum that enters a field again is
+        `transport.sum`. Where the number of devices does not divide the grid, their arrays [..., ny, nx] have cells
+        beyond the block, which do not count.
 
         UsageError: as for a step.
         """
         self.transport.require_block(array)
-        return self.transport.total(jnp.sum(array))
+        extent = self.transport.extent() if jnp.shape(array)[-2:] == self.transport.shape else None
+        return self.transport.total(jnp.sum(within(array, extent)))
+
+    def shared(self, tree: Any) -> Any:
+        """Numbers and arrays that all processes have alike: derivatives with respect to them are then the whole ones.
+
+        With MPI it is needed where they act outside of the step, for example as the amplitude of a wind, in an initial
+        state or as the weights of a network. Numbers given to `with_values` need it not.
+        """
+
+        def one(leaf: Any) -> Any:
+            real = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+            return self.transport.shared(jnp.asarray(leaf)) if real else leaf
+
+        return jax.tree.map(one, tree)
 
     def values(self, static: Static) -> dict[str, Any]:
         """The depth and the coefficients of `static`: fields [ny, nx] of the block, numbers, pytrees of parameters."""
@@ -97,8 +113,11 @@ class Step:
 
         def interior(leaf: Any) -> Any:
             index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
-            return jnp.broadcast_to(leaf[index], self.transport.shape) if leaf.ndim == 2 else leaf
+            if leaf.ndim != 2:
+                return leaf
+            return within(jnp.broadcast_to(leaf[index], self.transport.shape), self.transport.extent())
 
+        self.transport.require_block(static.grid.wet)
         found = {name: interior(leaf) for name, leaf in (static.params | {"depth": static.grid.depth}).items()}
         return found | {name: form.pytree(found[name]) for name, form in forms.items()}
 
@@ -119,7 +138,7 @@ class Step:
             )
         new, fields = {name: forms[name].vector(values.pop(name), jnp, dtype) for name in forms if name in values}, {}
         for name, value in values.items():
-            array = jnp.asarray(value, dtype)
+            array = real(value, name, dtype)
             if array.size == 1:
                 new[name] = array.reshape(())
             elif array.shape == self.transport.shape and location_of(name):
@@ -190,6 +209,17 @@ def once(tree: Any, mesh: Mesh | None) -> Any:
         return jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec()), mine, mine.shape)
 
     return jax.tree.map(one, tree)
+
+
+def real(value: Any, name: str, dtype: Any) -> Any:
+    """A number or an array of real numbers as an array of JAX. UsageError: it is something else."""
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise UsageError(f"{name}={value!r:.40}: needs a real number, or an array of them")
+    return array.astype(dtype)
 
 
 def shared(static: Static, transport: Transport) -> Static:

@@ -31,6 +31,8 @@ logging.getLogger(FFMpegWriter.__module__).setLevel(logging.CRITICAL)  # one lin
 DPI = 160
 #: Usual frames per second, and seconds of a film below which there are fewer.
 FASTEST, SHORTEST = 12, 4
+#: Frames per second that films can have.
+SLOWEST, MOST_FRAMES = 0.01, 240
 
 
 def animate(
@@ -113,8 +115,8 @@ def writer_for(target: Path, fps: float) -> tuple[Path, AbstractMovieWriter]:
     """The file to write, and matplotlib's writer for it."""
     if target.suffix not in (".mp4", ".gif"):
         raise PlotError(f"{target} must end in .mp4 or .gif")
-    if not fps > 0:
-        raise PlotError(f"fps must be positive, not {fps}")
+    if not SLOWEST <= fps <= MOST_FRAMES:
+        raise PlotError(f"fps must be from {SLOWEST:g} to {MOST_FRAMES:g}, not {fps:g}")
     if target.suffix == ".mp4" and ffmpeg() is None:
         target = target.with_suffix(".gif")
         log.warning("no ffmpeg for MP4, writing %s (pip install imageio-ffmpeg brings it)", target)

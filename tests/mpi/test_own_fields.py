@@ -7,7 +7,7 @@ import jax
 import netCDF4
 import numpy as np
 import pytest
-from support.own_run import WIND, drag, loss_and_gradient, nudge, simulation
+from support.own_run import WIND, drag, loss_and_gradient, nudge, second_derivative, simulation
 from support.restarts import assert_same_data, assert_same_run
 from support.stormy_sea import sea
 from support.unchecked import unchecked
@@ -129,6 +129,8 @@ def test_gradient_of_pure_step_on_ranks_and_devices(ranks):
             rows = [np.hstack(parts[n : n + columns]) for n in range(0, len(parts), columns)]
             whole = np.vstack(rows) if np.ndim(expected) else np.array(parts)
             np.testing.assert_allclose(whole, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    for curvature, value in ranks(2, second_derivative):
+        assert curvature == pytest.approx(12.0 * value, rel=1e-12)
 
 
 @pytest.mark.night

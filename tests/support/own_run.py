@@ -41,7 +41,8 @@ def nudge(model):
 
 
 def loss_and_gradient(where=(), depth=0.0, viscosity=0.0, wrap=lambda step: step):
-    """A loss that each process has, and its derivatives by the initial thickness, the depth and the viscosity.
+    """A loss that each process has, its derivatives by the initial thickness, the depth, the viscosity and by an
+    amplitude that all processes have.
 
     Fields are this process's part; `depth` and `viscosity` are added to those of the run.
     """
@@ -50,9 +51,11 @@ def loss_and_gradient(where=(), depth=0.0, viscosity=0.0, wrap=lambda step: step
     one, transport, part = wrap(step), step.transport, step.transport.block
     whole = (DEPTH.values[::-1] + depth)[part.y.start : part.y.stop, part.x.start : part.x.stop]
     values = {"depth": transport.put(whole), "viscosity": static.params["viscosity"] + viscosity}
+    values["amplitude"] = jnp.ones_like(values["viscosity"])
 
     def loss(carry, static, values):
-        static = step.with_values(static, **values)
+        amplitude = step.shared(values["amplitude"])
+        static = step.with_values(static, depth=amplitude * values["depth"], viscosity=values["viscosity"])
         carry, _ = jax.lax.scan(lambda carry, t: (one(carry, static, t), None), carry, jnp.arange(3))
         h, u, v = carry.state
         return step.total(h * (u**2 + v**2)) ** 2
@@ -61,7 +64,18 @@ def loss_and_gradient(where=(), depth=0.0, viscosity=0.0, wrap=lambda step: step
         specs = step.specs((carry, static, values))
         loss = jax.shard_map(loss, mesh=step.mesh, in_specs=specs, out_specs=jax.sharding.PartitionSpec())
     found, (start, by) = jax.jit(jax.value_and_grad(loss, argnums=(0, 2)))(carry, static, values)
-    return float(found), transport.get(start.state.h), transport.get(by["depth"]), float(by["viscosity"])
+    numbers = by["viscosity"], by["amplitude"]
+    return float(found), transport.get(start.state.h), transport.get(by["depth"]), *map(float, numbers)
+
+
+def second_derivative():
+    """That of a sum over the domain by a number that all processes have, from reverse over reverse."""
+    carry, _, step = swmodel.functional("double_gyre", {"grid.nx": 8, "grid.ny": 8, "run.dtype": "float64"})
+
+    def loss(number):
+        return step.total((step.shared(number) * carry.state.h) ** 2) ** 2
+
+    return float(jax.grad(jax.grad(loss))(jnp.float64(1.0))), float(loss(jnp.float64(1.0)))
 
 
 def bits(state):

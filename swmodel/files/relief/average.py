@@ -14,7 +14,7 @@ import numpy as np
 
 from ...ocean.coordinates import CIRCLE, axes, turned
 from ...ocean.rotated import to_earth
-from .source import Relief, ReliefError
+from .source import Line, Relief, ReliefError
 
 #: Most values of the relief, or places in cells of the grid, in memory at a time.
 MOST = 2**24
@@ -68,7 +68,7 @@ def overlaps(relief: Relief, name: str, wanted: np.ndarray):
     if name == "lat":
         edges = np.clip(edges, -90.0, 90.0)
     else:
-        edges = edges + wanted[0] - (wanted[0] - edges[0]) % CIRCLE - edges[0]  # the first one before the grid
+        edges = edges + turns_to(wanted[0], line)  # the first one before the grid
         if line.closed:
             edges = np.concatenate([edges[:-1], edges[:-1] + CIRCLE, edges[:1] + 2 * CIRCLE])
             numbers = np.tile(numbers, 2)
@@ -76,20 +76,28 @@ def overlaps(relief: Relief, name: str, wanted: np.ndarray):
     outside = wanted[(wanted < edges[0] - slack) | (wanted > edges[-1] + slack)]
     if outside.size:
         refuse(relief, name, outside[0])
+    nearest = wanted[np.searchsorted(0.5 * (wanted[1:] + wanted[:-1]), edges)]
+    edges = np.where(np.abs(edges - nearest) <= slack, nearest, edges)
     measure = (lambda at: np.sin(np.radians(at))) if name == "lat" else np.asarray
     cuts = np.unique(np.concatenate([wanted, edges[(edges > wanted[0]) & (edges < wanted[-1])]]))
     middles = 0.5 * (cuts[1:] + cuts[:-1])
-    cell = np.searchsorted(wanted, middles, side="right") - 1
+    cell = np.clip(np.searchsorted(wanted, middles, side="right") - 1, 0, len(wanted) - 2)
     point = numbers[np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(numbers) - 1)]
     used, place = np.unique(point, return_inverse=True)
     shape = len(wanted) - 1, len(used)
     return coo_array((np.diff(measure(cuts)), (cell, place)), shape=shape).tocsr(), used
 
 
+def turns_to(position, line: Line):
+    """The full circles from the first edge of longitudes to the last one at or before a position, degrees."""
+    return CIRCLE * np.floor((position - line.edges[0]) / CIRCLE + SAME * line.step / CIRCLE)
+
+
 def refuse(relief: Relief, name: str, position: float):
     """Raise ReliefError for a position beyond the relief."""
     line = relief.x if name == "lon" else relief.y
-    low, high = line.edges[0], line.edges[-1]
+    near = CIRCLE * np.rint((position - line.edges[[0, -1]].mean()) / CIRCLE) if name == "lon" else 0.0
+    position, low, high = np.round([position, *(line.edges[[0, -1]] + near)], 9) + 0.0
     raise ReliefError(
         f"{relief.path} does not cover the region, which needs {name} = {position:.10g} degrees; its {name} runs "
         f"from {low:.10g} to {high:.10g} degrees"
@@ -158,7 +166,7 @@ def between(relief: Relief, name: str, wanted: np.ndarray) -> tuple[np.ndarray, 
     line = relief.x if name == "lon" else relief.y
     points, edges, count = line.points, line.edges, len(line.points)
     if name == "lon":
-        wanted = edges[0] + (wanted - edges[0]) % CIRCLE
+        wanted = wanted - turns_to(wanted, line)
         beyond = wanted > edges[-1] + SAME * line.step
         if line.closed:
             points = np.concatenate([points[-1:] - CIRCLE, points, points[:1] + CIRCLE])

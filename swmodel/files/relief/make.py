@@ -33,6 +33,9 @@ MOST = 100
 #: Memory for a grid and its picture for each cell, bytes, measured with 3000 x 3000 cells.
 CELL_BYTES = 200
 
+#: Largest values of options, m and passes.
+LARGEST = {"--min-depth": 12e3, "--land-up-to": 9e3, "--smooth": 1000}
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -105,9 +108,13 @@ def grid_of(wish: Wish) -> Grid:
     """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: an impossible grid."""
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)
+    numbers = {"--min-depth": wish.min_depth, "--land-up-to": wish.land_up_to, "--smooth": wish.smooth}
+    for option, number in numbers.items():
+        if number is not None and not abs(number) <= LARGEST[option]:
+            raise UsageError(f"{option}: must be at most {LARGEST[option]:g} in size, but is {number:g}")
     for option, places in (("--pole", [wish.pole] if wish.pole else []), ("--keep", wish.keep)):
         for place in places:
-            if not all(map(math.isfinite, place)):
+            if not all(abs(degrees) <= CIRCLE for degrees in place):
                 raise UsageError(f"{option}: must be a longitude and a latitude, but is {place[0]:g},{place[1]:g}")
     nx, ny = (max(1, round((high - low) / wish.resolution)) for low, high in ((west, east), (south, north)))
     grid = Grid(

@@ -44,8 +44,17 @@ STRAIT = "strait"
 SHARES = {"1": 1.0, "": 1.0, "percent": 100.0, "%": 100.0}
 
 
-#: The range of heights on the Earth, m, and the size of a number that marks missing values within it.
-RANGE, MARK = (-12000.0, 9000.0), 9999.0
+#: The range of heights on the Earth, m.
+RANGE = (-12000.0, 9000.0)
+
+#: Numbers within it that mark missing values, as they stand in files.
+MARKS = (-999.0, -9999.0, 9999.0, -9999.9, float(np.float32(-9999.9)))
+
+#: A number is a mark if more values equal it than this fraction of those that differ by at most `NEAR` times it.
+OFTEN, NEAR = 0.1, 0.05
+
+#: So many values -999 may be depths.
+FEW = 3
 
 #: Height of land where a relief has none, m.
 UNKNOWN = 1e9
@@ -109,14 +118,13 @@ class Relief(NamedTuple):
 
     def window(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Depth, m, zero on land, share of sea, and height of land, m, of points [rows, columns]."""
-        z = self.factor * self.read(self.height, rows, columns)
-        missing, sea, sizes = np.isnan(z), z < 0, np.abs(z)
-        wrong, near = (z < RANGE[0]) | (z > RANGE[1]), np.abs(sizes - MARK) < 0.05 * MARK
-        if not (near & (sizes != MARK)).any():  # no deep sea that may have this depth
-            wrong |= sizes == MARK
-        self.refuse(
-            f"{self.height.name} has a value of no relief; missing values need _FillValue", wrong, rows, columns
-        )
+        raw = self.read(self.height, rows, columns)
+        self.refuse_marks(raw, rows, columns)
+        z = self.factor * raw
+        missing, sea = np.isnan(z), z < 0
+        beyond = (z < RANGE[0]) | (z > RANGE[1])
+        if beyond.any():
+            self.refuse_values(raw, beyond, "no height or depth on the Earth", rows, columns)
         wrong = missing
         if self.share is not None:
             sea = self.parts[1] + self.parts[0] * self.read(self.share, rows, columns)
@@ -129,10 +137,35 @@ class Relief(NamedTuple):
         height = np.where(missing, UNKNOWN, np.maximum(z, 0.0))
         return np.where(missing, 0.0, np.maximum(-z, 0.0)), np.where(missing, 0.0, sea), height
 
+    def refuse_marks(self, raw: np.ndarray, rows, columns):
+        """Raise ReliefError if values [rows, columns], as they stand in the file, hold a number that marks missing."""
+        for mark in MARKS:
+            same = raw == mark
+            count = np.count_nonzero(same)
+            if not count:
+                continue
+            near = np.count_nonzero(np.abs(raw - mark) <= NEAR * abs(mark)) - count  # whole metres of a deep sea
+            if count > OFTEN * near and (count > FEW or abs(mark) > 999):
+                self.refuse_values(raw, same, "a usual mark of missing values", rows, columns)
+
+    def refuse_values(self, raw: np.ndarray, wrong: np.ndarray, what: str, rows, columns):
+        """Raise ReliefError about the first of `wrong` values and those that equal it, with a remedy."""
+        value = float(raw[wrong][0])
+        many = np.count_nonzero(raw == value)
+        remedy = f"give it the attribute _FillValue = {value:.7g}, or change the value if it is real"
+        if BAND.fullmatch(self.height.name):
+            command = f"gdal_translate -a_nodata {value:.7g} {self.path} NEW.tif"
+            remedy = f"convert it with `{command}`, or change the value if it is real"
+        words = f"{self.height.name} has {many} value{'s' if many > 1 else ''} {value:.7g}, {what},"
+        self.refuse(words, wrong, rows, columns, f"; {remedy}")
+
     def remedy(self) -> str:
         """The remedy for a wrong sign, as the end of a message; "" where a share defines the sea."""
-        other = "up" if self.factor < 0 else "down"
-        words = f'; if {self.height.name} is positive {other}ward, give it the attribute positive = "{other}"'
+        other, name = "up" if self.factor < 0 else "down", self.height.name
+        how = f'give it the attribute positive = "{other}"'
+        if BAND.fullmatch(name):
+            how = f"name it as {self.path}:{'' if self.factor < 0 else '-'}{name}"
+        words = f"; if {name} is positive {other}ward, {how}"
         return words if self.share is None else ""
 
     def is_sea(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -148,15 +181,18 @@ class Relief(NamedTuple):
         values = np.asarray(values.T if self.exchanged else values, np.float64)
         return values[np.ix_(y - window[0].start, x - window[1].start)]
 
-    def refuse(self, what: str, where: np.ndarray, rows, columns):
-        """Raise ReliefError at the first place of a mask [rows, columns], if any."""
+    def refuse(self, what: str, where: np.ndarray, rows, columns, remedy: str = ""):
+        """Raise ReliefError at the first place of a mask [rows, columns], if any; `remedy` ends the message."""
         for j, i in np.argwhere(where)[:1]:
             lon, lat = self.x.points[columns[i]], self.y.points[rows[j]]
-            raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees")
+            raise ReliefError(f"{self.path}: {what} at lon = {lon:.10g}, lat = {lat:.10g} degrees{remedy}")
 
 
 def open_relief(text: str | os.PathLike | None, stack) -> Relief:
-    """The Relief of "FILE" or "FILE:NAME", without one that of the package; `stack` closes it."""
+    """The Relief of "FILE", "FILE:NAME" or, with the other sign, "FILE:-NAME"; without one that of the package.
+
+    `stack` closes it.
+    """
     wanted = parse(str(text or SHIPPED))
     return relief_in(stack.enter_context(open_file(wanted.path, "--relief: ", ReliefError)), wanted)
 
@@ -172,14 +208,17 @@ def relief_in(dataset: CFDataset, wanted: Source) -> Relief:
         remark(f'{place} has no units, as rasters have none; "m" is taken')
         units = "m"
     if (size := conversion(units, "m")) is None:
-        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: give it the attribute units, "m" or "km"')
+        how = 'give it the attribute units, "m" or "km"'
+        if BAND.fullmatch(found.name):
+            how = f'convert it, from feet with `gdal_calc.py -A {wanted.path} --outfile NEW.tif --calc "0.3048*A"`'
+        raise ReliefError(f'{place} is in "{units}"; a relief is in m or km: {how}')
     strait = dataset.data.get(STRAIT)
     exchanged = [dataset.kind(one) for one in dataset.along(found.dims[-1])][:1] == ["y"]
     return Relief(
         wanted.path,
         str(dataset.data.attrs.get("source", found.attrs.get("source", ""))),
         found,
-        sign * size,
+        -sign * size if wanted.name.startswith("-") else sign * size,
         *share_in(dataset, found),
         None if strait is None or strait.dims != found.dims else strait,
         *(line_of(dataset, found, axis, place) for axis in "xy"),
@@ -191,10 +230,13 @@ def find(dataset: CFDataset, wanted: Source):
     """The variable with the relief. ReliefError: none, or several."""
     fields = {name: one for name, one in dataset.data.variables.items() if one.ndim >= 2 and numeric(one)}
     if wanted.name:
-        if wanted.name not in fields:
+        name = wanted.name if wanted.name in fields else wanted.name.removeprefix("-")
+        if name not in fields:
             raise ReliefError(f'{wanted.path} has no field "{wanted.name}"; it has {", ".join(fields) or "none"}')
-        return dataset.data[wanted.name]
+        return dataset.data[name]
     known = candidates(dataset, HEIGHTS + DEPTHS, NAMES)
+    bands = [name for name in fields if name not in ("xc", "yc")]  # positions of a rotated raster
+    known = known or [name for name in bands if len(bands) == 1 and BAND.fullmatch(name)]
     if len(known) == 1:
         return dataset.data[known[0]]
     what = "several fields that may be the relief" if known else "no known field of height or depth"
@@ -216,7 +258,12 @@ def line_of(dataset: CFDataset, found, axis: str, place: str) -> Line:
     degrees = [one for one in lines if in_degrees(one)]
     if not degrees:
         word = {"x": "longitudes", "y": "latitudes"}[axis]
-        raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes")
+        how = (
+            f"; convert it with `gdalwarp -t_srs EPSG:4326 {dataset.place} NEW.tif`, and -s_srs if it names no system"
+            if BAND.fullmatch(found.name)
+            else ""
+        )
+        raise ReliefError(f"{place} has no {word} in degrees along one of its last two axes{how}")
     values, order, *_ = sphere_line(dataset, degrees[0], axis, place)
     if axis == "y":
         return Line(values, order)

@@ -78,10 +78,10 @@ sendrecv_p = linear(
 #: The sum of the arrays of all processes, on each of them.
 sum_p = linear("sum_over_processes", _sum, lambda cotangent, *, by: sum_p.bind(cotangent, by=by), effects)
 #: The same sum in a loss that all processes have: each gets the cotangent of that one loss.
-total_p = linear("total_over_processes", _sum, lambda cotangent, *, by: cotangent, effects)
+total_p = linear("total_over_processes", _sum, lambda cotangent, *, by: shared_p.bind(cotangent, by=by), effects)
 #: An array that all processes have alike; its derivative is the sum of those of all processes.
 shared_p = linear(
-    "shared_by_processes", lambda array, *, by: array, lambda cotangent, *, by: sum_p.bind(cotangent, by=by)
+    "shared_by_processes", lambda array, *, by: array, lambda cotangent, *, by: total_p.bind(cotangent, by=by)
 )
 #: Part k of arrays [..., parts, rows, columns] goes to the k-th rank of the `ring`, in exchange for its part for us.
 transpose_p = linear(

@@ -74,7 +74,8 @@ def usual(data: netCDF4.Dataset) -> list[str]:
     """The file's fields of PREFERRED; if it has none, those that `swmodel plot` would draw."""
     there = {*field_names(data), *derivable(data)}
     found = [name for name in PREFERRED if name in there]
-    return found or [name for name in chosen(data, None) if changes(data, name)]
+    others = chosen(data, None)
+    return found or [name for name in others if changes(data, name)] or others
 
 
 def table(pairs) -> str:

@@ -1,16 +1,17 @@
 """Depth and share of sea from a relief: exact areas, whatever way the file lies; what cannot be used is refused."""
 
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.netcdf import write_netcdf
 
 from swmodel.files.relief import ReliefError, Wish
-from swmodel.files.relief.average import at_places, averages
+from swmodel.files.relief.average import at_places, averages, overlaps
 from swmodel.files.relief.crests import least_height
 from swmodel.files.relief.make import grid_of, make_grid
-from swmodel.files.relief.source import open_relief
+from swmodel.files.relief.source import Line, open_relief
 from swmodel.ocean.coordinates import metrics, points
 from swmodel.ocean.rotated import directions
 from swmodel.setup.fields.netcdf_input import InputError
@@ -52,6 +53,36 @@ def test_raster_is_read_as_netcdf(relief, tmp_path, name):
         raster.write(np.nan_to_num(z[::-1], nan=-9999.0), 1)
     for ours, theirs in zip(average(tmp_path / name, (0, 3, 50, 53), 0.5), expected, strict=False):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_raster_of_depths_is_read_with_a_minus_and_others_name_a_command(tmp_path):
+    rasterio, path = pytest.importorskip("rasterio"), tmp_path / "relief.tif"
+    straight, rotated = rasterio.Affine(0.1, 0, -1, 0, -0.1, 54), rasterio.Affine(0.1, 0.02, -1, 0.02, -0.1, 54)
+    for change, words in (
+        ({"transform": straight, "units": "ft"}, "gdal_calc.py"), ({"transform": rotated}, "gdalwarp"),
+        ({"transform": straight * straight.scale(1e4), "crs": "EPSG:32631"}, "gdalwarp"), ({"transform": straight}, ""),
+    ):  # fmt: skip
+        form = {"driver": "GTiff", "crs": "EPSG:4326", "dtype": "float32", "count": 1} | change
+        units = form.pop("units", "")
+        with rasterio.open(path, "w", height=50, width=50, **form) as raster:
+            raster.write(np.full((1, 50, 50), 40.0, "float32"))
+            raster.units = (units,)
+        if words:
+            with pytest.raises(ReliefError, match=words):
+                average(path, (0, 3, 50, 53), 0.5)
+    np.testing.assert_allclose(average(f"{path}:-band_1", (0, 3, 50, 53), 0.5)[0], 40, rtol=1e-12)
+    with pytest.raises(ReliefError, match=f"is all land; .* name it as {path}:-band_1"):
+        make_grid(tmp_path / "g.nc", Wish((0, 3, 50, 53), 0.5), path)
+
+
+@pytest.mark.parametrize("step", [1 / 240, 0.1, 0.01])
+def test_edges_of_cells_on_edges_of_the_relief_give_whole_areas(step):
+    """A thousand aligned pairs."""
+    for west in np.arange(-170.0, 164.0):
+        points = Line(west + (np.arange(round(4 / step)) + 0.5) * step, np.arange(round(4 / step)))
+        wanted = np.linspace(west + 0.2 * (west % 3), west + 3.7, round((3.7 - 0.2 * (west % 3)) / 0.1) + 1)
+        shares, _ = overlaps(SimpleNamespace(x=points, path="relief.nc"), "lon", wanted)
+        np.testing.assert_allclose(shares.sum(axis=1), np.diff(wanted), rtol=1e-9)
 
 
 ROUGH = 1500 * np.random.default_rng(3).standard_normal((len(LAT), len(LON)))
@@ -129,7 +160,9 @@ FLAT = np.full((len(LAT), len(LON)), -1000.0)
         ({"name": "data"}, r"\(data\)"), ({"more": {"elevation": 0 * FLAT}}, r"\(z, elevation\)"),
         ({"units": "feet"}, 'z is in "feet"'), ({"units": ""}, 'z is in ""'),
         ({"values": np.where((LON == 1) & (LAT == -1)[:, None], np.nan, FLAT)}, "lon = 1, lat = -1 degrees"),
-        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT)}, "_FillValue at lon = 1, lat = -1 "),
+        ({"values": np.where((LON == 1) & (LAT == -1)[:, None], -9999.0, FLAT)}, "at lon = 1, lat = -1 .*_FillValue"),
+        ({"values": np.where(LON > 9, -999.0, FLAT)}, "has .* values -999, .* lon = 11, lat = -.*_FillValue = -999,"),
+        ({"values": np.where(LON > 9, -9999.0, FLAT - 8705)}, "has .* values -9999, .*_FillValue = -9999,"),
         ({"more": {"sea": 0 * FLAT + 3}}, "relief.nc: sea is .* lon = -19, lat = -29"),
         ({"lon": np.append(np.arange(179.0), 0.0)}, "lon has missing values, or does not run in one direction"),
     ],
@@ -146,6 +179,10 @@ WALLS = {
     "along y": (X > 0.2) & (X < 0.3) & (Y[:, None] > 0),
     "along x": (X > -9) & (Y[:, None] > 50.1) & (Y[:, None] < 50.2),
     "slanting": (np.abs(np.round((X - 0.45 * (Y[:, None] - 50.0)) * 10) - 1) < 1.1),
+    **{
+        f"at slope {slope}": np.abs(X + 0.05 - slope * (Y[:, None] - 50)) < 0.05 * (1 + abs(slope))
+        for slope in (0.8, 0.6, -0.6)
+    },
     "on the edge of cells": (X > -0.1) & (X < 0.1) & (Y[:, None] > 0),
 }
 
@@ -163,7 +200,8 @@ def test_water_passes_a_grid_at_the_height_of_its_relief(relief, tmp_path, wall,
     made = make_grid(tmp_path / "g.nc", Wish((-1, 1, 49, 51), 0.5, land_up_to=20.0), relief(z, lon=X, lat=Y))
     bed = np.where(made.wet | made.low, -made.depth, 100.0)
     turned = (lambda field: field.T) if along_x else np.asarray
-    assert least_height(turned(bed)) == pytest.approx(10.0) if not gap else least_height(turned(bed)) < 5.0
+    height = least_height(turned(bed)[None])[0]
+    assert height == pytest.approx(10.0) if not gap else height < 5.0
 
 
 @pytest.mark.fault("a relief of the wrong sign")
