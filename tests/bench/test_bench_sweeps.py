@@ -7,7 +7,6 @@ from support.command import cli
 from swmodel.bench import plan, results, session, worker
 from swmodel.bench.plan import grown, make_rows
 from swmodel.bench.sweeps import Row, definition
-from swmodel.bench.tables import report
 from swmodel.errors import FilesError, UsageError
 
 
@@ -141,22 +140,6 @@ def test_sweep_interleaves_rows_and_resume_repeats_them(measure, tmp_path):
     assert measure(again) == ALL
     assert states(again) == [("ok", 3)] * 3
     assert results.resumed(tmp_path, begin(rounds=2))["definition"]["rounds"] == 3
-
-
-@pytest.mark.parametrize(
-    ("outcome", "reason"),
-    [
-        ({"reason": "wrong answer at this size", "sample": {"seconds": 1e-9}}, "wrong answer"),
-        (worker.WorkerError("no device"), "no device"),
-    ],
-)
-def test_failed_row_has_a_reason_and_no_time(measure, tmp_path, outcome, reason):
-    record = begin()
-    assert measure(record, xla1=outcome) == [*ALL, ALL[0], ALL[2]]
-    assert states(record)[1] == ("failed", 0)
-    assert reason in record["rows"][1]["reason"]
-    assert reason in report([record])
-    assert measure(results.resumed(tmp_path, begin())) == [ALL[1]] * 2  # it is tried again
 
 
 def test_resume_measures_what_an_interrupted_sweep_lacks(measure, tmp_path):

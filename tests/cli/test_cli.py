@@ -5,7 +5,6 @@ import json
 import shlex
 import subprocess
 import sys
-import time
 
 import click
 import pytest
@@ -15,8 +14,7 @@ from support.own_case import write_bump
 
 from swmodel import load
 from swmodel.cli import GROUPS, main
-from swmodel.cli.doctor import several
-from swmodel.cli.doctor.findings import Finding, jax_version
+from swmodel.cli.doctor.findings import jax_version
 from swmodel.errors import FilesError, NumericalError, SetupError, UsageError, exit_code
 
 doctor = importlib.import_module("swmodel.cli.doctor")  # beside the command of this name
@@ -160,21 +158,6 @@ def test_examples_of_the_help_are_accepted(name):
     for line in map(str.strip, COMMANDS[name].get_help(context).splitlines()):
         if line.startswith(("swmodel ", "mpiexec ")) and "DIR..." not in line and "swmodel bench" not in line:
             parsed(line)
-
-
-def test_doctor_reports_exchange_between_processes():
-    """It ends processes that hang."""
-    for words, found, bad in (
-        (2 * '\n@doctor {"found": "well"}\n', "well", False),
-        ('\n@doctor {"found": "well"}\nmpiexec warns\n@doctor {"problem": "no symbol"}\n', "no symbol", True),
-        ("libmpi.so: cannot open\n", "libmpi.so: cannot open", True),
-        ("", "the processes ended without a word", True),
-    ):
-        expected = Finding("exchange", found, *(["mend it", True] if bad else []))
-        assert several.exchange([sys.executable, "-c", f"print({words!r})"], "mend it") == expected
-    start, program = time.monotonic(), "import time; print('hello', flush=True); time.sleep(60)"
-    assert several.exchange([sys.executable, "-c", program], "mend it", timeout=0.2).broken
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize(("version", "tested"), [("0.9.2", False), ("0.10", True), ("0.12.0", True), ("0.13", False)])

@@ -21,10 +21,6 @@ from swmodel.model.ensemble.ensemble_file import EnsembleFile
 from swmodel.model.ensemble.members import Members
 from swmodel.model.ensemble.settings import CELLS, unresolved
 from swmodel.ocean.table import VARIABLES
-from swmodel.plotting import ensemble as pictures
-from swmodel.plotting import plot
-from swmodel.plotting.dataset import PlotError, open_data
-from swmodel.plotting.record import read_map
 
 pytestmark = pytest.mark.slow
 
@@ -197,18 +193,3 @@ def test_records_are_members_mean_and_spread_without_land(written):
             np.testing.assert_allclose(spread.filled(0), expected.filled(0), rtol=0, atol=atol)
             rms = data[f"{name}_spread_rms"][-1]
             np.testing.assert_allclose(rms, np.sqrt(np.mean(expected**2)), rtol=0, atol=atol)
-
-
-def test_pictures_show_members_mean_spread_and_series(written, tmp_path):
-    path, members = written
-    with open_data(path) as data:
-        panel = read_map(data, "eta", member=2)
-        np.testing.assert_array_equal(panel.values.compressed(), field_of(members, "eta")[2][~panel.values.mask])
-        with pytest.raises(PlotError, match="member 1 .* 0, 2"):
-            read_map(data, "eta", member=1)
-        figure = pictures.picture(data)
-        maps, lines = ([each for axes in figure.axes for each in getattr(axes, kind)] for kind in ("images", "lines"))
-        np.testing.assert_allclose(maps[0].get_array(), data["eta_mean"][-1], rtol=1e-6)
-        np.testing.assert_allclose(maps[1].get_array(), data["eta_spread"][-1], rtol=1e-6)
-        np.testing.assert_allclose(lines[-1].get_ydata(), data["eta_spread_rms"][:])
-    assert plot(path, ["eta"], output=tmp_path / "eta.png", member=2).is_file()

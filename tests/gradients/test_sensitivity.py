@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from support.command import cli
 from support.marks import at_night
-from support.processes import python
 from support.random_case import configuration, random_fields
 from support.unchecked import unchecked
 
@@ -260,17 +259,6 @@ def test_wrong_input_is_named_and_nothing_is_written(run, tmp_path, line, words)
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert (result.exit_code, list(tmp_path.iterdir())) == (2, [])
-
-
-def test_request_is_checked_without_jax():
-    """Because the command starts MPI's processes only then."""
-    program = """if True:
-        import sys, swmodel
-        from swmodel.gradients.sensitivity import check_request
-        check_request(swmodel.load("jet"), "transport:x=1e5", ["depth", "viscosity"])
-        print(*sys.modules.keys() & {"jax", "mpi4py", "netCDF4", "matplotlib"})
-    """
-    assert python(program) == []
 
 
 @pytest.mark.fault("a tidal analysis in the configuration stops a task that makes none")

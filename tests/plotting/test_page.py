@@ -108,21 +108,6 @@ def test_browser_without_network_draws_the_chosen_record(run, tmp_path):
     assert not re.findall(r'(?:src|href)="', page.read_text("utf-8"))
 
 
-def test_spectra_are_those_of_the_file(tmp_path):
-    """An axis of logarithms shows no more than nine decades."""
-    run = make_run(tmp_path / "run", output__spectra_every_steps=5)
-    found = content_of(view(run, ["eta"]))["spectra"]
-    with netCDF4.Dataset(run / "spectra.nc") as data:
-        assert found["times"] == data["time"][:].tolist()
-        np.testing.assert_allclose(found["wavenumbers"], 1e3 * data["wavenumber"][1:])
-        names = ("kinetic_energy", "potential_energy", "enstrophy")
-        for name, of in zip(names, found["quantities"], strict=True):
-            stored = np.array(data[name][:, 1:], float)
-            shown = stored > 1e-9 * stored.max()
-            assert shown.any()
-            np.testing.assert_array_equal(of["values"], np.where(shown, stored, None))
-
-
 def lines(path) -> dict[str, str]:
     """The lines of two columns by their first one."""
     pairs = (line.split("  ", 1) for line in describe_results(path).splitlines() if "  " in line)

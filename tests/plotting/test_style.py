@@ -1,13 +1,8 @@
 """Panels of pictures: their colours, labels and axes can be read, and each value is drawn in its cell."""
 
-from dataclasses import replace
-from itertools import combinations
-
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color
-from matplotlib.transforms import Bbox
 
 from swmodel.plotting import panels, style
 from swmodel.plotting.record import Map
@@ -95,21 +90,3 @@ def test_points_of_every_location_lie_in_their_cells(location):
     assert image.get_array()[-1, -1] == 47
     assert image.get_array().mask.sum() >= 3
     assert same_color(image.get_cmap()(np.ma.masked), style.LAND)
-
-
-def test_panels_have_shape_of_domain_and_do_not_overlap():
-    """Title, ticks and numbers of each panel and its colour bar are in a rectangle of their own, and in the figure."""
-    count, shape = 3, (40, 20)
-    shown = replace(field(waves(*shape, amplitude=1.23e-5), units="m s-1 per cell"), long_name="a name of some length")
-    lines = ["one", "and another line of words"]
-    figure, _ = panels.draw([shown] * count, [style.look([shown])] * count, lines)
-    caption = panels.write_caption(figure, lines)
-    FigureCanvasAgg(figure).draw()
-    pairs = [[each for each in figure.axes if each.images], [each for each in figure.axes if not each.images]]
-    boxes = [Bbox.union([axes.get_tightbbox() for axes in pair]) for pair in zip(*pairs, strict=True)]
-    boxes.append(caption.get_window_extent())
-    assert all(not one.overlaps(other) for one, other in combinations(boxes, 2))
-    assert all(figure.bbox.containsx(x) and figure.bbox.containsy(y) for box in boxes for x, y in box.corners())
-    drawn = figure.axes[0].get_window_extent()
-    wanted = min(max(shape[0] / shape[1], panels.FLATTEST), panels.TALLEST)
-    assert drawn.height / drawn.width == pytest.approx(wanted, rel=0.01)

@@ -187,19 +187,3 @@ def test_job_outlives_daemon_and_continues_after_crash_of_node(node, site):
     job.until(lambda: job.facts()["Restarts"] == "1", 120)
     node.start("slurmd", "-D")
     job.assert_undisturbed(job.go_on())
-
-
-def test_benchmarks_run_as_job(node, site):
-    """In a job that has the node for itself, which waits for the others."""
-    job = Job(node, site, "benchmarks/slurm.sh", "--quick", "--rounds", "1", NPROC_LIST="1,2")
-    assert job.until_state("COMPLETED", "FAILED", seconds=300) == "COMPLETED", job.log
-    folder = site / f"outputs/bench-{job.number}"
-    assert (folder / "report.md").is_file()
-    assert "exit code" not in job.log
-    assert sorted(path.parent.name for path in folder.glob("*/results.json")) == [
-        "halo",
-        "start",
-        "strong",
-        "table",
-        "weak",
-    ]
