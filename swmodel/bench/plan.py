@@ -16,8 +16,8 @@ from . import scaling
 from .sweeps import Row, Sweep, grown
 from .text import counted, gib
 
-#: Executors for CPUs only; if a sweep has only these, GPU rows use xla.
-CPU_ONLY = ("reference", "native")
+#: Executors for CPUs only, and for GPUs only; if a sweep has only the former, GPU rows use xla.
+CPU_ONLY, GPU_ONLY = ("reference", "native"), ("cuda",)
 #: Peak memory of all processes in arrays of the whole grid, measured at 1800 x 900 with up to two ranks. Keys are
 #: measures for parts of a step and transforms, else executors (others as xla).
 ARRAYS = {"halo": 6, "fft": 16, "reference": 30, "xla": 45}
@@ -45,8 +45,8 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
     sharded = sweep.transport == "sharded"
     shared = {"dtype": sweep.dtype, "steps": sweep.steps, "seconds": sweep.seconds}
     on_cpu = shared | {"threads": sweep.threads, "transport": sweep.transport}
-    computing = [name for name in sweep.executors if name != "reference"]
-    on_gpu = [name for name in computing if name not in CPU_ONLY] or ["xla"]
+    computing = [name for name in sweep.executors if name not in ("reference", *GPU_ONLY)]
+    on_gpu = [name for name in sweep.executors if name not in CPU_ONLY] or ["xla"]
     counts = [(n, devices) for n in sweep.nproc for devices in (sweep.devices if sharded else (1,))]
     crowded = [pair for pair in counts if math.prod(pair) * (sweep.threads or 1) > cores]
     if crowded and not oversubscribe:

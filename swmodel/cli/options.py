@@ -139,7 +139,7 @@ settings = click.option(
 )
 layout = click.option("--layout", metavar="PYxPX", help="Blocks along y and x, as 2x3.  [the shortest halos]")
 executor = click.option(
-    "--executor", metavar="NAME", help="What computes the steps: native, xla or reference.  [the fastest]"
+    "--executor", metavar="NAME", help="What computes the steps: native, cuda, xla or reference.  [the fastest]"
 )
 quiet = click.option("--quiet", is_flag=True, help="Print neither progress nor a summary.")
 walltime = click.option(

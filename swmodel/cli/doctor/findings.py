@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SetupError
+from ...executors.cuda import cuda_missing
 from ...executors.native import built, native_missing
 from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
@@ -82,6 +83,9 @@ def machine() -> Iterator[Finding]:
     yield Finding("memory", f"{total:.1f} GiB, {free:.1f} GiB available")
     if Path("/dev/nvidiactl").exists() and not environment.gpu_is_usable():
         yield Finding("GPU", "an NVIDIA GPU, but JAX cannot use it", 'pip install "jax[cuda13]"')
+    elif environment.has_gpu():
+        missing = cuda_missing()
+        yield Finding("GPU", f"without the executor cuda: {missing}" if missing else "with the executor cuda")
 
 
 def one_process() -> Iterator[Finding]:
