@@ -22,8 +22,16 @@ class Table(NamedTuple):
     rows: dict[str, list[str]]
 
     def row(self, place: str) -> dict[str, str]:
-        """The cells of a row by column. UsageError: it has more or fewer cells than there are columns."""
+        """The cells of a row by column.
+
+        UsageError: it has more or fewer cells than there are columns, or two columns have the same name.
+        """
         cells = self.rows[place]
+        named = [name for name in self.columns if name]
+        if twice := next((name for name in named if named.count(name) > 1), ""):
+            first, other, *_ = (n for n, name in enumerate(self.columns, 1) if name == twice)
+            file = place.rpartition(":")[0]
+            raise UsageError(f"{file}: columns {first} and {other} are both called {twice}; rename or delete one")
         if len(cells) != len(self.columns):
             raise UsageError(f"{place}: has {len(cells)} values for {len(self.columns)} columns")
         return dict(zip(self.columns, cells, strict=True))

@@ -52,13 +52,15 @@ RECORD = Path(__file__).with_name("chile2010_dart32412.txt")
 
 class Chile2010(Case):
     strike: float = option(16.0, "degrees", "direction of the fault's strike, clockwise from north")
-    dip: float = option(14.0, "degrees", "angle of the fault with the surface, down to the right of the strike", gt=0)
+    dip: float = option(
+        14.0, "degrees", "angle of the fault with the surface, down to the right of the strike", gt=0, le=90
+    )
     rake: float = option(104.0, "degrees", "direction of the slip in the fault, from the strike upwards")
     slip: float = option(15.0, "m", "slip of the upper side", ge=-100, le=100)
     length: float = option(450e3, "m", "of the fault along its strike", ge=1e3)
     width: float = option(100e3, "m", "of the fault up its dip", ge=1e3)
-    top_lon: float = option(-72.668, "degrees", "longitude of the middle of the upper edge")
-    top_lat: float = option(-35.826, "degrees", "latitude of the middle of the upper edge")
+    top_lon: float = option(-72.668, "degrees", "longitude of the middle of the upper edge", ge=-360, le=360)
+    top_lat: float = option(-35.826, "degrees", "latitude of the middle of the upper edge", ge=-90, le=90)
     top_depth: float = option(35e3, "m", "depth of the upper edge", ge=0, le=700e3)
 
     kinds = ("latlon",)

@@ -184,9 +184,7 @@ def storm_of(case: Hurricane, config, t: float) -> holland.Storm:
                 "exchanged, or has one lost its sign?"
             ]
         )
-    metres = config.grid.radius * DEGREE
-    narrow = math.cos(math.radians(float(np.mean(track.values[:, 1]))))
-    return best_track.storm_at(track.seconds(start), track.values, t, (metres * narrow, metres))
+    return best_track.storm_at(track.seconds(start), track.values, t, config.grid.radius * DEGREE)
 
 
 def source_of(case: Hurricane) -> tuple[str, tuple[str, ...], float]:
@@ -206,7 +204,7 @@ def nearest(grid, path: str, lines: tuple[str, ...], changed: float) -> float:
 
 @functools.lru_cache(maxsize=4)
 def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.Track:
-    """The track in a file that was last changed at a time, or without one in lines; logs what is estimated."""
+    """The track in a file that was last changed at a time, or without one in lines; logs what is estimated, and long gaps."""
     try:
         track = best_track.read(path) if path else best_track.parsed(lines, "case.storm")
     except UsageError as error:
@@ -214,6 +212,14 @@ def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.
     if track.estimated:
         missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.estimated.items())
         remark(f"case.track: {path} lacks {', '.join(missing)}; estimated (docs/weather.md)")
+    times = track.seconds(track.dates[0])
+    if (gaps := np.diff(times)).max() > best_track.LONG_GAP:
+        n = int(gaps.argmax())
+        remark(
+            f"case.track: {path or 'case.storm'} has no times for {gaps[n] / 3600:.3g} h from {track.dates[n]:{MINUTES}} "
+            f"on; the storm goes straight and evenly from there to the next place. More than a day lies between times in "
+            f"{(gaps > best_track.LONG_GAP).sum()} of {len(gaps)} places"
+        )
     return track
 
 

@@ -5,7 +5,7 @@
     table     time,lon,lat,wind,pressure,radius,outer   with this header: date, degrees, m/s, hPa, km and hPa
 
 Winds in the first two are knots, radii nautical miles, pressures hPa. Of a file with several storms, FILE:AL092017 or
-FILE:HARVEY is one.
+FILE:HARVEY is one. A table has several where it has a column sid, id, storm or name.
 """
 
 from __future__ import annotations
@@ -38,9 +38,13 @@ BOUNDS = {
     "pressure around": (90000.0, 107000.0, HECTOPASCAL, "hPa"),
     "radius of the largest wind": (1e3, 1e6, 1e3, "km"),
 }
+#: Columns of a table that tell storms apart: the first that it has, and the others are further names.
+IDENTIFIERS = ("sid", "id", "storm", "name")
 #: Largest velocity of a storm, m s-1, and error of a position, m, for the check of jumps.
 FASTEST, ERROR = 60.0, 50e3
 EARTH_RADIUS = 6.371e6
+#: Longest time between two lines of a track, s; and the longest that no message mentions.
+LONGEST_GAP, LONG_GAP = 3 * 86400.0, 86400.0
 #: Most times of a track: a run records them in its configuration, which has at most 64 KiB in files.
 MOST_TIMES = 400
 #: Most storms of a file that a message lists.
@@ -51,7 +55,8 @@ class Fix(NamedTuple):
     """A line of a track."""
 
     place: str  # of the line, "file:12"
-    storm: str  # identifier and name of the storm, "AL092017 HARVEY"; "" in tables
+    storm: str  # identifier of the storm, "AL092017"; "" in a table without one
+    name: str  # "HARVEY"; "" without one
     date: datetime
     values: list[float]  # as in BOUNDS, NaN where missing
 
@@ -89,8 +94,6 @@ def parsed(lines, path, storm: str = "") -> Track:
     found: dict[datetime, list] = {}
     for fix in fixes:
         last = next(reversed(found.items()), None)
-        if last and fix.date == last[0] and fix.storm and fix.values[:4] == last[1][:4]:
-            continue  # a best track has a line for each wind radius
         if problem := implausible(fix.date, fix.values, last):
             raise UsageError(f"{fix.place}: {problem}")
         found[fix.date] = fix.values
@@ -106,10 +109,11 @@ def parsed(lines, path, storm: str = "") -> Track:
 def fixes_in(text: str, path) -> Iterator[Fix]:
     """The fixes of all storms in a text."""
     table = text_table.parsed(text, str(path))
-    if {"time", "lon", "lat", "wind", "pressure"} <= {*table.columns}:
+    is_table = {"time", "lon", "lat", "wind", "pressure"} <= {*table.columns}
+    if is_table:
         lines, of_line = {place: table.row(place) for place in table.rows}, of_table
     else:
-        text = text.removeprefix("\ufeff")
+        text = text.removeprefix("\ufeff").upper()
         lines = {
             f"{path}:{n}": [part.strip() for part in line.split(",")] for n, line in enumerate(text.splitlines(), 1)
         }
@@ -117,26 +121,43 @@ def fixes_in(text: str, path) -> Iterator[Fix]:
         of_line = reader_of(next(iter(lines.values()), [""]))
     if of_line is None:
         raise UsageError(f"{path}: is no track of HURDAT2, no best track of ATCF and no table {','.join(COLUMNS)}")
+    last: dict[str, tuple] = {}
     for place, parts in lines.items():
         try:
-            if fix := of_line(parts):
-                yield Fix(place, *fix)
-        except (ValueError, IndexError, KeyError) as error:
-            raise UsageError(f"{place}: cannot be read like the lines before: {error}") from None
+            fix = of_line(parts)
+        except IndexError:
+            raise UsageError(f"{place}: cannot be read: has only {len(parts)} values") from None
+        except ValueError as error:
+            raise UsageError(f"{place}: cannot be read: {error}") from None
+        if fix is None:
+            continue
+        storm, _, date, values = fix
+        if is_table or last.get(storm) != (date, values[:4]):  # a best track has a line for each wind radius
+            yield Fix(place, *fix)
+        last[storm] = date, values[:4]
 
 
 def of_storm(fixes: list[Fix], path, storm: str) -> list[Fix]:
-    """The fixes of a storm, given by its identifier or its name. UsageError: there is not exactly one."""
-    every = list(dict.fromkeys(fix.storm for fix in fixes))
-    chosen = [one for one in every if not storm or storm.upper() in one.split(" ", 1)]
+    """The fixes of a storm, given by its identifier, its name or both. UsageError: there is not exactly one."""
+    if not fixes:
+        raise UsageError(f"{path}: has no fix of a storm: no row of a table, no line of HURDAT2, no BEST line of ATCF")
+    names: dict[str, set[str]] = {}  # a best track may rename its storm
+    labels: dict[str, str] = {}
+    for fix in fixes:
+        labels[fix.storm] = f"{fix.storm} {fix.name}".strip() or "one without a name"
+        names.setdefault(fix.storm, set()).update(each.upper() for each in (fix.storm, fix.name, labels[fix.storm]))
+    chosen = [one for one in names if not storm or storm.upper() in names[one]]
     if len(chosen) == 1:
         return [fix for fix in fixes if fix.storm == chosen[0]]
-    shown = ", ".join((chosen or every)[:SHOWN]) + (", ..." if len(chosen or every) > SHOWN else "")
+    every = [labels[one] for one in chosen or names]
+    shown = ", ".join(every[:SHOWN]) + (", ..." if len(every) > SHOWN else "")
+    if not chosen and not any(names):
+        columns = f"{', '.join(IDENTIFIERS[:-1])} or {IDENTIFIERS[-1]}"
+        raise UsageError(f"{path}: has no storm {storm}: its table lacks a column {columns}; give {path} alone")
     if not chosen:
-        raise UsageError(
-            f"{path}: has no storm {storm}, but {shown}" if any(every) else f"{path}: has no storm {storm}"
-        )
-    raise UsageError(f"{path}: has {len(chosen)} storms ({shown}); name one, as {path}:{chosen[0].split(' ')[0]}")
+        raise UsageError(f"{path}: has no storm {storm}, but {shown}")
+    example = next(filter(None, chosen))
+    raise UsageError(f"{path}: has {len(chosen)} storms ({shown}); name one, as {path}:{example}")
 
 
 def implausible(date: datetime, values: list[float], last: tuple[datetime, list] | None) -> str:
@@ -146,7 +167,8 @@ def implausible(date: datetime, values: list[float], last: tuple[datetime, list]
             return f"the {name} is {value / unit:.6g} {units}; must lie from {least / unit:g} to {most / unit:g}"
     lon, lat, wind, pressure, outer, _ = values
     if math.isnan(lon + lat + wind):
-        return "a track has a place and a wind at all times"
+        missing = next(name for name, value in zip(BOUNDS, values, strict=True) if math.isnan(value))
+        return f"the {missing} is missing; a track has a place and a wind at all times: add it, or delete the line"
     if outer < pressure:
         around, centre = outer / HECTOPASCAL, pressure / HECTOPASCAL
         return f"the pressure around is {around:g} hPa, below the {centre:g} hPa of the centre"
@@ -155,6 +177,11 @@ def implausible(date: datetime, values: list[float], last: tuple[datetime, list]
     seconds = (date - last[0]).total_seconds()
     if seconds <= 0:
         return f"times must rise, but {date:%Y-%m-%dT%H:%M} is not after {last[0]:%Y-%m-%dT%H:%M}"
+    if seconds > LONGEST_GAP:
+        return (
+            f"{seconds / 86400:.3g} days without a fix lie between {last[0]:%Y-%m-%dT%H:%M} and {date:%Y-%m-%dT%H:%M}, "
+            f"and a track has at most {LONGEST_GAP / 86400:g}; is this another storm, or are lines missing?"
+        )
     if (way := distance(lon, lat, *last[1][:2])) > FASTEST * seconds + ERROR:
         return f"the storm moves {way / 1e3:.0f} km in {seconds / 3600:g} h; has a longitude or latitude lost its sign?"
     return ""
@@ -176,54 +203,75 @@ def table(track: Track) -> tuple[str, ...]:
 
 
 def of_table(row: dict[str, str]):
-    """The storm "", the date and the values of a row of a table."""
-    lon, lat, wind = (float(row[name]) for name in ("lon", "lat", "wind"))
-    rest = (number(row.get(name, ""), COLUMNS[name]) for name in ("pressure", "outer", "radius"))
-    date = datetime.fromisoformat(row["time"])
+    """The storm and its name, the date and the values of a row of a table."""
+    lon, lat, wind = (number_of(name, row[name]) for name in ("lon", "lat", "wind"))
+    rest = (positive(name, row.get(name, ""), COLUMNS[name]) for name in ("pressure", "outer", "radius"))
+    try:
+        date = datetime.fromisoformat(row["time"])
+    except ValueError:
+        raise ValueError(f'the time is "{row["time"]}"; write it as 2017-08-25T18:00') from None
     date = date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
-    return "", date, [lon, lat, wind, *rest]
+    storm, *names = [row[name] for name in IDENTIFIERS if name in row] or [""]
+    return storm, " ".join(filter(None, names)), date, [lon, lat, wind, *rest]
 
 
 def reader_of(parts: list[str]):
     """A function of the parts of each line of a file that begins with these; None: it is no track."""
     if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]) and len(parts) >= 3:
         return Hurdat()
-    return Atcf() if re.fullmatch(r"[A-Z]{2}", parts[0]) and len(parts) > 10 else None
+    return Atcf() if re.fullmatch(r"[A-Z]{2}", parts[0]) and len(parts) >= 8 else None
 
 
 class Hurdat:
-    """The storm, the date and the values of each line of HURDAT2; None for headers, which name the storm."""
+    """The storm and its name, the date and the values of each line of HURDAT2; None for headers, which name the storm."""
 
-    storm = ""
+    storm, name = "", ""
 
     def __call__(self, parts: list[str]):
         if re.fullmatch(r"[A-Z]{2}\d{6}", parts[0]):
-            self.storm = " ".join(parts[:2])
+            self.storm, self.name = parts[:2]
             return None
-        radius = number(parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
-        values = [degrees(parts[5]), degrees(parts[4]), number(parts[6], KNOT), number(parts[7], HECTOPASCAL)]
-        return self.storm, datetime.strptime(parts[0] + parts[1], "%Y%m%d%H%M"), [*values, math.nan, radius]
+        radius = positive("radius", parts[20], NAUTICAL_MILE) if len(parts) > 20 else math.nan
+        place, wind = [degrees(parts[5]), degrees(parts[4])], positive("wind", parts[6], KNOT)
+        values = [*place, wind, positive("pressure", parts[7], HECTOPASCAL), math.nan, radius]
+        return self.storm, self.name, date_in(parts[0], parts[1]), values
 
 
 class Atcf:
-    """The storm, the date and the values of each line of ATCF; None for forecasts.
+    """The storm and its name, the date and the values of each line of ATCF; None for forecasts.
 
     A storm has the number of its basin and the year in which it begins; later ones of this number follow after months.
+    In southern basins the year is that of the season, which begins in July of the year before. Lines of early years
+    end after the wind.
     """
 
-    storm, last = "", datetime.min
+    def __init__(self):
+        self.last: dict[str, tuple[str, datetime]] = {}  # identifier and date by basin and number
 
     def __call__(self, parts: list[str]):
         if parts[4] != "BEST":
             return None
-        outer = number(parts[17], HECTOPASCAL) if len(parts) > 17 else math.nan
-        radius = number(parts[19], NAUTICAL_MILE) if len(parts) > 19 else math.nan
-        values = [degrees(parts[7], 0.1), degrees(parts[6], 0.1), number(parts[8], KNOT), number(parts[9], HECTOPASCAL)]
-        date = datetime.strptime(parts[2] + (parts[3] or "00"), "%Y%m%d%H%M")
-        if self.storm[:4] != parts[0] + parts[1] or abs(date - self.last).days > 30:
-            self.storm = f"{parts[0]}{parts[1]}{date:%Y}"
-        self.last = date
-        return self.storm, date, [*values, outer, radius]
+        wind, pressure, outer, radius, name = (parts[n] if n < len(parts) else "" for n in (8, 9, 17, 19, 27))
+        date = date_in(parts[2][:8], parts[2][8:] + (parts[3] or "00"))
+        values = [
+            *(degrees(parts[7], 0.1), degrees(parts[6], 0.1), positive("wind", wind, KNOT)),
+            *(positive("pressure", pressure, HECTOPASCAL), positive("outer pressure", outer, HECTOPASCAL)),
+            positive("radius", radius, NAUTICAL_MILE),
+        ]
+        number = parts[0] + parts[1]
+        storm, last = self.last.get(number, ("", datetime.min))
+        if abs(date - last).days > 30:
+            storm = f"{number}{date.year + (number[0] == 'S' and date.month >= 7)}"
+        self.last[number] = storm, date
+        return storm, name, date, values
+
+
+def date_in(day: str, time: str) -> datetime:
+    """The date of a day, "20170825", and a time, "1800"."""
+    try:
+        return datetime.strptime(day + time, "%Y%m%d%H%M")
+    except ValueError:
+        raise ValueError(f'"{day}" and "{time}" are no date and time, as 20170825 and 1800 are') from None
 
 
 def degrees(text: str, unit: float = 1.0) -> float:
@@ -234,9 +282,17 @@ def degrees(text: str, unit: float = 1.0) -> float:
     return float(match[1]) * unit * (-1 if match[2] in "SW" else 1)
 
 
-def number(text: str, unit: float) -> float:
+def number_of(name: str, text: str) -> float:
+    """The number in a text, which messages call `name`; NaN where there is none."""
+    try:
+        return float(text or "nan")
+    except ValueError:
+        raise ValueError(f'the {name} is "{text}"; must be a number') from None
+
+
+def positive(name: str, text: str, unit: float) -> float:
     """A number in SI units; NaN for a number not above zero, which means missing."""
-    value = float(text or "nan")
+    value = number_of(name, text)
     return value * unit if value > 0 else math.nan
 
 
@@ -255,14 +311,15 @@ def complete(values: list[float]) -> list[float]:
     return [lon, lat, wind, pressure, max(outer, pressure + HECTOPASCAL), radius]
 
 
-def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, scale) -> Storm:
+def storm_at(seconds: np.ndarray, values: np.ndarray, t: float, degree: float) -> Storm:
     """The storm at a time, linear in time between those of a track; just after the last, it moves on unchanged.
 
     Args:
         seconds, values: [times] and [times, 6], as in a Track.
-        scale: metres in a unit of x and of y.
+        degree: length of a degree of latitude, m; one of longitude is shorter, by the cosine of the storm's latitude.
     """
     n = int(np.clip(np.searchsorted(seconds, t, side="right") - 1, 0, len(seconds) - 2))
     rate = (values[n + 1, :2] - values[n, :2]) / (seconds[n + 1] - seconds[n])
     x, y = values[n, :2] + rate * (t - seconds[n])
-    return Storm(x, y, *(np.interp(t, seconds, column) for column in values.T[2:]), *(rate * scale).tolist())
+    u, v = (rate * degree * [math.cos(math.radians(y)), 1.0]).tolist()
+    return Storm(x, y, *(np.interp(t, seconds, column) for column in values.T[2:]), u, v)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...errors import shortened
 from ...ocean.evaluation import flow_through, seen
 from ...ocean.grid import as_patches
 from ...ocean.patch import Patch
 from ...parallel.transport.halo import make_pad
 from .accumulator import Accumulator
+
+log = logging.getLogger(__name__)
 
 #: Most bytes and most times in memory; smaller limits mean more frequent transfers to the host.
 KEPT_BYTES, MOST_TIMES = 4 << 20, 4096
@@ -64,6 +68,7 @@ class Series(Accumulator):
     Attributes:
         kept: the values in memory, and the step of each row, on the devices.
         host_step: the step up to which the host has the values; rows count from it.
+        dry: which places have had no sea level yet, as their cells were dry.
     """
 
     def __init__(self, simulation, places, every: int, file):
@@ -76,6 +81,7 @@ class Series(Accumulator):
         times = self.times = max(1, min(MOST_TIMES, KEPT_BYTES // (self._count * dtype.itemsize)))
         blank = np.zeros(times * self._count, dtype), np.full(times, -1, np.int32)
         self.kept = transport.make(lambda block: blank)
+        self.dry = np.ones(len(places.names), bool)
         self._indices = transport.make(lambda block: indices(points, block))
 
     def inputs(self) -> dict:
@@ -106,8 +112,13 @@ class Series(Accumulator):
                 raise RuntimeError(f"the values of some of the steps {steps} were not recorded")
         rows = np.sum([each[: len(steps) * self._count] for each, _ in pieces], axis=0, dtype=pieces[0][0].dtype)
         rows = simulation.transport.reduce(rows.reshape(len(steps), self._count), "sum")
-        values = rows + rows.dtype.type(0)  # -0 becomes 0 for any number of blocks
-        self.file.write(steps, steps * simulation.dt, self.places.values(values))
+        values = self.places.values(rows + rows.dtype.type(0))  # -0 becomes 0 for any number of blocks
+        self.file.write(steps, steps * simulation.dt, values)
+        if "eta" in values:
+            self.dry &= np.isnan(values["eta"]).all(axis=0)
+            if step == simulation.config.run.steps and self.dry.any() and simulation.transport.rank == 0:
+                names = [name for name, dry in zip(self.places.names, self.dry, strict=True) if dry]
+                log.warning("stations without any eta, as they are dry all the time: %s", shortened(", ".join(names)))
 
 
 def indices(points, block) -> dict[str, np.ndarray]:
