@@ -27,11 +27,11 @@ class Table(NamedTuple):
         UsageError: it has more or fewer cells than there are columns, or two columns have the same name.
         """
         cells = self.rows[place]
-        named = [name for name in self.columns if name]
-        if twice := next((name for name in named if named.count(name) > 1), ""):
-            first, other, *_ = (n for n, name in enumerate(self.columns, 1) if name == twice)
-            file = place.rpartition(":")[0]
-            raise UsageError(f"{file}: columns {first} and {other} are both called {twice}; rename or delete one")
+        first: dict[str, int] = {}
+        for number, name in enumerate(self.columns, 1):
+            if name and first.setdefault(name, number) != number:
+                file = place.rpartition(":")[0]
+                raise UsageError(f"{file}: columns {first[name]} and {number} are both named {name}; delete one")
         if len(cells) != len(self.columns):
             raise UsageError(f"{place}: has {len(cells)} values for {len(self.columns)} columns")
         return dict(zip(self.columns, cells, strict=True))

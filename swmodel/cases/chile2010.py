@@ -31,7 +31,7 @@ import numpy as np
 
 from ..config.options.case import Case, option
 from ..errors import ConfigError
-from ..ocean.coordinates import azimuthal
+from ..ocean.coordinates import along_axes, apart, azimuthal, edges
 from ..ocean.depth_table import DepthTable
 from ..ocean.okada import Fault, displacement
 from ..setup.fields.netcdf_input.errors import remark
@@ -44,6 +44,10 @@ WEST, SOUTH, STEP = -120.0, -60.0, 0.5
 RIGIDITY = 30e9
 #: Least width of a fault on the map, cells.
 LEAST_CELLS = 1.5
+#: Depths of the upper edge, m: one below the first is in km, and one below the second may be.
+KILOMETRES, LIKELY_KILOMETRES = 100.0, 700.0
+#: Largest distance of a fault from the grid, in sums of its length, width and depth: uplift is 1 % of the slip there.
+FARTHEST = 2.0
 
 #: Seconds since the earthquake, and sea level without the tide, m: NOAA's National Data Buoy Center, as published with
 #: GeoClaw's example.
@@ -90,10 +94,24 @@ class Chile2010(Case):
         return RIGIDITY * self.length * self.width * abs(self.slip)
 
     def report(self, grid):
-        """Log moment and magnitude, and a fault that is narrow for the grid. ConfigError: a depth looks like km."""
-        if 0 < self.top_depth < 100:
+        """Log moment and magnitude, and a fault that is narrow for the grid or may have its depth in km.
+
+        ConfigError: a depth is in km, or the fault is far from the grid.
+        """
+        if 0 < self.top_depth < KILOMETRES:
             raise ConfigError([f"case.top_depth: {self.top_depth:g} m; is it in km? At the surface it is 0"])
+        if KILOMETRES <= self.top_depth <= LIKELY_KILOMETRES:
+            remark(f"case.top_depth: {self.top_depth:g} m; if it is in km, write {self.top_depth:g}e3")
         if self.slip:
+            reach = FARTHEST * (self.length + self.width + self.top_depth)
+            if (away := from_grid(grid, self.top_lon, self.top_lat)) > reach:
+                raise ConfigError(
+                    [
+                        f"case.top_lon, case.top_lat: the fault at {self.top_lon:g}, {self.top_lat:g} is "
+                        f"{away / 1e3:.0f} km away from the grid, where it moves nothing; are longitude and latitude "
+                        "exchanged, or has one lost its sign?"
+                    ]
+                )
             magnitude = (math.log10(self.moment()) - 9.1) / 1.5
             size = f"{self.slip:g} m on {self.length / 1e3:g} km x {self.width / 1e3:g} km"
             known = f"the moment {self.moment():.3g} N m, magnitude {magnitude:.1f}"
@@ -101,6 +119,15 @@ class Chile2010(Case):
         cell = grid.radius * math.radians(max(grid.dlon * math.cos(math.radians(self.top_lat)), grid.dlat))
         if (wide := self.width * math.cos(math.radians(self.dip))) < LEAST_CELLS * cell:
             remark(f"the cells of {cell / 1e3:.3g} km are too coarse for a fault {wide / 1e3:.3g} km wide on the map")
+
+
+def from_grid(grid, lon: float, lat: float) -> float:
+    """How far a place lies outside of a grid, m; 0 inside."""
+    west, east, south, north = edges(grid)
+    x, y = along_axes(grid, lon, lat)
+    middle = 0.5 * (west + east)
+    x = middle + (x - middle + 180.0) % 360.0 - 180.0
+    return float(apart(grid, (x, y), (np.clip(x, west, east), np.clip(y, south, north))))
 
 
 class Places:

@@ -204,7 +204,7 @@ def nearest(grid, path: str, lines: tuple[str, ...], changed: float) -> float:
 
 @functools.lru_cache(maxsize=4)
 def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.Track:
-    """The track in a file that was last changed at a time, or without one in lines; logs what is estimated, and long gaps."""
+    """The track in a file that was last changed at a time, or without one in lines; logs estimates and long gaps."""
     try:
         track = best_track.read(path) if path else best_track.parsed(lines, "case.storm")
     except UsageError as error:
@@ -213,12 +213,12 @@ def read_track(path: str, lines: tuple[str, ...], changed: float) -> best_track.
         missing = (f"the {name} at {count} of {len(track.dates)} times" for name, count in track.estimated.items())
         remark(f"case.track: {path} lacks {', '.join(missing)}; estimated (docs/weather.md)")
     times = track.seconds(track.dates[0])
-    if (gaps := np.diff(times)).max() > best_track.LONG_GAP:
+    if path and (gaps := np.diff(times)).max() > best_track.LONG_GAP:
         n = int(gaps.argmax())
         remark(
-            f"case.track: {path or 'case.storm'} has no times for {gaps[n] / 3600:.3g} h from {track.dates[n]:{MINUTES}} "
-            f"on; the storm goes straight and evenly from there to the next place. More than a day lies between times in "
-            f"{(gaps > best_track.LONG_GAP).sum()} of {len(gaps)} places"
+            f"case.track: {path} has no fix in the {gaps[n] / 3600:.3g} h after "
+            f"{track.dates[n]:{MINUTES}}; the storm goes straight and evenly to the next one "
+            f"({(gaps > best_track.LONG_GAP).sum()} of {len(gaps)} steps are longer than a day)"
         )
     return track
 

@@ -14,7 +14,9 @@ from .options import PATH, command_line, numbers
 )
 @click.option("--resolution", metavar="DEGREES", type=float, required=True, help="Size of the cells, degrees.")
 @click.option(
-    "--relief", metavar="FILE[:NAME]", help="File of heights or depths.  [that of the package, half a degree]"
+    "--relief",
+    metavar="FILE[:[-]NAME]",
+    help="File of heights or depths; -NAME changes the sign.  [that of the package, half a degree]",
 )
 @click.option("--min-depth", metavar="M", type=click.FloatRange(min=0, min_open=True),
               help="Least depth, m; shallower water is made as deep.  [10, with --land-up-to 0]")  # fmt: skip

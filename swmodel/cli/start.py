@@ -56,6 +56,7 @@ def start(request, configuration, quiet):
     context, place = click.get_current_context(), environment.world()
     if place is not None:
         context.exit(run_as_rank(place, request, configuration, quiet, command_line()))
+    environment.check_address_space()
     if not quiet:
         start_log(0)  # native steps are compiled while the request is checked
     job = request()

@@ -223,7 +223,7 @@ def reader_of(parts: list[str]):
 
 
 class Hurdat:
-    """The storm and its name, the date and the values of each line of HURDAT2; None for headers, which name the storm."""
+    """The storm and its name, the date and the values of each line of HURDAT2; None for headers, which name it."""
 
     storm, name = "", ""
 

@@ -39,6 +39,8 @@ LAUNCHED = "SWMODEL_LAUNCHER"
 #: The start of the program, s since 1970; the launcher sets it for its ranks.
 STARTED = "SWMODEL_STARTED"
 _IMPORTED = time.time()
+#: Least address space with which JAX starts, bytes, measured with JAX 0.10 on two cores.
+ADDRESS_SPACE = 1_700_000_000
 
 #: Settings for more ranks than cores, as MPICH waits for messages in a busy loop.
 OVERSUBSCRIBED = {
@@ -154,6 +156,16 @@ def check_xla_flags():
     said = re.findall(r"^F\d{4} .*?\] (.*)", done.stderr, re.MULTILINE)
     if done.returncode and said:
         raise SetupError(f"XLA does not take XLA_FLAGS={flags}: {said[0]}")
+
+
+def check_address_space():
+    """Raise SetupError if the limit of the address space (`ulimit -v`) is too low for JAX, which would abort."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+        raise SetupError(
+            f"the address space is limited to {limit / 1e9:.2g} GB (ulimit -v); JAX needs {ADDRESS_SPACE / 1e9:.2g} GB "
+            "to start"
+        )
 
 
 @functools.cache
