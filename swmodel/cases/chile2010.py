@@ -46,7 +46,8 @@ RIGIDITY = 30e9
 LEAST_CELLS = 1.5
 #: Depths of the upper edge, m: one below the first is in km, and one below the second may be.
 KILOMETRES, LIKELY_KILOMETRES = 100.0, 700.0
-#: Largest distance of a fault from the grid, in sums of its length, width and depth: uplift is 1 % of the slip there.
+#: Largest distance of a fault from the grid, in sums of its length, width and depth. Uplift is below 0.3 % of the slip
+#: there.
 FARTHEST = 2.0
 
 #: Seconds since the earthquake, and sea level without the tide, m: NOAA's National Data Buoy Center, as published with
@@ -108,8 +109,8 @@ class Chile2010(Case):
                 raise ConfigError(
                     [
                         f"case.top_lon, case.top_lat: the fault at {self.top_lon:g}, {self.top_lat:g} is "
-                        f"{away / 1e3:.0f} km away from the grid, where it moves nothing; are longitude and latitude "
-                        "exchanged, or has one lost its sign?"
+                        f"{away / 1e3:.0f} km away from the grid, too far to move the sea there; are longitude and "
+                        "latitude exchanged, or has one lost its sign?"
                     ]
                 )
             magnitude = (math.log10(self.moment()) - 9.1) / 1.5

@@ -72,9 +72,25 @@ def test_floor_moves_and_lifts_only_the_water_on_it(slip):
     np.testing.assert_allclose((moved.field("h") - depth)[sea], uplift[sea], atol=1e-9)
 
 
-@pytest.mark.fault("a fault whose slip, size or depth is in other units")
-@pytest.mark.parametrize("wrong", [{"slip": 1500.0}, {"top_depth": 35.0}, {"length": 450.0}])
-def test_fault_in_other_units_is_refused(wrong):
+@pytest.mark.fault("a fault whose slip, size or depth is in other units, or that lies elsewhere")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"slip": 1500.0}, {"top_depth": 35.0}, {"length": 450.0}, {"dip": 91.0}, {"top_lat": 95.0}, {"top_lat": -34.5},
+        {"top_lon": 34.5},
+    ],
+)  # fmt: skip
+def test_fault_in_other_units_or_elsewhere_is_refused(wrong):
     ((key, value),) = wrong.items()
     with pytest.raises(swmodel.ConfigError, match=f"case.{key}"):
         swmodel.Simulation("chile2010", COAST | {f"case.{key}": value}, fields=BED)
+
+
+@pytest.mark.fault("a depth in km becomes a fault at the surface without a word, or 338.7 W is not 21.3 E")
+def test_fault_has_its_place_in_any_turn_and_its_depth_is_doubted(caplog):
+    there, again = (
+        swmodel.Simulation("chile2010", COAST | {"case.top_lon": lon, "case.top_depth": 600.0}, fields=BED)
+        for lon in (21.3, 21.3 - 360.0)
+    )
+    np.testing.assert_allclose(there.grid.depth, again.grid.depth, atol=1e-9)
+    assert any("write 600e3" in line for line in caplog.messages)

@@ -82,9 +82,9 @@ def test_every_kind_of_track_gives_the_same_storm(path, text):
     known = [[-90.0, 20.0, 25.72222, 99000.0], [-90.5, 21.2, 51.44444, 95000.0]]
     np.testing.assert_allclose(track.values[:, :4], known, rtol=1e-6)
     np.testing.assert_allclose(track.values[:, 5], [55560.0, 37040.0])
-    storm = best_track.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, (1e5, 1.1e5))
+    storm = best_track.storm_at(np.array([0.0, 21600.0]), track.values, 10800.0, 1.1e5)
     assert (storm.x, storm.y) == pytest.approx((-90.25, 20.6))
-    assert (storm.u, storm.v) == pytest.approx((-0.5e5 / 21600, 1.2 * 1.1e5 / 21600))
+    assert (storm.u, storm.v) == pytest.approx((-0.55e5 * math.cos(math.radians(20.6)) / 21600, 1.32e5 / 21600))
 
 
 @pytest.mark.fault("a table with a byte-order mark, comments, capitals, semicolons, decimal commas or missing values")
@@ -113,14 +113,31 @@ def test_storm_of_archive_is_chosen_by_identifier_or_name(path):
     path.write_text(HURDAT + later)
     with pytest.raises(UsageError, match=r"2 storms .*AL052021 IDA, AL092021 KATE"):
         best_track.read(path)
-    for storm, month in (("AL052021", 8), ("kate", 10)):
+    for storm, month in (("AL052021", 8), ("kate", 10), ("AL092021 KATE", 10)):
         assert [date.month for date in best_track.read(f"{path}:{storm}").dates] == [month] * 2
     with pytest.raises(UsageError, match="no storm SAM"):
         best_track.read(f"{path}:SAM")
     path.write_text(BEST.replace("2021082518,   ,", "2021082517, 40,"))
     assert best_track.read(path).dates[1].strftime("%H:%M") == "17:40"
-    path.write_text(BEST + BEST.replace("20210825", "20211025"))
+    path.write_text(BEST + BEST.replace("20210825", "20221025"))
     assert best_track.read(f"{path}:AL052021").dates[0].month == 8
+    named = "".join(f"{line},,,,,,, IDA\n" for line in BEST.splitlines())
+    path.write_text(named.lower() + named.replace("AL, 05, 2021", "SH, 01, 2020").replace("IDA", "ANA"))
+    for storm, year in (("ida", 2021), ("SH012021", 2020), ("ANA", 2020)):
+        assert best_track.read(f"{path}:{storm}").dates[0].year == year
+
+
+@pytest.mark.fault("storms in a table become one track, or a storm goes straight for days without a word")
+@pytest.mark.parametrize("column", best_track.IDENTIFIERS)
+def test_storm_of_table_is_chosen_and_gaps_are_told(path, column, caplog):
+    first, *rows = TABLE.splitlines()
+    later = [row.replace("08-25T18", "08-27T12").replace("2021-08", "2021-09") for row in rows]
+    lines = [f"{column},{first}", *(f"Ida,{row}" for row in rows), *(f"Kate,{row}" for row in later)]
+    path.write_text("\n".join(lines))
+    assert "2 storms (Ida, Kate)" in refusal({"case.track": str(path)})
+    assert [date.month for date in best_track.read(f"{path}:kate").dates] == [9, 9]
+    load("hurricane", basin(f"{path}:Kate"), {}).case.start_date()
+    assert "no fix in the 48 h after 2021-09-25T12:00" in caplog.text
 
 
 def test_vortex_has_its_wind_radius_and_pressures():
@@ -171,7 +188,11 @@ def refusal(changes) -> str:
         (TABLE.replace("37.04", "0.04"), ":3: the radius of the largest wind is 0.04"),
         (TABLE.replace("1010", "940"), ":3: the pressure around is 940"),
         (TABLE.replace("-90.0,20.0", "20.0,-90.0"), ":2: the latitude is -90"),
-        (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"),
+        (HURDAT.replace("90.5W", "90.5E"), ":3: the storm moves"), (TABLE.splitlines()[0], "no fix"),
+        (TABLE.replace("25T18:00", "29T12:00"), ":3: 4 days"), (BEST.replace("BEST", "OFCL"), "no fix"),
+        (TABLE.replace("2021-08-25T12", "08/25/2021 12"), ':2: cannot be read: the time is "08/25/2021'),
+        (TABLE.replace("radius", "wind"), "columns 4 and 6 are both named wind"),
+        ("".join(line[:46] + "\n" for line in BEST.lower().splitlines()), ":1: the wind is missing"),
     ],
 )  # fmt: skip
 def test_impossible_track_is_refused_with_its_line(path, text, words):
@@ -207,8 +228,8 @@ def test_track_has_the_sphere_place_and_time_of_the_run(path):
     for elsewhere in ({"west": 87.0, "east": 93.0}, {"south": -24.0, "north": -18.0}):
         assert "away from" in refusal(basin(path, 0.125, **elsewhere))
     path.write_text(HURDAT.replace("90.0W", "179.0E").replace("90.5W", "179.0W"))
-    storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, (1e5, 1.1e5))
-    assert (storm.x, storm.u) == pytest.approx((180.0, 2e5 / 21600))
+    storm = best_track.storm_at(np.array([0.0, 21600.0]), best_track.read(path).values, 10800.0, 1.1e5)
+    assert (storm.x, storm.u) == pytest.approx((180.0, 2.2e5 * math.cos(math.radians(20.6)) / 21600))
 
 
 @pytest.mark.fault("a run on a track starts on 2000-01-01")
