@@ -95,6 +95,8 @@ def check_vacant(target, force: bool) -> None:
         raise UsageError(f"{target} is the name of a picture; give the grid another, as {target.with_suffix('.nc')}")
     if not target.parent.is_dir():
         raise FilesError(f"{target} cannot be written: no such folder: {target.parent}")
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder; give the name of a file in it, as {target / 'grid.nc'}")
     if target.exists():
         try:
             with netCDF4.Dataset(target) as data:
