@@ -71,11 +71,14 @@ class Step:
     def __call__(self, carry: Memory, static: Static, t: Any) -> Memory:
         """The carry one step later.
 
-        UsageError: on devices, outside `jax.shard_map` or with `check_vma=False`; `static` has other names or shapes.
+        UsageError: on devices, outside `jax.shard_map` or with `check_vma=False`; `static` has other names or shapes; t
+            is no integer.
         """
         self.transport.require_block(carry.state.h)
         self.transport.require_block(static.grid.wet)
         self._check(static)
+        if not jnp.issubdtype(jnp.result_type(t), jnp.integer):
+            raise UsageError(f"t={t}: needs the number of the step, an integer")
         grid, params, dt = shared(static, self.transport)
         grid, params = jax.tree.map(lambda leaf: leaf.reshape(1, 1) if leaf.ndim == 0 else leaf, (grid, params))
         return Memory(*self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), grid, params, dt)[:2])
@@ -131,6 +134,11 @@ class Step:
             UsageError: the run has no such coefficient, for example because its term is off; a wrong shape.
         """
         there, forms, dtype = self.names | {"depth"}, self._forms, self.setup.dtype
+        if varying := [name for name in values if f"{name}_before" in there]:
+            raise UsageError(
+                f"{', '.join(varying)} varies in time in this run: call step.at first, then change its records, "
+                f"{varying[0]}_before and {varying[0]}_after"
+            )
         if unknown := sorted(values.keys() - there):
             raise UsageError(
                 f"no coefficient {', '.join(unknown)} in this run, whose terms have {', '.join(sorted(there))}; switch "
