@@ -65,7 +65,7 @@ def make_rows(sweep: Sweep, cores: int, gpus: int = 0, oversubscribe: bool = Fal
         if sweep.measure not in ("halo", "ensemble") and (sweep.reference or "reference" in sweep.executors):
             rows += several(Row(sweep.measure, "reference", 1, nx, ny, **shared), sweep.writing, ())
         found = []
-        for executor in computing:
+        for executor in computing if sweep.cpu else []:
             if sweep.one_core and cores > 1:
                 found.append(Row(sweep.measure, executor, 1, nx, ny, **on_cpu | {"threads": 1}))
             for n, devices in counts:

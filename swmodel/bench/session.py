@@ -55,8 +55,15 @@ def run_sweep(name, *, quick, oversubscribe, output, resume, force, label, launc
     rows, skipped = make_rows(sweep, all_cores(), len(probed["gpus"]), oversubscribe)
     if not rows:
         raise UsageError("; ".join(["no row is left", *skipped]))
-    if any(row.nproc > 1 and (launcher or row.transport != "sharded") for row in rows):
-        require_launcher(launcher)
+    started = [row for row in rows if row.nproc > 1 and (launcher or row.transport != "sharded")]
+    if started:
+        try:
+            require_launcher(launcher)
+        except SetupError as error:
+            rows = [row for row in rows if row not in started]
+            if options["nproc"] or not rows:
+                raise
+            skipped.append(f"{counted(len(started), 'row')} of several processes: {error}")
     rows, too_large = fitting(rows, bytes_free(), strict=bool(options["sizes"]))
     prepare(folder, resume, force)
     described = describe_machine() | {"gpus": probed["gpus"]}

@@ -13,6 +13,7 @@ import numpy as np
 import swmodel
 
 from ..executors.native.describe import bytes_per_cell
+from ..executors.targets import TARGETS
 from ..model.ensemble import settings
 from ..model.ensemble.members import Members
 from ..model.health import Health
@@ -51,7 +52,7 @@ def measure_stepping(row: Row, task: dict) -> dict:
     found, reason = answers.check(simulation, np.load(task["answer"], mmap_mode="r"), "at this size")
     if not reason and row.measure == "model":
         sample |= timed_steps(seconds, row, task, transport)
-        if row.executor == "native":
+        if row.executor in TARGETS:
             sample["bytes_per_cell"] = bytes_per_cell(simulation.setup)
         Health(simulation).check()
     result = {"sample": sample, "differences": found, "launch": launched(transport)}

@@ -30,6 +30,7 @@ class Sweep(NamedTuple):
     executors: tuple[str, ...] = ()  # empty: the fastest
     reference: bool = False
     one_core: bool = False
+    cpu: bool = True
     gpu: bool = False
     weak: bool = False
     threads: int | None = None  # this and the following: as in a Row

@@ -17,6 +17,7 @@ SWEEPS = {
     "output": "What writing costs.",
     "start": "Time to the first step, and what it is spent on.",
     "native": "The native step: precision, steps in a sweep, processes, terms.",
+    "gpu": "One GPU: executors, steppers, precisions, coasts.",
     "schemes": "The native step of every flux, stepper and term.",
     "ensemble": "Members times steps per second, in one program and as runs.",
     "fft": "Fourier transforms of fields in blocks, beside scipy.fft.",
