@@ -293,7 +293,7 @@ def test_gradient_by_a_network_does_not_depend_on_layout(ranks, where, second, d
 
 
 def refused(layout, **where):
-    with pytest.raises(UsageError, match="in one block"):
+    with pytest.raises(UsageError, match="sum over all blocks"):
         by_network(layout, second=False, total=False, **where)
 
 

@@ -19,7 +19,7 @@ from ...setup.setup import Setup
 #: The foreign call.
 LIBRARY = Path(__file__).parent / "_launch.so"
 #: Number of the calling convention that calls.py and launch.cc share.
-CONVENTION = 1
+CONVENTION = 2
 
 
 def built() -> foreign.Built:

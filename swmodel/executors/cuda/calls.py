@@ -18,7 +18,7 @@ from ..native.generate import reach
 from ..native.graph import Program
 from ..native.kernel import Kernel
 from . import library
-from .kernels import THREADS
+from .kernels import ROWS, THREADS
 
 #: The value of a cell without land around it, as in native/job.h.
 ALL_WATER = 1 + 2 + 4 + 8 * 4
@@ -32,7 +32,9 @@ class CudaCalls(Calls):
     def __init__(self, kernel: Kernel, static, dt, transport):
         super().__init__(kernel, static, dt, transport)
         (rows, columns), self.halo, self.cells = self.shape, self.width, library.load(self.request).rows
-        self.tall = rounded(rows, self.cells * THREADS[1]) + 2 * self.halo
+        # The same for a step and its adjoint, which share a memory.
+        self.around = max(self.halo, kernel.scheme.margin_of(2))
+        self.tall = rounded(rows, ROWS * THREADS[1]) + 2 * self.around
         self.stride = rounded(columns + 2 * self.lead, ALIGNED)
         self.plane = self.tall * self.stride
         self.alone = is_alone(transport)
@@ -57,7 +59,7 @@ class CudaCalls(Calls):
             memory = jnp.zeros(most * self.plane, self.dtype)
         whole = memory.reshape(-1, self.tall, self.stride)
         for number, field in enumerate(fields):
-            start = (planes[number], self.halo, self.lead)
+            start = (planes[number], self.around, self.lead)
             whole = jax.lax.dynamic_update_slice(whole, field[None], tuple(jnp.asarray(n, jnp.int32) for n in start))
         return whole.reshape(-1)
 
@@ -70,7 +72,7 @@ class CudaCalls(Calls):
         whole, (rows, columns) = memory.reshape(-1, self.tall, self.stride), self.shape
 
         def view(number):
-            start = (planes[number], jnp.int32(self.halo), jnp.int32(self.lead))
+            start = (planes[number], jnp.int32(self.around), jnp.int32(self.lead))
             return within(jax.lax.dynamic_slice(whole, start, (1, rows, columns))[0], self.extent)
 
         return [view(number) for number in range(len(planes))]
@@ -101,7 +103,7 @@ class CudaCalls(Calls):
         options = self.numbers(
             library=kernels.handle, cells=kernels.rows, rows=rows, columns=columns, halo=self.halo, stride=self.stride
         )
-        options |= self.numbers(plane=self.plane, lead=self.lead, margin=self.kernel.margin)
+        options |= self.numbers(plane=self.plane, around=self.around, lead=self.lead, margin=self.kernel.margin)
         array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
         work = jax.ShapeDtypeStruct((kernels.workspace,), np.uint8)
 

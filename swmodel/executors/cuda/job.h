@@ -4,8 +4,8 @@
 
 namespace swmodel {
 
-// Fields lie in planes of `memory`, `plane` numbers apart, with `halo` rows and columns around the block; `origin` is the
-// cell (0, 0) of a plane. Static fields and cells have `margin` rows around, and `static_origin` is their cell (0, 0).
+// Fields lie in planes of `memory`, `plane` numbers apart, with at least `halo` rows and columns around the block; `origin`
+// is the cell (0, 0) of a plane. Static fields and cells have `margin` rows around, and `static_origin` is their cell (0, 0).
 // `planes` [3, fields] are the planes that the pass reads, writes, and hands to the neighbours. Where `wraps`, the
 // block is its own neighbour; elsewhere halos come from the strips, and edges go to those of the neighbours.
 struct Job {

@@ -21,7 +21,7 @@ namespace ffi = xla::ffi;
 using Index = std::int64_t;
 using Address = unsigned long long;  // CUdeviceptr
 
-constexpr long CONVENTION = 1;  // of Job and of the foreign call; as in __init__.py
+constexpr long CONVENTION = 2;  // of Job and of the foreign call; as in __init__.py
 constexpr int LINE = 128;       // threads in a block
 constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // THREADS in kernels.py
 
@@ -111,7 +111,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   job.stride = number("stride");
   job.plane = number("plane");
   job.margin = number("margin");
-  job.origin = job.halo * job.stride + number("lead");
+  job.origin = number("around") * job.stride + number("lead");
   job.static_origin = job.margin * job.static_stride + number("lead");
 
   void* const library = reinterpret_cast<void*>(number("library"));
