@@ -51,12 +51,12 @@ class CostFunction:
 
     def observed(self, x: dict) -> np.ndarray:
         """H M(x): the model's values of the observed quantities, [n]."""
-        return self._seen(self.problem.series(x))
+        return self._observed_values(self.problem.series(x))
 
     def tangent(self, w: dict, dw: dict) -> tuple[np.ndarray, np.ndarray]:
         """H M(x_b + L w), and H M L dw along its trajectory, [n]."""
         both = self.problem.tangent(self.at(w), self._apply(self.background, self.base, dw))
-        values, changes = map(self._seen, both)
+        values, changes = map(self._observed_values, both)
         return values, changes
 
     def cost_and_gradient(self, w: dict):
@@ -70,17 +70,19 @@ class CostFunction:
         self.sweeps += 1
         x = self.at(w)
         _, d_series = self.problem.tangent(x, self._apply(self.background, self.base, dw))
-        x_bar = self.problem.adjoint(x, self._pull(d_series, self._seen(d_series) / self.observations.error**2))
+        x_bar = self.problem.adjoint(
+            x, self._pull(d_series, self._observed_values(d_series) / self.observations.error**2)
+        )
         return add(dw, self.back(x_bar))
 
-    def _seen(self, series) -> np.ndarray:
+    def _observed_values(self, series) -> np.ndarray:
         """The observed quantities [n], from shares of the series."""
         return np.asarray(self._observed(series), np.float64)
 
     def _misfit(self, series):
         """|R^(-1/2) (d - H M(x))|²/2, in double precision, and its derivative with respect to the series."""
         error = self.observations.error
-        off = (self._seen(series) - self.observations.value) / error
+        off = (self._observed_values(series) - self.observations.value) / error
         return 0.5 * float(np.sum(off**2)), self._pull(series, off / error)
 
     def back(self, x_bar: dict) -> dict:

@@ -63,9 +63,9 @@ def load(request) -> library.Kernels:
     text, workspace = kernels.text_of(request.made, request.dtype)
     words = "".join((CUDA / name).read_text() for name in ("cell.h", "job.h"))
     loaded = ctypes.CDLL(str(build(f"// {hashlib.sha256(words.encode()).hexdigest()}\n{text}", f"-I{CUDA}")))
-    KEPT.append(loaded)
+    LOADED.append(loaded)
     return library.Kernels(loaded._handle, kernels.ROWS, workspace)
 
 
 #: References to the loaded libraries.
-KEPT: list[ctypes.CDLL] = []
+LOADED: list[ctypes.CDLL] = []

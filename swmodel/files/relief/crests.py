@@ -26,7 +26,7 @@ def crests(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, low: np.nd
 
     Of both directions the larger height counts. The crest between the sea and the land in a cell of water is that of
     its neighbour on the side of the land. Crests below sea level are left out. After this no way from cell to cell is
-    lower than in the relief by more than HIGH (`parted`).
+    lower than in the relief by more than HIGH (`lowest_passes`).
 
     Args:
         height: mean height of the land of each cell, m.
@@ -40,7 +40,7 @@ def crests(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, low: np.nd
         heights = np.concatenate([heights_of(relief, *part) for part in places(band, count, end - begin)])
         ground = np.where(wet, 0.0, height)[begin:end]
         own = (first, min(first + each, grid.ny))
-        faces.append(parted(heights, ground, wet[begin:end], low[begin:end], grid.periodic_x, begin, own))
+        faces.append(lowest_passes(heights, ground, wet[begin:end], low[begin:end], grid.periodic_x, begin, own))
         chosen = (wet | low)[begin:end] & (heights.max(axis=(1, 3)) > ground + HIGH)
         chosen[: first - begin], chosen[own[1] - begin :] = False, False
         for step in ((0, 1), (1, 0)):
@@ -55,7 +55,7 @@ def crests(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, low: np.nd
 
 
 def raised(found: np.ndarray, ground: np.ndarray, low: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Crests, m [ny, nx], that also keep the passes of `faces` (`parted`): of two cells of low land the walled one."""
+    """Crests, m [ny, nx], that also keep the passes of `faces` (`lowest_passes`): of two cells of low land the walled one."""
     level = np.fmax(ground, found)
     for one, other, top, share, of_other in faces[np.argsort(-faces[:, 2], kind="stable")].tolist():
         pair = [(share, int(one)), (of_other, int(other))]
@@ -65,7 +65,7 @@ def raised(found: np.ndarray, ground: np.ndarray, low: np.ndarray, faces: np.nda
     return found
 
 
-def parted(heights, ground, wet, low, ring: bool, begin: int, own: tuple[int, int]) -> np.ndarray:
+def lowest_passes(heights, ground, wet, low, ring: bool, begin: int, own: tuple[int, int]) -> np.ndarray:
     """Pairs of neighbouring cells, one of them low land, whose low grounds lie on two sides of something higher.
 
     The pass is the least height of a path between both grounds in these cells and those around them.
