@@ -55,7 +55,7 @@ def crests(relief: Relief, grid, height: np.ndarray, wet: np.ndarray, low: np.nd
 
 
 def raised(found: np.ndarray, ground: np.ndarray, low: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """Crests, m [ny, nx], that also keep the passes of `faces` (`lowest_passes`): of two cells of low land the walled one."""
+    """Crests, m [ny, nx], that also keep the `lowest_passes` in `faces`: of two cells of low land the walled one."""
     level = np.fmax(ground, found)
     for one, other, top, share, of_other in faces[np.argsort(-faces[:, 2], kind="stable")].tolist():
         pair = [(share, int(one)), (of_other, int(other))]
