@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..errors import SetupError, UsageError
 from .cuda import executor as cuda
-from .cuda import library
+from .cuda import library, unable
 from .cuda.calls import CudaCalls
 from .native.calls import Calls
 from .native.compile import Request, obstacle
@@ -24,8 +24,8 @@ class Target(NamedTuple):
 
 def unsupported_by_cuda(request: Request) -> str:
     """Why the kernels of a step cannot be compiled; empty where they are compiled."""
-    if request.scheme.drying:
-        return "drying is not computed by kernels yet"
+    if missing := unable(request.scheme):
+        return missing
     try:
         library.load(request)
     except (SetupError, UsageError) as error:

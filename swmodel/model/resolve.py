@@ -121,7 +121,7 @@ def narrower_than_halo(setup: Setup) -> str:
 def fastest_executor(setup: Setup) -> str:
     """The generated step of this machine where it can be used: `cuda` on a GPU, else `native`; elsewhere xla."""
     if environment.has_gpu():
-        if missing := cuda_missing() or without_kernels(setup):
+        if missing := cuda_missing() or without_kernels(setup.scheme):
             say_slower(f"on this GPU: {missing}")
         return "xla" if missing else "cuda"
     if missing := native_missing():

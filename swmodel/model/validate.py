@@ -96,7 +96,7 @@ def check_processes(setup: Setup) -> Iterator[str]:
         yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
     elif run.executor == "native" and unable(setup):
         yield f"run.executor: {unable(setup)}; use xla"
-    elif run.executor == "cuda" and (missing := cuda_missing() or without_kernels(setup)):
+    elif run.executor == "cuda" and (missing := cuda_missing() or without_kernels(setup.scheme)):
         yield f"run.executor: cuda cannot be used: {missing}; use auto"
     if run.transport in ("serial", "mpi") and run.devices > 1:
         yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"

@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import SetupError
+from ...ocean.scheme import Scheme
 from ...parallel import environment, foreign
-from ...setup.setup import Setup
 
 #: The foreign call.
 LIBRARY = Path(__file__).parent / "_launch.so"
@@ -43,11 +43,11 @@ def cuda_missing() -> str:
     return ""
 
 
-def unable(setup: Setup) -> str:
-    """Why a Setup has no kernels; empty where it has some. They are not compiled yet."""
-    if setup.scheme.drying:
+def unable(scheme: Scheme) -> str:
+    """Why a scheme has no kernels; empty where it has some. They are not compiled yet."""
+    if scheme.drying:
         return "drying is not computed by kernels yet"
-    for term in setup.scheme.own:
+    for term in scheme.own:
         if term.parameters:
             return f"{term.name} has parameters, which only the step in JAX supports"
     return ""
