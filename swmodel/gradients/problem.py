@@ -212,12 +212,12 @@ class Problem:
         if name in self._parameters.forms:
             return value
         array = value if isinstance(value, jax.Array) else real(value, name, self.domain.setup.dtype)
+        if array.shape == self._shapes[name]:
+            return array
         if array.size == 1 and name not in self.domain.scheme.initial:
             return array.reshape(())
-        if array.shape != self._shapes[name]:
-            number = "" if name in self.domain.scheme.initial else ", or a number"
-            raise UsageError(f"control {name} has shape {array.shape}; needs {self._shapes[name]}{number}")
-        return array
+        number = "" if name in self.domain.scheme.initial else ", or a number"
+        raise UsageError(f"control {name} has shape {array.shape}; needs {self._shapes[name]}{number}")
 
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
