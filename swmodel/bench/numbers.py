@@ -32,6 +32,7 @@ class Numbers:
         self.first_step = self.samples("first_step_seconds")  # from the start of the processes to its end
         self.rate = self.row.nx * self.row.ny / self.step  # cell updates per second
         moved = samples[0].get("bytes_per_cell") or bytes_per_cell(self.row.dtype)
+        moved = math.nan if self.row.measure == "gradient" else moved
         self.gigabytes_per_second = self.rate * moved / 1e9  # of the bytes that a step must move
         self.share = self.gigabytes_per_second / bandwidth(record, self.row.platform, self.row.blocks)
         self.memory = max(self.samples("memory_bytes"), default=0) or math.nan  # most of a rank, bytes
@@ -59,7 +60,7 @@ class Numbers:
     @property
     def speedup(self) -> float:
         """Speed-up over the reference (NumPy, or scipy.fft) on the same problem."""
-        reference = self.alike(PROBLEM, executor="reference")
+        reference = self.alike((*PROBLEM, "measure"), executor="reference")
         return reference[0].step / self.step if reference else math.nan
 
     @property

@@ -14,6 +14,8 @@ import swmodel
 
 from ..executors.native.describe import bytes_per_cell
 from ..executors.targets import TARGETS
+from ..gradients import Problem
+from ..gradients.check import BOUNDS, CHECKS, Checks
 from ..model.ensemble import settings
 from ..model.ensemble.members import Members
 from ..model.health import Health
@@ -21,6 +23,8 @@ from . import answers
 from .device import count_messages, largest, launched, memory_bytes, seconds_of, timed_steps
 from .sweeps import Row
 
+#: The controls of gradients.
+STATE = ("eta", "u", "v")
 #: Perturbation of the initial sea level of members, m, and its correlation length, in cells.
 SIZE, CELLS = 1e-3, 10
 
@@ -64,6 +68,34 @@ def measure_stepping(row: Row, task: dict) -> dict:
         found, reason = answers.check(small, answers.answer(small.config), "in double precision")
         result["differences_small"] = found
     return result | {"reason": reason}
+
+
+def measure_gradient(row: Row, task: dict) -> dict:
+    """The sample of steps forward and back: the value and the gradient of a sum over the last state.
+
+    The row fails if <M d, y> and <d, Mᵀ y> differ on a small grid in double precision; see `gradients.check`.
+    """
+    arrived = time.time()
+    checks = derivatives(row, run__steps=row.steps)
+    problem, built = checks.problem, time.time()
+    transport = problem.transport
+    first = largest(time.time() - task["launched"], transport)
+    sample = {"memory_bytes": memory_bytes(row, transport), "first_step_seconds": first, "steps": row.steps}
+    sample["seconds"] = seconds_of(partial(problem.value_and_gradient, checks.x, *checks.loss), transport)
+    result = {"sample": sample | {"build_seconds": built - arrived}, "launch": launched(transport), "reason": ""}
+    if task["check"]:
+        nx, ny = answers.SMALL
+        small = derivatives(row, grid__nx=nx, grid__ny=ny, run__dtype="float64", run__steps=answers.STEPS)
+        error, bound = small.dot_product_error(), BOUNDS["float64"][list(CHECKS).index("dot_product_error")]
+        result["differences_small"] = {"adjoint": error}
+        if not error <= bound:
+            result["reason"] = f"wrong answer: the adjoint is not exact, <M d, y> = <d, Mᵀ y> to {error:.1e}"
+    return result
+
+
+def derivatives(row: Row, **options) -> Checks:
+    """The derivatives of a row with respect to the initial state, after a first gradient."""
+    return Checks(Problem(answers.configuration(row, **options), STATE, lambda view, k: view.state))
 
 
 def start_seconds(launched: float, ends: tuple[float, ...], transport) -> dict[str, float]:

@@ -78,7 +78,7 @@ def definition(name: str, quick: bool = False, **options) -> Sweep:
 class Row:
     """The task of a worker, in values for JSON."""
 
-    measure: str  # model, halo, output, start, ensemble or fft
+    measure: str  # model, gradient, halo, output, start, ensemble or fft
     executor: str  # executor of the configuration; for transforms the reference is scipy.fft
     nproc: int
     nx: int
@@ -122,6 +122,7 @@ class Row:
     def marks(self) -> list[str]:
         """Transport, precision, steps in a sweep and physics, if not the defaults."""
         marks = ["sharded"] if self.transport == "sharded" else []
+        marks += ["gradient"] if self.measure == "gradient" else []
         marks += [self.dtype] if self.dtype != "float32" else []
         marks += [f"{counted(self.steps_per_sweep, 'step')} a sweep"] if self.steps_per_sweep else []
         return marks + self.physics

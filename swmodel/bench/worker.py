@@ -107,6 +107,7 @@ def do(row: Row, task: dict) -> dict:
     if task["do"] == "triad":
         return device.bandwidth(task["elements"], task["trials"])
     measures = {"output": stepping.measure_writing, "ensemble": stepping.measure_ensemble}
+    measures |= {"gradient": stepping.measure_gradient}
     measures |= {"halo": parts.measure_exchange, "fft": parts.measure_transforms}
     return measures.get(row.measure, stepping.measure_stepping)(row, task)
 

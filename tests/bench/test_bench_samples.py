@@ -10,6 +10,7 @@ import pytest
 from swmodel.bench import answers, stepping
 from swmodel.bench.parts import count_all_to_alls, measure_transforms, pencils
 from swmodel.bench.sweeps import Row
+from swmodel.gradients import Problem
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.fourier import Fourier, series
 from swmodel.parallel.transport.mpi import Mpi
@@ -44,6 +45,18 @@ def test_wrong_answer_is_a_failed_row(tmp_path, monkeypatch, factor, where):
     found = stepping.measure_stepping(JET, given)
     assert found["reason"].startswith(f"wrong answer {where}")
     assert ("seconds" in found["sample"]) == (where == "in double precision")
+
+
+def test_gradient_is_measured_only_where_the_adjoint_is_exact(monkeypatch):
+    row, given = dataclasses.replace(JET, measure="gradient"), {"launched": 0.0, "check": True}
+    found = stepping.measure_gradient(row, given)
+    assert (found["reason"], found["sample"]["steps"]) == ("", 4)
+    assert found["sample"]["seconds"] > 0
+    adjoint = Problem.adjoint
+    monkeypatch.setattr(
+        Problem, "adjoint", lambda *given: {name: 1.01 * field for name, field in adjoint(*given).items()}
+    )
+    assert "wrong answer" in stepping.measure_gradient(row, given)["reason"]
 
 
 @pytest.mark.fault("a benchmark times a transform with a wrong result")

@@ -1,11 +1,14 @@
 """The kernels of the executor `cuda` have the bits of the native step; a processor runs them (on_processor.py)."""
 
 import re
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
 from support import covering, on_processor
+from support.compiling import compile_quickly
+from support.layouts import placed_on
 from support.marks import at_night
 from support.stepping import after
 from support.unchecked import unchecked
@@ -15,7 +18,7 @@ from swmodel.executors.cuda import calls, executor, kernels, library
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem
-from swmodel.gradients.check import controls_of
+from swmodel.gradients.check import Checks, controls_of, fingerprint
 from swmodel.ocean.state import Carry
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
@@ -25,25 +28,47 @@ ROWS = [row for row in covering.named() if not setup_of(covering.configuration_o
 
 
 @pytest.fixture(autouse=True)
-def on_this_processor(monkeypatch):
-    on_processor.foreign_call()
-    monkeypatch.setattr(executor, "register", lambda: None)
-    monkeypatch.setattr(library, "load", on_processor.load)
+def on_this_processor():
+    with on_processor.instead_of_gpus():
+        yield
 
 
 @pytest.mark.promise("the executor does not change the answer")
 @pytest.mark.parametrize("row", [*ROWS[::3], *at_night(*(row for number, row in enumerate(ROWS) if number % 3))])
 def test_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
-    """Halos are copied by kernels, or exchanged as between blocks."""
+    """Halos are copied by kernels, or exchanged as between blocks; then each pass is split into several kernels."""
     config = covering.configuration_of(row)
     names = setup_of(config).scheme.state._fields
     truth = after("native", config, 5)
     for alone in (True, False):
+        monkeypatch.setattr(library, "load", partial(on_processor.load, most=None if alone else 150))
         monkeypatch.setattr(calls, "is_alone", lambda _, alone=alone: alone)
         monkeypatch.setattr(executor, "is_alone", lambda _, alone=alone: alone)
         ours = after("cuda", config, 1, 4)
         for name, a, b in zip(names, ours, truth, strict=False):
             np.testing.assert_array_equal(a, b, err_msg=f"{name}, alone: {alone}")
+
+
+def of_run(name, layout, sharded, by):
+    """The digests of the state after five steps and of a gradient; on this process's processor."""
+    compile_quickly(True)
+    config = placed_on(covering.configuration_of(name), layout, sharded, executor=by, steps=5)
+    with on_processor.instead_of_gpus(most=300):
+        problem = Problem(unchecked(config), ("eta", "u", "v"), lambda view, k: view.state)
+        checks = Checks(problem)
+        last = problem.series(checks.x)
+    state = dict(zip(problem.names, (field[-1] for field in last), strict=False))
+    return fingerprint(problem, state), fingerprint(problem, checks.gradient)
+
+
+@pytest.mark.mpi
+@pytest.mark.promise("devices and hosts do not change the answer")
+@pytest.mark.parametrize(("layout", "sharded"), [((2, 1), True), ((2, 2), True), ((1, 2), False)])
+def test_kernels_on_several_blocks_have_the_bits_of_the_native_step(ranks, layout, sharded):
+    """State and gradient, on devices of one process and on processes; JAX or MPI exchanges the halos."""
+    for name in ROWS[1], ROWS[12]:
+        ours, theirs = (ranks(1 if sharded else 2, of_run, name, layout, sharded, by) for by in ("cuda", "native"))
+        assert ours == theirs
 
 
 #: The benchmark that is published, by stepper.
@@ -54,38 +79,101 @@ PUBLISHED = [pytest.param({"time.stepper": stepper}, id=stepper) for stepper in 
 def test_kernels_of_the_benchmark_fit_into_the_registers(options):
     """NVRTC compiles them for three generations of GPUs, and no value spills into memory, nor in the adjoint step."""
     request = request_of(setup_of(load("published_jet", options, environ={})))
-    for derivative in (), ("adjoint",):
-        made, rows = request._replace(derivative=derivative), 1 if derivative else kernels.ROWS
-        text, _ = kernels.text_of(made.made, made.dtype, rows)
-        assert [library.compiled(text, f"sm_{number}")[1] for number in (70, 80, 90)] == [0, 0, 0]
+    for derivative, rows in ((), kernels.ROWS), (("adjoint",), 1):
+        text = kernels.kernels_of(request._replace(derivative=derivative).made, request.dtype, rows).text
+        assert [library.compiled(text, architecture)[1] for architecture in ARCHITECTURES] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("options", PUBLISHED)
-def test_loop_over_kernels_is_lowered_for_gpus(options):
-    """Its turns have the foreign call alone, and no operation on a whole field."""
+#: Each row with one architecture by turns; before a release also with the others.
+ARCHITECTURES = "sm_70", "sm_80", "sm_90"
+BUILDS = [(row, ARCHITECTURES[number % 3]) for number, row in enumerate(ROWS)]
+OTHERS = [(row, each) for row in ROWS for each in ARCHITECTURES if (row, each) not in BUILDS]
+
+
+@pytest.mark.parametrize("derivative", [(), ("adjoint",)], ids=["forward", "adjoint"])
+@pytest.mark.parametrize(
+    ("row", "architecture"),
+    [*BUILDS[:3], *at_night(*BUILDS[3:]), *at_night(*OTHERS, mark=pytest.mark.release)],
+)
+def test_kernels_of_all_options_fit_into_the_registers(row, architecture, derivative, monkeypatch):
+    """Where one kernel for a pass does not, it is split."""
+    spills, compiled = [], library.compiled
+    monkeypatch.setattr(library, "cached", lambda name, make: make())
+    monkeypatch.setattr(library, "compiled", lambda *given: spills.append(compiled(*given)) or spills[-1])
+    library.binary_of(
+        request_of(setup_of(covering.configuration_of(row)))._replace(derivative=derivative), architecture
+    )
+    assert spills[-1][1] == 0
+
+
+def traced_loop(options):
+    """The loop over steps of a small jet."""
     setup = setup_of(load("published_jet", options | {"grid.nx": 70, "grid.ny": 37, "time.dt": 10.0}, environ={}))
     transport = Serial(block(0, (1, 1), *setup.shape))
     kernel = Kernel(setup.scheme, setup.method, setup.scheme.margin, executor.STEPS)
     static = kernel.static_of(*setup.static(transport.block), setup.shape)
     state = setup.state(transport.block)
-    given = Carry(state, setup.method.remember(state), np.int32(0)), static, np.float32(10.0), np.int32(25)
-    loop = jax.jit(executor.make_loop(kernel, transport)).trace(*given)
-    (turn, _) = re.findall(r"do \{(.*?)stablehlo.return", loop.lower(lowering_platforms=("cuda",)).as_text(), re.DOTALL)
+    carry = Carry(state, setup.method.remember(state), np.int32(0))
+    return jax.jit(executor.make_loop(kernel, transport)).trace(carry, static, np.float32(10.0), np.int32(25))
+
+
+@pytest.mark.parametrize("options", PUBLISHED)
+def test_loop_over_kernels_is_lowered_for_gpus(options):
+    """Its turns have the foreign call alone, and no operation on a whole field."""
+    text = traced_loop(options).lower(lowering_platforms=("cuda",)).as_text()
+    (turn, _) = re.findall(r"do \{(.*?)stablehlo.return", text, re.DOTALL)
     assert turn.count("@swmodel_cuda_step") == 1
     assert "37x70x" not in turn
 
 
-#: A row of its derivatives by day, and one at night; the others before a release, as a compiler takes minutes for each.
-DERIVED, AT_NIGHT = ROWS[1:2], ROWS[14:15]
+def programs_of_gradient(layout):
+    """The text of the programs of a gradient for GPUs, forward and back, of a layout of devices."""
+    config = placed_on(covering.configuration_of(ROWS[1]), layout, True, executor="cuda", steps=5)
+    with on_processor.instead_of_gpus(most=300):
+        problem = Problem(unchecked(config), ("eta", "u", "v"), lambda view, k: view.state)
+        programs, fixed, none = problem._sweeps.programs, problem._sweeps.fixed, np.int32(0)
+        carry, active = programs.start(problem.first_guess(), fixed)
+        programs.trajectory.settle(active, fixed, back=True)
+        stack, series = programs.stack(carry, active, fixed, 5), programs.blank(carry, active, fixed)
+        traced = programs.record.trace(stack, carry, active, series, none, none, True, fixed)
+        cotangents = programs.seed(carry, active, series, fixed)
+        back = programs.pull.trace(stack, active, cotangents, series, none, none, fixed)
+        return [each.lower(lowering_platforms=("cuda",)).as_text() for each in (traced, back)]
 
 
-REST = [row for row in ROWS if row not in DERIVED + AT_NIGHT]
+@pytest.mark.mpi
+@pytest.mark.parametrize("layout", [(1, 1), (2, 1)])
+def test_gradient_is_lowered_for_gpus(ranks, layout):
+    """On one device, and on two, which send each other halos."""
+    ((forward, back),) = ranks(1, programs_of_gradient, layout)
+    for text in forward, back:
+        assert "@swmodel_cuda_step" in text
+        assert ("collective_permute" in text) == (layout != (1, 1))
+
+
+@pytest.mark.parametrize("options", PUBLISHED)
+def test_loop_over_kernels_copies_no_field(options):
+    """The program that XLA makes; it takes the fields into the memory of the kernels once, and back once."""
+    text = traced_loop(options).lower().compile().as_text()
+    bodies = [
+        part for part in re.split(r"\n(?=%|ENTRY)", text) if "custom-call" in part and "swmodel_cuda_step" in part
+    ]
+    assert len(bodies) == 2
+    for body in bodies:
+        assert "ENTRY" not in body
+        large = re.findall(r"= f32\[(\d{4,})\]\S* (\S+?)\(", body)
+        assert {operation for _, operation in large} <= {"get-tuple-element", "parameter"}, body
+
+
+#: Rows whose derivatives are compared by day.
+DERIVED = ROWS[1:2]
 
 
 @pytest.mark.promise("derivatives are exact")
-@pytest.mark.parametrize("row", [*DERIVED, *at_night(*AT_NIGHT), *at_night(*REST, mark=pytest.mark.release)])
-def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row):
-    """Gradient and Hessian product; zeros may have another sign."""
+@pytest.mark.parametrize("row", [*DERIVED, *at_night(*(row for row in ROWS if row not in DERIVED))])
+def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatch):
+    """Gradient and Hessian product, with passes that are split into kernels; zeros may have another sign."""
+    monkeypatch.setattr(library, "load", partial(on_processor.load, most=400))
     found = []
     for name in ("cuda", "native"):
         config = covering.configuration_of(row)

@@ -9,8 +9,7 @@ from matplotlib.quiver import Quiver
 from support.cf_checker import checked
 from support.made_cases import case_of
 from support.marks import at_night
-from support.random_case import random_fields
-from support.snapshots import CASE, NX, NY, config_of, whole, write
+from support.snapshots import CASE, NX, config_of, whole, write
 from xgcm import Grid
 
 from swmodel import Simulation, load
@@ -21,8 +20,6 @@ from swmodel.ocean.table import VARIABLES
 from swmodel.plotting.dataset import open_data
 from swmodel.plotting.maps import picture
 from swmodel.plotting.overlays import Over
-from swmodel.plotting.record import read_map
-from swmodel.setup.fields.netcdf_input import read_field
 from swmodel.setup.positions.crossings import straight
 from swmodel.setup.positions.gauges import station
 
@@ -106,19 +103,6 @@ def test_eta_is_sea_level_or_with_reduced_gravity_the_interface(tmp_path, reduce
         assert ("thickness" in data["depth"].long_name) == reduced
         for name in ("eta_mean", "depth"):
             assert ("standard_name" in data[name].ncattrs()) != reduced
-
-
-def test_units_with_a_broken_power_stand_in_the_long_name(tmp_path):
-    """Because udunits lacks them."""
-    path, fields = tmp_path / "output.nc", random_fields(NY, NX, coefficients=("manning",))
-    config = config_of(fields)
-    write(path, config, (0,))
-    with netCDF4.Dataset(path) as data:
-        assert "units" not in data["manning"].ncattrs()
-        assert "(s m-1/3)" in data["manning"].long_name
-        assert read_map(data, "manning").units == "s m-1/3"
-    again = read_field(f"{path}:manning", VARIABLES["manning"], config.grid, np.arange(NY), np.arange(NX))
-    np.testing.assert_array_equal(again, np.where(fields["mask"] > 0, fields["manning"], np.nan))
 
 
 def test_diagnostics_come_back(tmp_path):

@@ -64,17 +64,6 @@ def test_diagnostics_show_relative_changes_and_extremes(run):
         np.testing.assert_array_equal(speed, data["max_speed"][:])
 
 
-def test_colours_of_records_runs_and_shared_units(data):
-    own = [clims(maps.picture(data, ["v"], record)) for record in (1, 2)]
-    same = [clims(maps.picture(data, ["v"], record, scale=Scale("run"))) for record in (1, 2)]
-    assert own[0] != own[1]
-    assert same == [[(np.min(own), np.max(own))]] * 2
-    u, v, eta = clims(maps.picture(data, ["u", "v", "eta"], scale=Scale("shared")))
-    own = clims(maps.picture(data, ["u", "v", "eta"]))
-    assert u == v == (np.min(own[:2]), np.max(own[:2]))
-    assert eta == own[2]
-
-
 def test_given_ends_of_colours_are_used_or_refused(data):
     assert clims(maps.picture(data, ["eta", "h"], scale=Scale("record", -2.0, 3.0))) == [(-2, 3)] * 2
     low, high = clims(maps.picture(data, ["eta"]))[0]
@@ -95,18 +84,6 @@ def test_film_has_all_records(run, monkeypatch):
     assert imageio_ffmpeg.count_frames_and_secs(str(plotting.animate(run))) == (3, animation.SHORTEST)
     monkeypatch.setattr(animation, "ffmpeg", lambda: None)
     assert plotting.animate(run, "eta") == run / "output-eta.gif"
-
-
-def test_arrows_have_the_length_of_their_key(data):
-    figure = maps.picture(data, ["eta", "h"], over=Over(arrows=True))
-    quivers = [axes.collections[-1] for axes in figure.axes if axes.images]
-    (key,) = (artist for axes in figure.axes for artist in axes.artists)
-    assert key.Q is quivers[0]
-    assert f"{key.U:g} m s⁻¹" in key.text.get_text()
-    strongest = float(derived.shown(data, "speed", -1).values.max())
-    assert 0.4 * strongest < key.U <= strongest
-    assert quivers[0].scale == quivers[1].scale
-    assert len(quivers[0].U) == 9 * 14
 
 
 def test_arrows_are_where_there_is_a_current():

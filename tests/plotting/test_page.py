@@ -10,7 +10,6 @@ import netCDF4
 import numpy as np
 import pytest
 from support.pages import content_of
-from support.small_run import make_run
 
 from swmodel.errors import FilesError
 from swmodel.plotting import PlotError, derived, view
@@ -119,15 +118,3 @@ def test_state_of_failed_and_unfinished_runs_is_told(run, status, words):
     (run / "status.json").write_text(status) if status else (run / "status.json").unlink()
     shown = lines(run)
     assert (words in shown["state"], shown["case"]) == (True, "jet")
-
-
-def test_options_that_differ_from_the_case_are_listed(run, tmp_path):
-    """What the model decided for itself, such as the executor, is not."""
-    files = {f"input__{name}": f"{run}/output.nc:{name}@0" for name in ("eta", "u")}
-    shown = describe_results(make_run(tmp_path / "next", **files, output__institution="a ship"))
-    changed = shown[shown.index("changed") :].split("\n\n")[0]
-    for name in ("eta", "u"):
-        assert f"input.{name}={run}/output.nc:{name}@0" in "".join(changed.split())  # long lines are broken
-    assert "output.institution = a ship" in changed
-    assert "grid.nx = 14 (the case has 360)" in changed
-    assert not any(f"{name} = " in changed for name in ("time.dt", "run.steps", "run.layout", "physics.gravity"))

@@ -2,11 +2,9 @@
 
 from datetime import datetime
 
-import matplotlib.figure
 import numpy as np
 import pytest
 import xarray
-from matplotlib.collections import LineCollection
 from support.command import cli
 from support.pages import content_of
 from support.small_run import make_run
@@ -79,18 +77,6 @@ def test_page_has_series_of_gauges_and_sections(folder, tmp_path):
     assert "eta_max" in [field["name"] for field in page["fields"]]
 
 
-def test_highest_water_has_marks_of_gauges_and_its_own_scale(folder, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, _: drawn.append(figure))
-    plot_maxima(folder, tmp_path / "c.png")
-    axes = drawn[0].axes[0]
-    assert {text.get_text() for text in axes.texts} >= {"Côte", "b"}
-    assert any("6 m" in text.get_text() for text in drawn[0].texts)  # the level that arrives
-    with xarray.open_dataset(folder / "output.nc", decode_times=False) as data:
-        np.testing.assert_allclose(axes.images[0].get_array(), data.eta_max[-1], rtol=1e-6)
-        assert f"at most {float(data.eta_max[-1].max()):.3g} m" in drawn[0].texts[0].get_text()
-
-
 def test_gauge_is_marked_at_its_true_place_on_a_turned_grid(tmp_path):
     band = {"pole": (-42.0, 76.0), "west": -180.0, "east": 180.0, "south": -60.0, "north": 60.0, "periodic_x": True}
     options = {f"grid__{key}": value for key, value in band.items()} | {"grid__nx": 36, "grid__ny": 12}
@@ -124,15 +110,3 @@ def test_curves_are_drawn_over_dates_of_real_calendars(tmp_path, calendar, dated
         assert drawn[0] == datetime(2012, 2, 28, 12)
         drawn = [(each - drawn[0]).total_seconds() for each in drawn]
     np.testing.assert_allclose(np.divide(drawn, drawn[-1]), seconds / seconds[-1], rtol=1e-6, atol=1e-6)
-
-
-def test_map_has_the_way_of_each_drifter_up_to_its_record(folder):
-    with open_data(folder / "output.nc") as data:
-        for record, steps in ((0, 0), (2, 10)):
-            axes, *_ = maps.picture(data, ["eta"], record, over=Over(drifters=True)).axes
-            (lines,) = [each for each in axes.collections if isinstance(each, LineCollection)]
-            assert 3 * steps - 3 <= len(lines.get_segments()) <= 3 * steps
-            assert len(axes.lines[-1].get_xdata()) == 3
-        found = content.drifters(data, "eta")
-    assert np.shape(found["places"]) == (11, 3, 2)
-    np.testing.assert_allclose(found["places"][0], np.array(DRIFTERS) / 1e3)

@@ -6,13 +6,15 @@ A driver that runs kernels thread after thread takes the place of CUDA's (driver
 import ctypes
 import hashlib
 import subprocess
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, lru_cache, partial
 from pathlib import Path
+from unittest.mock import patch
 
 import jax
 from conftest import ROOT
 
-from swmodel.executors.cuda import kernels, library
+from swmodel.executors.cuda import executor, kernels, library
 from swmodel.executors.native.compile import cache_folder, compiler, locked, publish
 
 CUDA = ROOT / "swmodel" / "executors" / "cuda"
@@ -58,14 +60,26 @@ def foreign_call() -> None:
     jax.ffi.register_ffi_target("swmodel_cuda_step", jax.ffi.pycapsule(loaded.swmodel_cuda_step), platform="cpu")
 
 
-def load(request) -> library.Kernels:
-    """As `library.load`, for the processor."""
-    text, workspace = kernels.text_of(request.made, request.dtype)
+@lru_cache(maxsize=8)
+def load(request, most=None) -> library.Loaded:
+    """As `library.load`, for the processor; kernels compute at most so many values of a cell."""
+    made = kernels.kernels_of(request.made, request.dtype, 1 if most else kernels.ROWS, most)
     words = "".join((CUDA / name).read_text() for name in ("cell.h", "job.h"))
-    loaded = ctypes.CDLL(str(build(f"// {hashlib.sha256(words.encode()).hexdigest()}\n{text}", f"-I{CUDA}")))
+    loaded = ctypes.CDLL(str(build(f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.text}", f"-I{CUDA}")))
     LOADED.append(loaded)
-    return library.Kernels(loaded._handle, kernels.ROWS, workspace)
+    return library.Loaded(loaded._handle, made)
 
 
 #: References to the loaded libraries.
 LOADED: list[ctypes.CDLL] = []
+
+
+@contextmanager
+def instead_of_gpus(most=None):
+    """Let the executor `cuda` compute on this processor, with kernels of at most so many values of a cell."""
+    foreign_call()
+    with (
+        patch.object(executor, "register", lambda: None),
+        patch.object(library, "load", partial(load, most=most)),
+    ):
+        yield

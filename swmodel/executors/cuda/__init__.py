@@ -19,7 +19,7 @@ from ...parallel import environment, foreign
 #: The foreign call.
 LIBRARY = Path(__file__).parent / "_launch.so"
 #: Number of the calling convention that calls.py and launch.cc share.
-CONVENTION = 2
+CONVENTION = 3
 
 
 def built() -> foreign.Built:

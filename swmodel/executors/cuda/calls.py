@@ -6,6 +6,9 @@ call takes several steps, as the kernels copy the halos.
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
 from functools import partial
 
 import jax
@@ -15,10 +18,11 @@ import numpy as np
 from ...parallel.transport.halo import within
 from ..native.calls import Calls, Edges, Rotation
 from ..native.generate import reach
-from ..native.graph import Program
+from ..native.graph import Program, nodes_of
 from ..native.kernel import Kernel
 from . import library
 from .kernels import ROWS, THREADS
+from .split import Region
 
 #: The value of a cell without land around it, as in native/job.h.
 ALL_WATER = 1 + 2 + 4 + 8 * 4
@@ -31,7 +35,7 @@ class CudaCalls(Calls):
 
     def __init__(self, kernel: Kernel, static, dt, transport):
         super().__init__(kernel, static, dt, transport)
-        (rows, columns), self.halo, self.cells = self.shape, self.width, library.load(self.request).rows
+        (rows, columns), self.halo, self.kernels = self.shape, self.width, library.load(self.request).kernels
         # The same for a step and its adjoint, which share a memory.
         self.around = max(self.halo, kernel.scheme.margin_of(2))
         self.tall = rounded(rows, ROWS * THREADS[1]) + 2 * self.around
@@ -79,16 +83,21 @@ class CudaCalls(Calls):
 
     def flags(self, leave_out: bool = False):
         """1 for each block of threads with land in reach of its cells [down, across]."""
-        far, (rows, columns), (tall, wide) = self.reach_of_masks(), self.shape, self.static.cells.shape
-        size = THREADS[1] * self.cells, THREADS[0]
-        corner = self.kernel.margin - far, (wide - columns) // 2 - far
+        far, (tall, wide) = self.reach_of_masks(), self.static.cells.shape
+        size = THREADS[1] * self.kernels.rows, THREADS[0]
+        corner = self.kernel.margin - far, (wide - self.shape[1]) // 2 - far
         land = (self.static.cells != ALL_WATER)[corner[0] : tall, corner[1] : wide]
-        blocks = [-(-cells // each) for cells, each in zip((rows, columns), size, strict=True)]
+        blocks = self.blocks(Region())[::-1]
         whole = [n * each + 2 * far for n, each in zip(blocks, size, strict=True)]
         land = land[: whole[0], : whole[1]]
         land = jnp.pad(land, [(0, n - m) for n, m in zip(whole, land.shape, strict=True)], mode="edge")
         window = [each + 2 * far for each in size]
         return jax.lax.reduce_window(land.astype(np.uint8), np.uint8(0), jax.lax.max, window, size, "VALID")
+
+    def blocks(self, region: Region) -> tuple[int, int]:
+        """The blocks of threads of a kernel, across and down."""
+        (rows, columns), (south, north, west, east) = self.shape, region
+        return -(-(columns + west + east) // THREADS[0]), -(-(rows + south + north) // (THREADS[1] * self.kernels.rows))
 
     def reach_of_masks(self) -> int:
         """The largest distance at which cells read masks."""
@@ -99,28 +108,34 @@ class CudaCalls(Calls):
         static, made, (rows, columns) = self.static, self.made, self.shape
         count = len(made.programs)
         extent = jnp.asarray(self.shape if self.extent is None else self.extent, jnp.int32)
-        values, kernels = self.values(n, many), library.load(self.request)
+        values, kernels = self.values(n, many), self.kernels
         options = self.numbers(
-            library=kernels.handle, cells=kernels.rows, rows=rows, columns=columns, halo=self.halo, stride=self.stride
+            library=library.load(self.request).handle, rows=rows, columns=columns, halo=self.halo, stride=self.stride
         )
         options |= self.numbers(plane=self.plane, around=self.around, lead=self.lead, margin=self.kernel.margin)
+        options |= self.numbers(numbers=kernels.numbers)
         array = partial(jax.ShapeDtypeStruct, dtype=self.dtype)
-        work = jax.ShapeDtypeStruct((kernels.workspace,), np.uint8)
+        temporaries = kernels.temporaries * self.plane * self.dtype.itemsize
+        work = jax.ShapeDtypeStruct((kernels.numbers + temporaries,), np.uint8)
 
         def call(first, some, later, strips, results, wraps):
             at = jnp.stack([jnp.stack([planes(p, n) for p in range(first, first + some)]) for n in later])
             given = memory, at, extent, values, static.slip, static.lines, static.fields, static.cells, flags, *strips
-            lengths = {
-                name: np.array([len(getattr(p, name)) for p in made.programs[first : first + some]], np.int64)
-                for name in ("reads", "gives")
+            passes, regions = made.programs[first : first + some], kernels.regions[first : first + some]
+            lists = {
+                "reads": [len(program.reads) for program in passes],
+                "gives": [len(program.gives) for program in passes],
+                "kernels": [len(each) for each in regions],
+                "blocks": [size for each in regions for region in each for size in self.blocks(region)],
             }
-            made_call = jax.ffi.ffi_call(
+            lists = {name: np.array(numbers, np.int64) for name, numbers in lists.items()}
+            foreign_call = jax.ffi.ffi_call(
                 "swmodel_cuda_step",
                 [array(memory.shape), work, *results],
                 input_output_aliases={0: 0},
                 vmap_method="sequential",
             )
-            found, _, *rest = made_call(*given, **options, **lengths, **self.numbers(**{"pass": first}, wraps=wraps))
+            found, _, *rest = foreign_call(*given, **options, **lists, **self.numbers(**{"pass": first}, wraps=wraps))
             return found, rest
 
         if self.alone:
@@ -145,27 +160,76 @@ def is_alone(transport) -> bool:
     return transport.name == "serial"
 
 
-def rotation(programs: list[Program], fields, pinned=()) -> Rotation:
-    """The planes of all fields but the pinned ones, for passes that write into free planes.
+def rotation(programs: Sequence[Program], fields, pinned=()) -> Rotation:
+    """The planes of all fields but the pinned ones, for passes that write into planes that they do not read.
 
-    Outputs take the planes that have been free for the longest time, so that the planes return to the first ones.
+    Fields that change places in memory share planes. The fields begin in the first planes, in their order, and come
+    back to them after few steps.
     """
     own = [name for name in fields if name not in pinned]
-    written = [[name for name in program.outputs if name not in pinned] for program in programs]
-    where = {name: plane for plane, name in enumerate(own)}
-    free = list(range(len(own), len(own) + max(map(len, written))))
-    start, count, turns = (dict(where), list(free)), len(own) + len(free), []
-    while not turns or (where, free) != start:
-        passes = []
-        for program, outputs in zip(programs, written, strict=True):
+    cycles, first = [], 0
+    for group in groups(programs, own):
+        cycle, count = shortest_cycle(programs, group)
+        cycles.append([[{key: first + plane for key, plane in each.items()} for each in turn] for turn in cycle])
+        first += count
+    turns = math.lcm(*map(len, cycles))
+    found = np.zeros((turns, len(programs), 3, len(fields)), np.int32)
+    for turn in range(turns):
+        for cycle in cycles:
+            for number, planes in enumerate(cycle[turn % len(cycle)]):
+                for (row, name), plane in planes.items():
+                    found[turn, number, row, fields.index(name)] = plane
+    columns = [fields.index(name) for name in own]
+    begin = list(found[0, 0, 0, columns])
+    order = np.argsort([*begin, *(plane for plane in range(first) if plane not in begin)])
+    found[..., columns] = order[found[..., columns]]
+    return Rotation(found, first)
+
+
+def groups(programs: Sequence[Program], names: Sequence[str]) -> list[list[str]]:
+    """The names in groups: a field is with those in whose memory it may lie after a pass."""
+    group = {name: [name] for name in names}
+    for name, other in (pair for program in programs for pair in program.moves.items()):
+        if name in group and other in group and group[name] is not group[other]:
+            group[name] += group[other]
+            group |= dict.fromkeys(group[other], group[name])
+    return [group[name] for name in names if group[name][0] == name]
+
+
+def shortest_cycle(programs: Sequence[Program], group: Sequence[str]) -> tuple[list, int]:
+    """The planes of a group in each pass of each step, until they repeat, and their number: as few as will do.
+
+    Those of a pass are {(row, name): plane}, with the rows of `Rotation`.
+    """
+    read = [{node.value for node in nodes_of([program]) if node.op == "field"} for program in programs]
+    for count in itertools.count(len(group)):
+        if cycle := cycle_of(programs, read, group, count):
+            return cycle, count
+
+
+def cycle_of(programs: Sequence[Program], read: Sequence[set[str]], group: Sequence[str], count: int) -> list | None:
+    """The cycle of a group in so many planes; None: they are too few.
+
+    A pass writes into the plane that was written the longest time ago, of those that it neither reads nor keeps.
+    """
+    where, order, history, known = {name: n for n, name in enumerate(group)}, list(range(count)), [], {}
+    while (key := (*where.values(), *order)) not in known:
+        known[key] = len(history)
+        turn = []
+        for program, names in zip(programs, read, strict=True):
+            outputs = [name for name in group if name in program.outputs]
+            kept = {name: where[program.slot(name)] for name in group if name not in outputs}
+            taken = {where[name] for name in group if name in names} | set(kept.values())
+            free = [plane for plane in order if plane not in taken]
+            if len(free) < len(outputs):
+                return None
             new = dict(zip(outputs, free, strict=False))
-            after = {name: where[program.slot(name)] for name in own} | new
-            passes.append([[planes.get(name, 0) for name in fields] for planes in (where, where | new, after)])
-            free = [plane for plane in free if plane not in after.values()]
-            free += [plane for plane in where.values() if plane not in after.values()]
+            order = [plane for plane in order if plane not in new.values()] + list(new.values())
+            after = {name: (kept | new)[name] for name in group}
+            turn.append({(row, n): at[n] for row, at in enumerate((where, where | new, after)) for n in group})
             where = after
-        turns.append(passes)
-    return Rotation(np.array(turns, np.int32), count)
+        history.append(turn)
+    return history[known[key] :]
 
 
 def rounded(number: int, to: int) -> int:

@@ -122,6 +122,10 @@ template <class T>
 WORD T* plane_of(const Job& job, int number) {
   return static_cast<T*>(job.memory) + number * job.plane + job.origin;
 }
+template <class T>
+WORD T* temporary(const Job& job, int number) {
+  return static_cast<T*>(job.temporaries) + number * job.plane + job.origin;
+}
 // Row j of static fields. A thread whose last cells lie beyond the block, and are not written, finds the last row there.
 WORD int row_of(const Job& job, int j) {
   const int beyond = job.static_rows - job.margin;

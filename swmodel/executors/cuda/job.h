@@ -10,7 +10,8 @@ namespace swmodel {
 // block is its own neighbour; elsewhere halos come from the strips, and edges go to those of the neighbours.
 struct Job {
   void* memory;
-  void* numbers;  // what `prepare` makes for the constant memory of the pass
+  void* numbers;      // what `prepare` makes for the constant memory of the pass
+  void* temporaries;  // planes of values that one kernel of a pass computes for another
   const void *values, *slip, *lines, *statics;
   const unsigned char *cells, *flags;
   const int *planes, *extent;

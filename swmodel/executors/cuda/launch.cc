@@ -21,7 +21,7 @@ namespace ffi = xla::ffi;
 using Index = std::int64_t;
 using Address = unsigned long long;  // CUdeviceptr
 
-constexpr long CONVENTION = 2;  // of Job and of the foreign call; as in __init__.py
+constexpr long CONVENTION = 3;  // of Job and of the foreign call; as in __init__.py
 constexpr int LINE = 128;       // threads in a block
 constexpr int COLUMNS = 32, ROWS_OF_THREADS = 4;  // THREADS in kernels.py
 
@@ -90,6 +90,7 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   job.memory = array(0).untyped_data();
   if (out(0) != job.memory) return ffi::Error::Internal("the fields of the step were copied");
   job.numbers = out(1);
+  job.temporaries = static_cast<char*>(out(1)) + number("numbers");
   job.fields = size(1, 3);
   job.extent = reinterpret_cast<const int*>(at(2));
   job.slip = at(4);
@@ -115,32 +116,34 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
   job.static_origin = job.margin * job.static_stride + number("lead");
 
   void* const library = reinterpret_cast<void*>(number("library"));
-  const int steps = size(1, 0), passes = size(1, 1), first = number("pass"), tall = number("cells");
+  const int steps = size(1, 0), passes = size(1, 1), first = number("pass");
   const unsigned around = (2 * job.halo * (job.rows + job.columns + 2 * job.halo) + LINE - 1) / LINE;
-  const unsigned across = (job.columns + COLUMNS - 1) / COLUMNS;
-  const unsigned down = (job.rows + ROWS_OF_THREADS * tall - 1) / (ROWS_OF_THREADS * tall);
-  const auto reads = numbers.get<ffi::Span<const std::int64_t>>("reads"), gives = numbers.get<ffi::Span<const std::int64_t>>("gives");
+  const auto list = [&](const char* name) { return *numbers.get<ffi::Span<const std::int64_t>>(name); };
+  const auto reads = list("reads"), gives = list("gives"), kernels_of_pass = list("kernels"), blocks = list("blocks");
   int failed = 0;
   void* arguments[] = {&job};
-  const auto launch = [&](const char* what, int pass, unsigned x, unsigned y, unsigned threads, unsigned rows) {
+  const auto launch = [&](const std::string& what, unsigned x, unsigned y, unsigned threads, unsigned rows) {
     void* kernel = nullptr;
-    if (!failed && x && y) failed = kernels.find(library, what + std::to_string(pass), &kernel);
+    if (!failed && x && y) failed = kernels.find(library, what, &kernel);
     if (!failed && x && y) failed = driver().launch(kernel, x, y, 1, threads, rows, 1, 0, stream, arguments, nullptr);
   };
   for (int n = 0; n < steps; ++n) {
+    const std::int64_t* grid = blocks.begin();  // of threads, across and down
     job.values = at(3) + n * size(3, 1) * (single ? sizeof(float) : sizeof(double));
     for (int p = 0; p < passes; ++p) {
-      const int pass = first + p;
+      const std::string pass = std::to_string(first + p);
       job.planes = reinterpret_cast<const int*>(at(1)) + (n * passes + p) * 3 * job.fields;
-      launch("prepare", pass, 1, 1, 1, 1);
+      launch("prepare" + pass, 1, 1, 1, 1);
       Address symbol = 0;
       std::size_t bytes = 0;
-      if (!failed) failed = driver().global(&symbol, &bytes, library, ("numbers" + std::to_string(pass)).c_str());
-      if (!failed && bytes > (*results.get<ffi::AnyBuffer>(1))->size_bytes()) return ffi::Error::Internal("too few bytes to work in");
+      if (!failed) failed = driver().global(&symbol, &bytes, library, ("numbers" + pass).c_str());
+      if (!failed && bytes > static_cast<std::size_t>(number("numbers"))) return ffi::Error::Internal("too few bytes to work in");
       if (!failed) failed = driver().copy(symbol, reinterpret_cast<Address>(job.numbers), bytes, stream);
-      launch("surround", pass, around, (*reads)[p], LINE, 1);
-      launch("pass", pass, across, down, COLUMNS, ROWS_OF_THREADS);
-      if (!job.wraps) launch("give", pass, around, (*gives)[p], LINE, 1);
+      launch("surround" + pass, around, reads[p], LINE, 1);
+      for (int k = 0; k < kernels_of_pass[p]; ++k, grid += 2) {
+        launch("pass" + pass + "_" + std::to_string(k), grid[0], grid[1], COLUMNS, ROWS_OF_THREADS);
+      }
+      if (!job.wraps) launch("give" + pass, around, gives[p], LINE, 1);
     }
   }
   if (!failed) return ffi::Error::Success();
@@ -150,7 +153,10 @@ ffi::Error step(void* stream, ffi::RemainingArgs arrays, ffi::RemainingRets resu
 }
 
 #ifdef SWMODEL_ON_PROCESSOR
+// One call after the other: the devices of a processor share the constants of the kernels, which GPUs have each.
 ffi::Error called(ffi::RemainingArgs arrays, ffi::RemainingRets results, ffi::Dictionary numbers) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   return step(nullptr, arrays, results, numbers);
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(swmodel_cuda_step, called, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs());

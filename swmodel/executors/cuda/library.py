@@ -15,10 +15,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from ...errors import SetupError, UsageError
 from ..native.compile import Request, cached
 from ..native.generate import KEPT
-from .kernels import ROWS, text_of
+from .kernels import ROWS, Kernels, kernels_of
 
 HERE = Path(__file__).parent
 #: IEEE division and roots, products fused only where the text says so, denormal numbers flushed as XLA does on CPUs.
@@ -29,23 +31,42 @@ NVRTC = {"libnvrtc.so.13": 75, "libnvrtc.so.12": 50}
 log = logging.getLogger(__name__)
 
 
-class Kernels(NamedTuple):
-    """Loaded kernels."""
+class Form(NamedTuple):
+    """How the kernels are written and compiled."""
+
+    rows: int  # cells that a thread computes
+    most: int | None  # values of a cell in a kernel, see `split.split`
+    options: tuple[str, ...] = ()
+
+
+#: Forms in the order in which they are tried, until no value spills from the registers into memory.
+FORMS = (
+    Form(ROWS, None),
+    Form(1, None),
+    Form(1, 800),
+    Form(1, 400),
+    Form(1, 400, ("--ptxas-options=-O1",)),  # else a few numbers spill around divisions in double precision
+)
+#: Letters of a text, times bytes of a number, with one kernel for each pass: compilers take minutes for longer ones.
+LONGEST = 1_000_000
+
+
+class Loaded(NamedTuple):
+    """The kernels of a step, ready to be launched."""
 
     handle: int  # CUlibrary
-    rows: int  # cells that a thread computes
-    workspace: int  # bytes
+    kernels: Kernels
 
 
 @lru_cache(maxsize=KEPT)
-def load(request: Request) -> Kernels:
+def load(request: Request) -> Loaded:
     """The kernels of a step; compiles them at first use. SetupError: they cannot be compiled or loaded."""
-    binary, rows = binary_of(request, architecture())
+    binary, kernels = binary_of(request, architecture())
     handle = ctypes.c_void_p()
     error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
     if error:
         raise SetupError(f"the CUDA driver cannot load the kernels of the step: error {error}")
-    return Kernels(handle.value, rows, text_of(request.made, request.dtype, rows)[1])
+    return Loaded(handle.value, kernels)
 
 
 @cache
@@ -82,25 +103,27 @@ def nvrtc(architecture: str) -> ctypes.CDLL:
     raise SetupError('NVRTC, the compiler of kernels, is missing: pip install "jax[cuda13]" or "jax[cuda12]"')
 
 
-def binary_of(request: Request, architecture: str) -> tuple[bytes, int]:
-    """The binary of the kernels, and the cells that a thread computes: as many as its registers hold."""
-    for rows in (ROWS, 1):
-        text, _ = text_of(request.made, request.dtype, rows)
-        words = "".join((HERE / name).read_text() for name in ("cell.h", "job.h"))
-        name = hashlib.sha256(repr((words, text, OPTIONS, architecture)).encode()).hexdigest()[:24] + ".cubin"
+def binary_of(request: Request, architecture: str) -> tuple[bytes, Kernels]:
+    """The binary of the kernels, and the kernels, in the first of the FORMS whose values fit into the registers."""
+    words = "".join((HERE / name).read_text() for name in ("cell.h", "job.h"))
+    for form in FORMS:
+        kernels = kernels_of(request.made, request.dtype, form.rows, form.most)
+        if form.most is None and len(kernels.text) * np.dtype(request.dtype).itemsize > LONGEST:
+            continue
+        name = hashlib.sha256(repr((words, kernels.text, OPTIONS, form.options, architecture)).encode()).hexdigest()
 
-        def make(text=text) -> bytes:
-            log.info("compiling the kernels of this configuration for the GPU: once, a few seconds")
-            binary, spills = compiled(text, architecture)
+        def make(text=kernels.text, options=form.options) -> bytes:
+            log.info("compiling the kernels of this configuration for the GPU: once, some seconds")
+            binary, spills = compiled(text, architecture, options)
             return spills.to_bytes(8, "little") + binary
 
-        kept = cached(name, make)
+        kept = cached(name[:24] + ".cubin", make)
         if not int.from_bytes(kept[:8], "little"):
             break
-    return kept[8:], rows
+    return kept[8:], kernels
 
 
-def compiled(text: str, architecture: str) -> tuple[bytes, int]:
+def compiled(text: str, architecture: str, more: tuple[str, ...] = ()) -> tuple[bytes, int]:
     """The binary of a text for an architecture, and the bytes of registers that spill into memory.
 
     UsageError: the compiler refuses the text.
@@ -111,7 +134,7 @@ def compiled(text: str, architecture: str) -> tuple[bytes, int]:
     given = ctypes.byref(program), text.encode(), b"step.cu", 2, (ctypes.c_char_p * 2)(*headers), names
     if error := library.nvrtcCreateProgram(*given):
         raise SetupError(f"NVRTC: error {error}")
-    options = [option.encode() for option in (*OPTIONS, f"--gpu-architecture={architecture}")]
+    options = [option.encode() for option in (*OPTIONS, *more, f"--gpu-architecture={architecture}")]
     failed = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     words = content(library, program, "ProgramLog").decode(errors="replace")
     if failed:
