@@ -22,7 +22,7 @@ from ..parallel.environment import free_memory, resident_memory, world
 
 #: Carries in memory besides those of the Plan: the present and the next one, and the cotangents of both.
 IN_FLIGHT = 6
-#: Estimates before compilation: its bytes, and carries of a step back.
+#: Estimates before compilation: its bytes, and carries of an adjoint step.
 COMPILING, WORKSPACE = 200 * 10**6, 12
 #: Fraction of the memory that remains free.
 SPARE = 0.03

@@ -156,7 +156,7 @@ DERIVED = [list(covering.named())[number] for number in (15, 17, 20)]
 
 @pytest.mark.promise("derivatives are exact")
 @pytest.mark.promise(
-    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+    "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
 @pytest.mark.parametrize("row", [*DERIVED, *at_night(*(row for row in covering.named() if row not in DERIVED))])
 def test_native_derivatives_are_exact(row):

@@ -100,7 +100,7 @@ def check(step: Step):
 
 
 @pytest.mark.promise(
-    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+    "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
 @pytest.mark.parametrize(("flux", "stepper", "names"), CHOICES, ids=lambda choice: "".join(choice) or "plain")
 def test_tangent_and_transpose_are_the_derivative(flux, stepper, names):
@@ -133,7 +133,7 @@ def strange(flow, params, now):
 
 
 @pytest.mark.promise(
-    "the native step back is the transpose of the step, for every term, stepper and function that a term may use"
+    "the native adjoint step is the transpose of the step, for every term, stepper and function that a term may use"
 )
 def test_every_function_of_a_term_is_differentiated(monkeypatch):
     monkeypatch.setitem(terms.TERMS, "strange", Term("strange", strange))

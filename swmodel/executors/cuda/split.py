@@ -73,9 +73,9 @@ def computed(refs: Collection[Ref], stored: Iterable[Node]) -> dict[Node, set[tu
     It reads `stored` nodes, but computes those that are the refs themselves.
     """
     stored, found = set(stored), {}
-    roots = {ref.node for ref in refs}
-    waiting = [-node.number for node in roots]
+    roots = dict.fromkeys(ref.node for ref in refs)
     nodes = {node.number: node for node in roots}
+    waiting = [-number for number in nodes]
     heapify(waiting)
     for node, row, column in refs:
         found.setdefault(node, set()).add((row, column))
