@@ -118,12 +118,19 @@ def traced_loop(options):
 
 
 @pytest.mark.parametrize("options", PUBLISHED)
-def test_loop_over_kernels_is_lowered_for_gpus(options):
-    """Its turns have the foreign call alone, and no operation on a whole field."""
-    text = traced_loop(options).lower(lowering_platforms=("cuda",)).as_text()
-    (turn, _) = re.findall(r"do \{(.*?)stablehlo.return", text, re.DOTALL)
+def test_loop_over_kernels_is_lowered_for_gpus_and_copies_no_field(options):
+    """Its turns have the foreign call alone, and no operation on a whole field, nor when XLA has compiled them."""
+    traced = traced_loop(options)
+    (turn, _) = re.findall(r"do \{(.*?)stablehlo.return", traced.lower(lowering_platforms=("cuda",)).as_text(), re.S)
     assert turn.count("@swmodel_cuda_step") == 1
     assert "37x70x" not in turn
+    parts = re.split(r"\n(?=%|ENTRY)", traced.lower().compile().as_text())
+    bodies = [part for part in parts if "swmodel_cuda_step" in part]
+    assert len(bodies) == 2
+    for body in bodies:
+        assert "ENTRY" not in body
+        large = re.findall(r"= f32\[(\d{4,})\]\S* (\S+?)\(", body)
+        assert {operation for _, operation in large} <= {"get-tuple-element", "parameter"}, body
 
 
 def programs_of_gradient(layout):
@@ -149,20 +156,6 @@ def test_gradient_is_lowered_for_gpus(ranks, layout):
     for text in forward, back:
         assert "@swmodel_cuda_step" in text
         assert ("collective_permute" in text) == (layout != (1, 1))
-
-
-@pytest.mark.parametrize("options", PUBLISHED)
-def test_loop_over_kernels_copies_no_field(options):
-    """The program that XLA makes; it takes the fields into the memory of the kernels once, and back once."""
-    text = traced_loop(options).lower().compile().as_text()
-    bodies = [
-        part for part in re.split(r"\n(?=%|ENTRY)", text) if "custom-call" in part and "swmodel_cuda_step" in part
-    ]
-    assert len(bodies) == 2
-    for body in bodies:
-        assert "ENTRY" not in body
-        large = re.findall(r"= f32\[(\d{4,})\]\S* (\S+?)\(", body)
-        assert {operation for _, operation in large} <= {"get-tuple-element", "parameter"}, body
 
 
 #: Rows whose derivatives are compared by day, and at night; the others before a release, as they take minutes.

@@ -6,8 +6,10 @@ import select
 import signal
 import subprocess
 import sys
+import zlib
 
 import h5py
+import netCDF4
 import numpy as np
 import pytest
 from conftest import ROOT
@@ -18,6 +20,7 @@ from support.restarts import FILES, assert_same_data, change, resumed
 
 from swmodel.errors import FilesError
 from swmodel.files.integrity import guard
+from swmodel.files.integrity.checksums import crc
 from swmodel.files.verify import verdicts
 from swmodel.plotting import animate, plot
 from tools.damage import Truth
@@ -102,6 +105,17 @@ def test_plot_refuses_damaged_records(run_folder):
         done = cli(*line, run_folder)
         assert done.exit_code == 5
         assert done.output.endswith("diagnostics.nc: damaged: variable cfl in record 1 (step 3)\n")
+
+
+def test_checksums_are_those_of_zlib(halfway):
+    with netCDF4.Dataset(halfway / "output.nc") as file:
+        file.set_auto_mask(False)
+        names = file["crc32"].variables.split()
+        assert {"time", "step", "time_bounds", "h", "eta_mean"} <= set(names)
+        for record, row in enumerate(file["crc32"][:]):
+            assert row[:-1].tolist() == [zlib.crc32(file[name][record].tobytes()) for name in names]
+            assert row[-1] == zlib.crc32(row[:-1].tobytes())
+        assert file["depth"].crc32 == crc(file["depth"][:])
 
 
 #: The program that examines files, which does something before it examines diagnostics.nc.

@@ -82,6 +82,20 @@ def test_trajectory_is_sampled_every_n_steps():
         assert some.samples == STEPS // some.every + 1
 
 
+def test_derivatives_have_coordinates_and_names():
+    """That by a field lies at its points and is missing on land; one by a number is a number."""
+    config, dry = configuration(6, 8), random_fields(6, 8)["mask"] == 0
+    problem = Problem(config, ["eta", "u", "gravity"], last_state)
+    ones = problem.transport.put(np.ones((6, 8)))
+    found = problem.dataset({"eta": ones, "u": ones, "gravity": 2.0, "net": None})
+    assert (found.eta.dims, found.u.dims) == (("y_c", "x_c"), ("y_c", "x_f"))
+    assert (found.eta.attrs["units"], found.u.attrs["units"]) == ("m", "m s-1")
+    np.testing.assert_allclose(np.diff(found.x_f), config.grid.dx)
+    assert float(found.gravity) == 2.0
+    assert dry.any()
+    np.testing.assert_array_equal(np.isnan(found.eta), dry)
+
+
 @pytest.mark.promise("the memory of a derivative is bounded")
 def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
     """Everything is kept, a checkpoint for each segment, or one for all; recorded past the cache, or in it."""

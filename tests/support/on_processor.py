@@ -19,17 +19,8 @@ from swmodel.executors.native.compile import cache_folder, compiler, locked, pub
 
 CUDA = ROOT / "swmodel" / "executors" / "cuda"
 HERE = Path(__file__).parent
-FLAGS = [
-    "-std=c++17",
-    "-O1",
-    "-march=native",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-strict-aliasing",
-    "-shared",
-    "-fPIC",
-    "-w",
-]
+FLAGS = "-std=c++17 -O1 -march=native -ffp-contract=off -fno-math-errno "
+FLAGS += "-fno-strict-aliasing -shared -fPIC -w"
 
 
 def build(sources: str, *options) -> Path:
@@ -40,7 +31,7 @@ def build(sources: str, *options) -> Path:
         if not target.exists():
             text, made = target.with_suffix(".cc"), target.with_suffix(".making")
             text.write_text(sources)
-            subprocess.run([*compiler(), *FLAGS, *options, "-o", str(made), str(text)], check=True)
+            subprocess.run([*compiler(), *FLAGS.split(), *options, "-o", str(made), str(text)], check=True)
             publish(made, target)
             text.unlink()
     return target

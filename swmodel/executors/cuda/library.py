@@ -23,7 +23,7 @@ from ..native.generate import KEPT
 from .kernels import ROWS, Kernels, kernels_of
 
 HERE = Path(__file__).parent
-#: IEEE division and roots, products fused only where the text says so, denormal numbers flushed as XLA does on CPUs.
+#: IEEE division and roots; products fused only where the text says so; in float32 denormal numbers are flushed.
 OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
 #: NVRTC of CUDA 13 and 12, and the first architecture that each knows.
 NVRTC = {"libnvrtc.so.13": 75, "libnvrtc.so.12": 50}
