@@ -57,12 +57,7 @@ def load(request, most=None) -> library.Loaded:
     made = kernels.kernels_of(request.made, request.dtype, 1 if most else kernels.ROWS, most)
     words = "".join((CUDA / name).read_text() for name in ("cell.h", "job.h"))
     loaded = ctypes.CDLL(str(build(f"// {hashlib.sha256(words.encode()).hexdigest()}\n{made.text}", f"-I{CUDA}")))
-    LOADED.append(loaded)
     return library.Loaded(loaded._handle, made)
-
-
-#: References to the loaded libraries.
-LOADED: list[ctypes.CDLL] = []
 
 
 @contextmanager
