@@ -28,6 +28,9 @@ OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-s
 #: NVRTC of CUDA 13 and 12, and the first architecture that each knows.
 NVRTC = {"libnvrtc.so.13": 75, "libnvrtc.so.12": 50}
 
+#: The driver's number of the major version of a GPU's architecture; that of the minor one follows.
+COMPUTE_CAPABILITY = 75
+
 log = logging.getLogger(__name__)
 
 
@@ -82,10 +85,17 @@ def driver() -> ctypes.CDLL:
 
 @cache
 def architecture() -> str:
-    """The architecture of the first GPU of this process, as "sm_90"."""
-    import jax
+    """The architecture of the first GPU of this process, as "sm_90". SetupError: the driver finds none.
 
-    return "sm_" + str(jax.local_devices()[0].compute_capability).replace(".", "")
+    The driver is asked, as JAX must not start in a process that only starts others.
+    """
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    error = driver().cuInit(0) or driver().cuDeviceGet(ctypes.byref(device), 0)
+    for attribute, number in (COMPUTE_CAPABILITY, major), (COMPUTE_CAPABILITY + 1, minor):
+        error = error or driver().cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
+    if error:
+        raise SetupError(f"the CUDA driver finds no GPU: error {error}")
+    return f"sm_{major.value}{minor.value}"
 
 
 @cache
