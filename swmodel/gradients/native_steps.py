@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..executors.availability import GENERATED
 from ..executors.native.calls import Calls, Edges, Rotation
 from ..executors.native.kernel import Kernel
 from ..executors.native.trace import kinds_of
@@ -114,7 +115,7 @@ class Native:
 
     def _missing(self, kernel, kinds, dtype) -> str:
         """Why this native step is not available here, or for such small blocks; empty if it is."""
-        if found := self.target.unsupported_reason(kernel.request(kinds, dtype)):
+        if found := GENERATED[self.executor].by_compiler(kernel.request(kinds, dtype)):
             return found
         made, smallest = kernel.made(kinds, dtype), min(self.transport.smallest)
         if made.width <= smallest and made.margin <= kernel.margin:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from checkpoint_schedules import Forward, MultistageCheckpointSchedule
 
@@ -73,28 +74,37 @@ def least(step: float) -> int:
     return 1 + math.ceil(step)
 
 
-class Room:
-    """The limit of a process's memory during a backward sweep, bytes, and its present use.
+class MemoryBudget:
+    """The limit of the memory in which a process computes during a backward sweep, bytes, and its present use.
 
-    `memory` None: half of the free memory, shared by this machine's processes.
+    On GPUs it is their memory. `memory` None: all that JAX may use there; on processors half of the free memory, shared
+    by this machine's processes.
     """
 
     def __init__(self, sweeps, x, memory: int | None):
+        shards = jax.tree.leaves(sweeps.fixed.state)[0].addressable_shards
+        self.gpus = [shard.device for shard in shards if shard.device.platform != "cpu"]
         self.sweeps, self.transport = sweeps, sweeps.transport
         self.carry, step, *besides = sweeps.bytes_of(x)
         self.step = float(self.transport.reduce(np.asarray(step / self.carry), "max"))  # the same in uneven blocks
         self.beside = sum(besides) + IN_FLIGHT * self.carry
-        if memory is None:
+        if self.gpus:
+            memory = memory or self.statistics("bytes_limit")
+        elif memory is None:
             place = world()
             memory = resident_memory() + free_memory() // 2 // (place.local_size if place else 1)
         else:
             give_back_memory()
         self.memory = memory
 
+    def statistics(self, name: str) -> int:
+        """A number that JAX knows about the memory of the GPUs, summed over them."""
+        return sum(gpu.memory_stats()[name] for gpu in self.gpus)
+
     def carries(self, workspace: int, length: int | None) -> int:
         """The number of carries that fit on all processes, beside `workspace` bytes and stacks for `length` steps."""
         self.sweeps.release(length)
-        present = resident_memory() - self.sweeps.kept_bytes()
+        present = (self.statistics("bytes_in_use") if self.gpus else resident_memory()) - self.sweeps.kept_bytes()
         free = (1 - SPARE) * self.memory - present - workspace - self.beside
         return int(self.transport.reduce(np.asarray(free // self.carry, np.int64), "min"))
 
@@ -105,23 +115,23 @@ def fit(sweeps, x, memory: int | None, before: Plan | None = None) -> Plan:
     Segments of the Plan `before` that still fit are kept, without compilation. UsageError: the smallest backward sweep
     does not fit.
     """
-    room, steps, tried, found = Room(sweeps, x, memory), sweeps.steps, set(), None
-    fewest = least(room.step)
-    best = before or plan(steps, max(fewest, room.carries(COMPILING + WORKSPACE * room.carry, None)), room.step)
+    budget, steps, tried, found = MemoryBudget(sweeps, x, memory), sweeps.steps, set(), None
+    fewest = least(budget.step)
+    best = before or plan(steps, max(fewest, budget.carries(COMPILING + WORKSPACE * budget.carry, None)), budget.step)
     while best.length not in tried:
         tried.add(best.length)
-        length, left = best.length, room.carries(sweeps.prepare(x, best.length), best.length)
-        if left < min(fewest, math.ceil(max(1, steps) * room.step)):
-            needed = (room.memory + (fewest - left) * room.carry) * (1 + SPARE)
-            given, needed = (f"{size / 1e6:.0f} MB" for size in (room.memory, needed))
+        length, left = best.length, budget.carries(sweeps.prepare(x, best.length), best.length)
+        if left < min(fewest, math.ceil(max(1, steps) * budget.step)):
+            needed = (budget.memory + (fewest - left) * budget.carry) * (1 + SPARE)
+            given, needed = (f"{size / 1e6:.0f} MB" for size in (budget.memory, needed))
             raise UsageError(f"{given} of memory are too little: a process needs {needed} for derivatives")
-        taken = math.ceil(length * room.step)
-        if left > taken or left >= steps * room.step:
+        taken = math.ceil(length * budget.step)
+        if left > taken or left >= steps * budget.step:
             prepared = Plan(steps, length, left - taken)
             if before is not None:
                 return prepared
             found = min(found or prepared, prepared, key=Plan.runs)
-        best = plan(steps, left, room.step)
+        best = plan(steps, left, budget.step)
         if found and found.runs() <= best.runs():
             break
     return found

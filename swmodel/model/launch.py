@@ -52,7 +52,7 @@ def find_mpiexec() -> str:
     """
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
-    packages = ("mpi4py", "mpi4jax") if foreign.obstacle(*foreign.EXCHANGE) else ("mpi4py",)
+    packages = ("mpi4py", "mpi4jax") if foreign.unsupported_reason(*foreign.EXCHANGE) else ("mpi4py",)
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if found is None:
         missing.insert(0, "mpiexec")

@@ -13,12 +13,9 @@ from ..config.options.model import Config
 from ..config.options.output import Output
 from ..config.options.run import outdated
 from ..errors import ConfigError
-from ..executors.cuda import cuda_missing
-from ..executors.cuda import unable as without_kernels
-from ..executors.native import native_missing, unable
+from ..executors import availability
 from ..parallel import environment
 from ..parallel.decomposition import LayoutError, parse_layout
-from ..parallel.foreign import REMEDY
 from ..setup.checks.extremes import Extremes, survey
 from ..setup.checks.stability import automatic_dt
 from ..setup.fields.netcdf_input import InputError
@@ -120,15 +117,11 @@ def narrower_than_halo(setup: Setup) -> str:
 
 def fastest_executor(setup: Setup) -> str:
     """The generated step of this machine where it can be used: `cuda` on a GPU, else `native`; elsewhere xla."""
-    if environment.has_gpu():
-        if missing := cuda_missing() or without_kernels(setup.scheme):
-            say_slower(f"on this GPU: {missing}")
-        return "xla" if missing else "cuda"
-    if missing := native_missing():
-        say_slower(f"{missing}; build it: {REMEDY}")
-    elif missing := unable(setup):
-        say_slower(missing)
-    return "xla" if missing else "native"
+    generated = "cuda" if environment.has_gpu() else "native"
+    if reason := availability.unsupported_reason(generated, setup):
+        say_slower(f"{generated} cannot be used: {reason}")
+        return "xla"
+    return generated
 
 
 @cache

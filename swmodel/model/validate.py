@@ -9,9 +9,8 @@ import numpy as np
 
 from ..config import Config, ConfigError
 from ..errors import UsageError
-from ..executors.cuda import cuda_missing
-from ..executors.cuda import unable as without_kernels
-from ..executors.native import native_missing, unable
+from ..executors import availability, cuda
+from ..executors.cuda import library
 from ..extras import lacking
 from ..ocean.coordinates import on_sphere
 from ..ocean.derived import POTENTIALS
@@ -19,8 +18,7 @@ from ..ocean.evaluation import derived
 from ..ocean.table import FORCING
 from ..ocean.terms import TERMS, tracer
 from ..ocean.terms.tide import repeated
-from ..parallel.environment import total_memory
-from ..parallel.foreign import REMEDY
+from ..parallel import environment
 from ..setup import tidal_analysis
 from ..setup.checks import outside
 from ..setup.checks.extremes import Extremes, in_hectopascals, survey
@@ -92,12 +90,8 @@ def check_processes(setup: Setup) -> Iterator[str]:
             yield f"run.executor: the reference runs on one process, not on {run.nproc}; use xla"
         if run.devices > 1 or run.transport == "sharded":
             yield "run.executor: the reference runs in NumPy, not on devices of JAX; use xla"
-    if run.executor == "native" and native_missing():
-        yield f"run.executor: the native step cannot be used: {native_missing()}; use xla, or build it: {REMEDY}"
-    elif run.executor == "native" and unable(setup):
-        yield f"run.executor: {unable(setup)}; use xla"
-    elif run.executor == "cuda" and (missing := cuda_missing() or without_kernels(setup.scheme)):
-        yield f"run.executor: cuda cannot be used: {missing}; use auto"
+    if run.executor in availability.GENERATED and (reason := availability.unsupported_reason(run.executor, setup)):
+        yield f"run.executor: {run.executor} cannot be used: {reason}; use auto or xla"
     if run.transport in ("serial", "mpi") and run.devices > 1:
         yield f"run.devices: {run.transport} has one device in a process, not {run.devices}; use sharded"
     if run.transport == "serial" and run.nproc > 1:
@@ -105,14 +99,18 @@ def check_processes(setup: Setup) -> Iterator[str]:
 
 
 def check_memory(setup: Setup) -> Iterator[str]:
-    """A line if the fields of a process do not fit into the memory of a machine like this one."""
-    cells = math.prod(setup.shape) / setup.config.run.nproc
+    """A line if the fields of a process or a GPU do not fit into its memory, on a machine like this one."""
+    run = setup.config.run
+    if run.executor != "reference" and environment.has_gpu() and not cuda.machine_unsupported_reason():
+        part, place, parts, present = "GPU", "GPU", run.nproc * run.devices, library.memory() / 1e9
+    else:
+        part, place, parts, present = "process", "machine", run.nproc, environment.total_memory() / 1e9
+    cells = math.prod(setup.shape) / parts
     wanted = cells * STATES * len(setup.scheme.state._fields) * setup.dtype.itemsize / 1e9
-    present = total_memory() / 1e9
     if wanted > present:
         yield (
-            f"grid.nx, grid.ny: {cells:.3g} cells in a process need at least {wanted:.3g} GB; this machine has "
-            f"{present:.3g} GB; use fewer cells or more processes on more machines"
+            f"grid.nx, grid.ny: the {cells:.3g} cells of a {part} need at least {wanted:.3g} GB; "
+            f"this {place} has {present:.3g} GB; use fewer cells, or more {place}s"
         )
 
 
@@ -143,7 +141,7 @@ def check_options(config: Config) -> Iterator[str]:
 
 def check_terms(scheme) -> Iterator[str]:
     """Terms that need others."""
-    yield from (line for term in scheme.acting if term.lacks and (line := term.lacks(scheme)))
+    yield from (line for term in scheme.acting if term.unsupported_reason and (line := term.unsupported_reason(scheme)))
 
 
 def check_length(config: Config) -> Iterator[str]:

@@ -32,7 +32,7 @@ def built(library: Path) -> Built:
     return Built(calls, ctypes.c_long.in_dll(calls, "swmodel_convention").value, *words)
 
 
-def obstacle(library: Path, convention: int) -> str:
+def unsupported_reason(library: Path, convention: int) -> str:
     """Why the library cannot be used by callers of this convention; empty where it can."""
     if not library.exists():
         return "it was not compiled when swmodel was installed"

@@ -15,7 +15,7 @@ from support.marks import at_night
 
 from swmodel import cases, load
 from swmodel.config import Config, ConfigError, to_toml
-from swmodel.model import resolve, validate
+from swmodel.executors import availability
 from swmodel.model.validate import check_config
 
 pytestmark = pytest.mark.slow
@@ -35,8 +35,8 @@ def folder(tmp_path_factory):
     directory = tmp_path_factory.mktemp("fuzz")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
-        for module in (resolve, validate):  # nothing is compiled for configurations that do not run
-            patch.setattr(module, "unable", lambda config: "")
+        # Nothing is compiled for configurations that do not run.
+        patch.setattr(availability, "unsupported_reason", lambda executor, setup: "")
         fuzz.make_files()
         yield directory
 

@@ -16,8 +16,9 @@ from support.stepping import same_bits, step_by_step
 
 from swmodel.config import load
 from swmodel.errors import SetupError
+from swmodel.executors.availability import unsupported_reason
 from swmodel.executors.native import compile as steps
-from swmodel.executors.native import request_of, unable
+from swmodel.executors.native import request_of
 from swmodel.model import resolve as resolving
 from swmodel.parallel import environment
 from swmodel.setup.setup import setup_of
@@ -44,7 +45,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def forget():
-    for kept in (steps.function, steps.obstacle, steps.instructions):
+    for kept in (steps.function, steps.unsupported_reason, steps.instructions):
         kept.cache_clear()
 
 
@@ -107,7 +108,7 @@ def test_library_is_kept_for_another_compiler(cache, compiler, request_of_jet):
 def test_missing_instructions_are_reported(cache, monkeypatch, request_of_jet):
     monkeypatch.setenv("SWMODEL_INSTRUCTIONS", "x86-64-v3")
     monkeypatch.setitem(steps.NEEDS, "x86-64-v3", ("no-such-instruction",))
-    assert "x86-64-v3" in steps.obstacle(request_of_jet)
+    assert "x86-64-v3" in steps.unsupported_reason(request_of_jet)
 
 
 @pytest.mark.fault("compiler optimisation or the width of vectors changes bits")
@@ -144,7 +145,7 @@ def test_without_compiler_xla_is_chosen(cache, monkeypatch, tmp_path, caplog):
     with caplog.at_level("INFO", "swmodel"):
         assert resolving.fastest_executor(setup) == "xla"
     (line,) = [record.getMessage() for record in caplog.records]
-    assert unable(setup) in line
+    assert unsupported_reason("native", setup) in line
     resolving.say_slower.cache_clear()
 
 
@@ -169,7 +170,7 @@ def test_without_compiler_the_portable_step_is_used(cache, monkeypatch, tmp_path
 )
 def test_failing_compiler_leaves_no_library(cache, compiler, request_of_jet, lines, reason):
     compiler(*lines)
-    assert reason in steps.obstacle(request_of_jet)
+    assert reason in steps.unsupported_reason(request_of_jet)
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
@@ -191,7 +192,7 @@ def test_cache_writable_by_others_is_refused(cache, tmp_path, request_of_jet, wh
 def test_impossible_cache_folder_is_reported(cache, monkeypatch, tmp_path, request_of_jet, place):
     (tmp_path / "a").write_text("")
     monkeypatch.setenv("SWMODEL_CACHE", str(tmp_path / place))
-    assert str((tmp_path / place).parent) in steps.obstacle(request_of_jet)
+    assert str((tmp_path / place).parent) in steps.unsupported_reason(request_of_jet)
 
 
 @pytest.mark.fault("compiled steps: a full disk, an unusable folder")
@@ -205,7 +206,7 @@ def test_full_disk_is_reported(cache, monkeypatch, tmp_path, request_of_jet):
             while True:
                 file.write(bytes(2**16))
                 file.flush()
-        reason = steps.obstacle(request_of_jet)
+        reason = steps.unsupported_reason(request_of_jet)
     assert "space" in reason or "compile" in reason
     assert len(reason.splitlines()) == 1
 
@@ -214,6 +215,7 @@ CROWD = """
 import os
 from pathlib import Path
 from swmodel.config import load
+from swmodel.executors.availability import unsupported_reason
 from swmodel.executors.native import compile as steps, request_of
 from swmodel.setup.setup import setup_of
 steps.BUILT = Path("none")

@@ -14,12 +14,18 @@ from support.stepping import after
 from support.unchecked import unchecked
 
 from swmodel import load
+from swmodel.config import Config, ConfigError
+from swmodel.errors import SetupError
+from swmodel.executors import availability
 from swmodel.executors.cuda import calls, executor, kernels, library
 from swmodel.executors.native import request_of
 from swmodel.executors.native.kernel import Kernel
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, controls_of, fingerprint
+from swmodel.model.resolve import resolve
+from swmodel.model.validate import check_config
 from swmodel.ocean.state import Carry
+from swmodel.parallel import environment
 from swmodel.parallel.decomposition import block
 from swmodel.parallel.transport.serial import Serial
 from swmodel.setup.setup import setup_of
@@ -185,3 +191,21 @@ def test_derivatives_of_kernels_have_the_bits_of_the_native_step(row, monkeypatc
         found.append((value_of, gradient, problem.hessian_vector(x, dx, value)))
     for ours, theirs in zip(*map(jax.tree.leaves, found), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.fault("no compiler, or one that fails, is killed or writes invalid output")
+def test_where_kernels_cannot_be_compiled_auto_takes_xla(monkeypatch):
+    """On a machine with a GPU."""
+
+    def fails(request):
+        raise SetupError("no kernels")
+
+    monkeypatch.setattr(environment, "has_gpu", lambda: True)
+    monkeypatch.setattr(library, "load", fails)
+    monkeypatch.setitem(availability.GENERATED, "cuda", availability.Availability(str, library.unsupported_reason))
+    library.unsupported_reason.cache_clear()
+    small = {"grid": {"nx": 8, "ny": 6}, "time": {"dt": 1.0}}
+    assert resolve(Config(**small)).run.executor == "xla"
+    with pytest.raises(ConfigError, match="no kernels"):
+        check_config(Config(**small, run={"executor": "cuda", "steps": 1}))
+    library.unsupported_reason.cache_clear()

@@ -42,11 +42,11 @@ def test_auto_chooses_xla_and_names_the_remedy_once(not_built, caplog):
 def test_processors_keep_the_native_step_beside_a_gpu(monkeypatch, platforms, native_step):
     monkeypatch.setattr(environment, "gpu_is_usable", lambda: True)
     monkeypatch.setenv("JAX_PLATFORMS", platforms)
-    assert (kernels.native_missing() == "") == native_step
+    assert (kernels.machine_unsupported_reason() == "") == native_step
 
 
 def test_native_without_library_is_refused(not_built):
-    with pytest.raises(ConfigError, match="use xla, or build it: tools/build-native"):
+    with pytest.raises(ConfigError, match="build it: tools/build-native"):
         check_config(load("jet", {"grid.nx": 8, "grid.ny": 6, "run.steps": 1, "run.executor": "native"}, environ={}))
 
 
@@ -66,7 +66,7 @@ def built_otherwise(monkeypatch, **changes):
 @built
 def test_library_of_another_version_is_refused(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
-    assert kernels.native_missing() == ""
+    assert kernels.machine_unsupported_reason() == ""
     built_otherwise(monkeypatch, convention=kernels.CONVENTION - 1)
     with pytest.raises(ImportError, match="from another version of swmodel; tools/build-native"):
         native.register()
@@ -79,10 +79,10 @@ def test_library_for_a_newer_jax_is_refused(monkeypatch):
     monkeypatch.setattr(environment, "has_gpu", lambda: False)
     assert findings.native_step().advice == ""
     built_otherwise(monkeypatch, jaxlib="0.1.2")
-    assert kernels.native_missing() == ""
+    assert kernels.machine_unsupported_reason() == ""
     finding = findings.native_step()
     assert "built for jaxlib 0.1.2" in finding.found
     assert "tools/build-native" in finding.advice
     built_otherwise(monkeypatch, jaxlib="99.1.2")
-    assert "compiled for jaxlib 99.1.2, newer than the" in kernels.native_missing()
+    assert "compiled for jaxlib 99.1.2, newer than the" in kernels.machine_unsupported_reason()
     assert resolve(Config(**SMALL)).run.executor == "xla"

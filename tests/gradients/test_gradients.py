@@ -4,6 +4,7 @@ That they are exact for every stepper, flux and term is tested in tests/executor
 """
 
 import math
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from swmodel.errors import UsageError
 from swmodel.executors.native import calls
 from swmodel.gradients import Problem
 from swmodel.gradients.check import Checks, failures
-from swmodel.gradients.plan import Plan, plan
+from swmodel.gradients.plan import IN_FLIGHT, SPARE, MemoryBudget, Plan, plan
 from swmodel.model import resolve
 
 pytestmark = pytest.mark.slow
@@ -115,6 +116,22 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
         assert value == gradients[0][0]
         jax.tree.map(np.testing.assert_array_equal, found, gradients[0][1])
     np.testing.assert_array_equal(found["eta"][FIELDS["mask"] == 0], 0)  # land has no sea level
+
+
+def test_derivatives_on_gpus_stay_within_their_memory():
+    """JAX knows the memory of each; the fields of another computation take some."""
+    gpu = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": 1000, "bytes_in_use": 200})
+    field = SimpleNamespace(addressable_shards=[SimpleNamespace(device=gpu)] * 2)
+    sweeps = SimpleNamespace(
+        fixed=SimpleNamespace(state=field),
+        bytes_of=lambda x: (10, 10, 0, 0),
+        transport=SimpleNamespace(reduce=lambda values, operation: values),
+        release=lambda length: None,
+        kept_bytes=lambda: 100,
+    )
+    free = 2000 * (1 - SPARE) - 400 + 100 - 10 * IN_FLIGHT
+    assert MemoryBudget(sweeps, None, None).carries(0, None) == free // 10
+    assert MemoryBudget(sweeps, None, 1500).carries(500, None) == (free - 500 * (1 - SPARE) - 500) // 10
 
 
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.05, 2.5])

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import SetupError
-from ...executors.cuda import cuda_missing
-from ...executors.native import built, native_missing
+from ...executors import cuda, native
 from ...executors.native.compile import BUILT, cache_folder, compiler
 from ...parallel import environment
 from ...parallel.environment import version_of
@@ -84,8 +83,8 @@ def machine() -> Iterator[Finding]:
     if Path("/dev/nvidiactl").exists() and not environment.gpu_is_usable():
         yield Finding("GPU", "an NVIDIA GPU, but JAX cannot use it", 'pip install "jax[cuda13]"')
     elif environment.has_gpu():
-        missing = cuda_missing()
-        yield Finding("GPU", f"without the executor cuda: {missing}" if missing else "with the executor cuda")
+        reason = cuda.machine_unsupported_reason()
+        yield Finding("GPU", f"without the executor cuda: {reason}" if reason else "with the executor cuda")
 
 
 def one_process() -> Iterator[Finding]:
@@ -112,12 +111,13 @@ def one_process() -> Iterator[Finding]:
 
 def native_step() -> Finding:
     """Whether the native step was built, and for which JAX."""
-    missing = native_missing()
-    if missing:
-        return Finding("native step", f"not used: {missing}", REMEDY)
-    found = f"float32 and float64, by compiler {built().compiler}"
-    if numbers(built().jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
-        return Finding("native step", f"{found}, built for jaxlib {built().jaxlib}", f"build it anew: {REMEDY}")
+    reason = native.machine_unsupported_reason()
+    if reason:
+        return Finding("native step", f"not used: {reason}")
+    built = native.built()
+    found = f"float32 and float64, by compiler {built.compiler}"
+    if numbers(built.jaxlib)[:2] != numbers(version_of("jaxlib") or "")[:2]:
+        return Finding("native step", f"{found}, built for jaxlib {built.jaxlib}", f"build it anew: {REMEDY}")
     return Finding("native step", found)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import SetupError
-from ...ocean.scheme import Scheme
 from ...parallel import environment, foreign
 
 #: The foreign call.
@@ -27,27 +26,17 @@ def built() -> foreign.Built:
     return foreign.built(LIBRARY)
 
 
-def cuda_missing() -> str:
-    """Why the executor `cuda` cannot be used on this machine; empty where it can."""
+def machine_unsupported_reason() -> str:
+    """Why this machine cannot run kernels; empty where it can."""
     from . import library
 
     if not environment.has_gpu():
         return "JAX has no NVIDIA GPU here"
-    if missing := foreign.obstacle(LIBRARY, CONVENTION):
-        return missing
+    if reason := foreign.unsupported_reason(LIBRARY, CONVENTION):
+        return f"{reason}; build it: {foreign.REMEDY}"
     try:
         library.driver()
         library.nvrtc(library.architecture())
     except SetupError as error:
         return str(error)
-    return ""
-
-
-def unable(scheme: Scheme) -> str:
-    """Why a scheme has no kernels; empty where it has some. They are not compiled yet."""
-    if scheme.drying:
-        return "drying is not computed by kernels yet"
-    for term in scheme.own:
-        if term.parameters:
-            return f"{term.name} has parameters, which only the step in JAX supports"
     return ""

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...errors import SetupError
 from ...parallel.transport.halo import within
 from ..native.calls import Calls, Edges, Rotation
 from ..native.generate import reach
@@ -28,6 +29,8 @@ from .split import Region
 ALL_WATER = 1 + 2 + 4 + 8 * 4
 #: Columns that a row begins with, and the length of a row, in numbers: warps then read whole lines of memory.
 ALIGNED = 32
+#: Kernels count the cells of a plane in 32 bits; CUDA allows so many blocks of threads one above the other.
+MOST_CELLS, MOST_BLOCKS = 2**31 - 1, 2**16 - 1
 
 
 class CudaCalls(Calls):
@@ -41,6 +44,10 @@ class CudaCalls(Calls):
         self.tall = rounded(rows, ROWS * THREADS[1]) + 2 * self.around
         self.stride = rounded(columns + 2 * self.lead, ALIGNED)
         self.plane = self.tall * self.stride
+        if self.plane > MOST_CELLS or self.blocks(Region())[1] > MOST_BLOCKS:
+            raise SetupError(
+                f"run.executor: cuda cannot be used for a block of {rows} x {columns} cells; use more devices, or xla"
+            )
         self.alone = is_alone(transport)
 
     def planes_in_turn(self, pinned=()) -> Rotation:
@@ -68,8 +75,8 @@ class CudaCalls(Calls):
         return whole.reshape(-1)
 
     def get(self, memory, planes) -> list:
-        """The fields [ny, nx] in `planes` of the memory, with zeros beyond the block, and 0 for each -0."""
-        return [field + 0 for field in self.views(memory, planes)]
+        """The fields [ny, nx] in `planes` of the memory, with zeros beyond the block."""
+        return self.views(memory, planes)
 
     def views(self, memory, planes) -> list:
         """The same fields as slices of the memory."""

@@ -18,8 +18,8 @@ STEPS = 10
 
 def register() -> None:
     """Register the foreign call with JAX."""
-    if missing := foreign.obstacle(LIBRARY, CONVENTION):
-        raise ImportError(f"the executor cuda cannot be used: {missing}; {foreign.REMEDY}, or choose the executor xla")
+    if reason := foreign.unsupported_reason(LIBRARY, CONVENTION):
+        raise ImportError(f"the executor cuda cannot be used: {reason}; {foreign.REMEDY}, or choose the executor xla")
     capsule = jax.ffi.pycapsule(built().calls.swmodel_cuda_step)
     jax.ffi.register_ffi_target("swmodel_cuda_step", capsule, platform="CUDA")
 

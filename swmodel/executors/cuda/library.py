@@ -25,8 +25,8 @@ from .kernels import ROWS, Kernels, kernels_of
 HERE = Path(__file__).parent
 #: IEEE division and roots; products fused only where the text says so; in float32 denormal numbers are flushed.
 OPTIONS = ("--std=c++17", "-fmad=false", "-ftz=true", "-prec-div=true", "-prec-sqrt=true", "--ptxas-options=-v")
-#: NVRTC of CUDA 13 and 12, and the first architecture that each knows.
-NVRTC = {"libnvrtc.so.13": 75, "libnvrtc.so.12": 50}
+#: NVRTC of CUDA 13 and 12 by JAX's packages that need them, and the first architecture that each knows.
+NVRTC = {"jax_cuda13_plugin": ("libnvrtc.so.13", 75), "jax_cuda12_plugin": ("libnvrtc.so.12", 50)}
 
 #: The driver's number of the major version of a GPU's architecture; that of the minor one follows.
 COMPUTE_CAPABILITY = 75
@@ -62,13 +62,28 @@ class Loaded(NamedTuple):
 
 
 @lru_cache(maxsize=KEPT)
+def unsupported_reason(request: Request) -> str:
+    """Why the kernels of a step cannot be used; empty where they are compiled and loaded now."""
+    if request.scheme.drying:
+        return "drying is not computed by kernels yet"
+    try:
+        load(request)
+    except (SetupError, UsageError) as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=KEPT)
 def load(request: Request) -> Loaded:
-    """The kernels of a step; compiles them at first use. SetupError: they cannot be compiled or loaded."""
+    """The kernels of a step; compiles them at first use.
+
+    SetupError: they cannot be compiled or loaded. UsageError: a term cannot be traced.
+    """
     binary, kernels = binary_of(request, architecture())
     handle = ctypes.c_void_p()
     error = driver().cuLibraryLoadData(ctypes.byref(handle), binary, None, None, 0, None, None, 0)
     if error:
-        raise SetupError(f"the CUDA driver cannot load the kernels of the step: error {error}")
+        raise SetupError(f"the CUDA driver cannot load the kernels of the step: {name_of(error)}")
     return Loaded(handle.value, kernels)
 
 
@@ -83,6 +98,13 @@ def driver() -> ctypes.CDLL:
     return found
 
 
+def name_of(error: int) -> str:
+    """The driver's name of an error, as "CUDA_ERROR_NO_DEVICE"."""
+    name = ctypes.c_char_p()
+    unknown = driver().cuGetErrorName(error, ctypes.byref(name))
+    return f"error {error}" if unknown else name.value.decode()
+
+
 @cache
 def architecture() -> str:
     """The architecture of the first GPU of this process, as "sm_90". SetupError: the driver finds none.
@@ -94,14 +116,26 @@ def architecture() -> str:
     for attribute, number in (COMPUTE_CAPABILITY, major), (COMPUTE_CAPABILITY + 1, minor):
         error = error or driver().cuDeviceGetAttribute(ctypes.byref(number), attribute, device)
     if error:
-        raise SetupError(f"the CUDA driver finds no GPU: error {error}")
+        raise SetupError(f"the CUDA driver finds no GPU: {name_of(error)}")
     return f"sm_{major.value}{minor.value}"
+
+
+@cache
+def memory() -> int:
+    """The memory of the first GPU of this process, bytes. SetupError: the driver finds none."""
+    architecture()
+    size = ctypes.c_size_t()
+    if error := driver().cuDeviceTotalMem_v2(ctypes.byref(size), 0):
+        raise SetupError(f"the CUDA driver cannot tell the memory of the GPU: {name_of(error)}")
+    return size.value
 
 
 @cache
 def nvrtc(architecture: str) -> ctypes.CDLL:
     """The compiler for an architecture. SetupError: it is missing."""
-    names = [name for name, first in NVRTC.items() if first <= int(architecture.removeprefix("sm_"))]
+    number = int(architecture.removeprefix("sm_"))
+    known = {package: name for package, (name, first) in NVRTC.items() if first <= number}
+    names = [known[package] for package in sorted(known, key=lambda package: importlib.util.find_spec(package) is None)]
     spec = importlib.util.find_spec("nvidia")
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []
     paths = [str(path) for name in names for folder in folders for path in folder.glob(f"*/lib/{name}")]
@@ -110,7 +144,16 @@ def nvrtc(architecture: str) -> ctypes.CDLL:
             return ctypes.CDLL(path)
         except OSError:
             continue
-    raise SetupError('NVRTC, the compiler of kernels, is missing: pip install "jax[cuda13]" or "jax[cuda12]"')
+    extras = " or ".join(f'"jax[{package.split("_")[1]}]"' for package in known)
+    raise SetupError(f"NVRTC, the compiler of kernels for {architecture}, is missing: pip install {extras}")
+
+
+@cache
+def version_of_nvrtc(architecture: str) -> tuple[int, int]:
+    """The version of the compiler for an architecture."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    nvrtc(architecture).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return major.value, minor.value
 
 
 def binary_of(request: Request, architecture: str) -> tuple[bytes, Kernels]:
@@ -120,7 +163,8 @@ def binary_of(request: Request, architecture: str) -> tuple[bytes, Kernels]:
         kernels = kernels_of(request.made, request.dtype, form.rows, form.most)
         if form.most is None and len(kernels.text) * np.dtype(request.dtype).itemsize > LONGEST:
             continue
-        name = hashlib.sha256(repr((words, kernels.text, OPTIONS, form.options, architecture)).encode()).hexdigest()
+        inputs = words, kernels.text, OPTIONS, form.options, architecture, version_of_nvrtc(architecture)
+        name = hashlib.sha256(repr(inputs).encode()).hexdigest()
 
         def make(text=kernels.text, options=form.options) -> bytes:
             log.info("compiling the kernels of this configuration for the GPU: once, some seconds")

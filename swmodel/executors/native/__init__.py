@@ -20,11 +20,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...ocean.own_term import place_of
 from ...parallel import environment, foreign
 from ...parallel.decomposition import block
 from ...setup.setup import Setup
-from .compile import Request, obstacle
+from .compile import Request
 from .trace import kinds_of
 
 #: The foreign calls.
@@ -42,24 +41,19 @@ def request_of(setup: Setup) -> Request:
     return Request(setup.scheme, setup.method, kinds_of(*setup.static(cell)), config.run.dtype)
 
 
-def unable(setup: Setup) -> str:
-    """Why a Setup has no compiled step, after an attempt to make it; empty where it has one."""
-    for term in setup.scheme.own:
-        if term.parameters:
-            return f"{place_of(term.tendency)}: {term.name} has parameters, which only the step in JAX supports"
-    return obstacle(request_of(setup))
-
-
 def built() -> foreign.Built:
     """The foreign calls (step.cc) of this machine."""
     return foreign.built(LIBRARY)
 
 
-def not_built() -> str:
-    """Why no foreign calls can be used; empty where they can."""
-    return foreign.obstacle(LIBRARY, CONVENTION)
+def library_unsupported_reason() -> str:
+    """Why the foreign calls cannot be used; empty where they can."""
+    return foreign.unsupported_reason(LIBRARY, CONVENTION)
 
 
-def native_missing() -> str:
-    """Why the native step cannot be used on this machine; empty where it can."""
-    return not_built() or ("JAX computes on a GPU here" if environment.has_gpu() else "")
+def machine_unsupported_reason() -> str:
+    """Why this machine cannot run native steps; empty where it can."""
+    if environment.has_gpu():
+        return "JAX computes on a GPU here"
+    reason = library_unsupported_reason()
+    return f"{reason}; build it: {foreign.REMEDY}" if reason else ""

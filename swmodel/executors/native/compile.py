@@ -106,7 +106,7 @@ _loaded: list[ctypes.CDLL] = []
 
 
 @lru_cache(maxsize=KEPT)
-def obstacle(request: Request) -> str:
+def unsupported_reason(request: Request) -> str:
     """Why a step cannot be compiled; empty where its library exists now."""
     try:
         function(request)
@@ -146,16 +146,24 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:
-    """The content of a file of the cache; `make` returns it where the file is missing. SetupError: no such folder."""
+    """The content of a file of the cache; `make` returns it where the file is missing.
+
+    SetupError: the cache cannot be used.
+    """
     target = cache_folder() / name
-    with locked(target):
-        if not target.exists():
-            content = make()
-            with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
-                made = Path(folder, name)
-                made.write_bytes(content)
-                publish(made, target)
-    return checked(target).read_bytes()
+    with suppress(FileNotFoundError):
+        return checked(target).read_bytes()
+    try:
+        with locked(target):
+            if not target.exists():
+                content = make()
+                with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+                    made = Path(folder, name)
+                    made.write_bytes(content)
+                    publish(made, target)
+        return checked(target).read_bytes()
+    except OSError as error:
+        raise SetupError(f"its step cannot be stored: {error}") from None
 
 
 def publish(made: Path, target: Path) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...ocean.scheme import Scheme
 from ...ocean.timestep import Method, RungeKutta
-from ...parallel.foreign import REMEDY
-from . import built, not_built
+from ...parallel import foreign
+from . import built, library_unsupported_reason
 from .compile import Request
 from .graph import evaluate, leaves_of
 from .trace import MASKS, kinds_of, lengths_of, numbers_of
@@ -27,8 +27,8 @@ MANY_STEPS = 4
 
 def register() -> None:
     """Register the foreign calls with JAX."""
-    if missing := not_built():
-        raise ImportError(f"the native step cannot be used: {missing}; {REMEDY}, or choose the executor xla")
+    if reason := library_unsupported_reason():
+        raise ImportError(f"the native step cannot be used: {reason}; {foreign.REMEDY}, or choose the executor xla")
     for name in ("swmodel_step", "swmodel_put", "swmodel_get", "swmodel_flag", "swmodel_rough"):
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(built().calls, name)), platform="cpu")
 

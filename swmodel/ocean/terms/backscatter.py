@@ -43,7 +43,7 @@ def tendency(flow, params, now):
     return forces | {ENERGY.name: fed - spent - divergence(*upwind(flow, e), grid)}
 
 
-def lacks(scheme):
+def unsupported_reason(scheme):
     """The line about a run in which nothing feeds the energy."""
     names = " or ".join(f"physics.{name}" for name in SOURCES)
     return (
@@ -65,5 +65,5 @@ BACKSCATTER = Term(
     rate=rate,
     process="transport",
     smooth=False,
-    lacks=lacks,
+    unsupported_reason=unsupported_reason,
 )

@@ -41,7 +41,7 @@ class Term:
         parameters: `parametric.Form` of the parameters of a user-defined term; None for none.
         unused_coefficients: function of a configuration to the names of coefficients without effect in its run.
         smooth: whether its tendency has continuous derivatives, by which `check-gradient` judges.
-        lacks: function of a Scheme to a line about what the term cannot run without; "" if nothing is missing.
+        unsupported_reason: function of a Scheme to the reason why the term cannot run with it; "" if it can.
         boundary_flux: function like `tendency` to the arguments of `Flow.set_boundary_flux`, for open sides.
     """
 
@@ -64,5 +64,5 @@ class Term:
     bernoulli_potential: Callable | None = None
     smooth: bool = True
     over_step: Callable | None = None
-    lacks: Callable | None = None
+    unsupported_reason: Callable | None = None
     damping: Callable | None = None

@@ -53,7 +53,7 @@ def rate(values, dx, dy):
     return 2 * values["zanna_bolton"] * (dx / dy + dy / dx) * of_one_cell(values, dx, dy)[1]
 
 
-def lacks(scheme):
+def unsupported_reason(scheme):
     """The line about a run in which nothing damps the shortest waves."""
     damps = any(term.process == "friction" and term is not ZANNA_BOLTON for term in scheme.acting)
     needed = (
@@ -62,4 +62,6 @@ def lacks(scheme):
     return "" if damps or scheme.vorticity_flux in weno.FLUXES else needed
 
 
-ZANNA_BOLTON = Term("zanna_bolton", tendency, (GAMMA,), rate=rate, process="friction", lacks=lacks)
+ZANNA_BOLTON = Term(
+    "zanna_bolton", tendency, (GAMMA,), rate=rate, process="friction", unsupported_reason=unsupported_reason
+)

@@ -39,7 +39,7 @@ for allowed in ("lowerable", "ordered", "control_flow_allowed", "custom_derivati
 @cache
 def library() -> ctypes.CDLL:
     """The foreign calls, registered with JAX. SetupError: they cannot be used."""
-    if missing := foreign.obstacle(*foreign.EXCHANGE):
+    if missing := foreign.unsupported_reason(*foreign.EXCHANGE):
         raise SetupError(f"run.exchange: ffi cannot be used: {missing}; build it: {foreign.REMEDY}")
     calls, mpi, size = foreign.built(foreign.EXCHANGE[0]).calls, ctypes.CDLL(MPI.__file__), MPI._sizeof(MPI.COMM_WORLD)
     addresses = [ctypes.cast(getattr(mpi, name), ctypes.c_void_p).value for name in FUNCTIONS]

@@ -34,7 +34,7 @@ def exchange_for(exchange: str) -> str:
         )
     if exchange != "auto":
         return exchange
-    everyone = HOST_COMM.allgather((has_mpi4jax(), not foreign.obstacle(*foreign.EXCHANGE)))
+    everyone = HOST_COMM.allgather((has_mpi4jax(), not foreign.unsupported_reason(*foreign.EXCHANGE)))
     mpi4jax, ffi = map(all, zip(*everyone, strict=True))
     return "ffi" if ffi and not mpi4jax else "mpi4jax"
 
