@@ -17,13 +17,13 @@ import netCDF4
 import numpy as np
 
 from swmodel.cases.global_m2 import POLE, RELIEF
-from swmodel.files.relief import Wish, make_grid
+from swmodel.files.relief import GridRequest, make_grid
 
 
 def depths(folder) -> np.ndarray:
     """Of the grid, m, whole numbers."""
     path = Path(folder) / "earth.nc"
-    make_grid(path, Wish(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=POLE))
+    make_grid(path, GridRequest(region=(-180.0, 180.0, -86.0, 86.0), resolution=1.0, pole=POLE))
     with netCDF4.Dataset(path) as data:
         data.set_auto_mask(False)
         return np.where(data["mask"][...] > 0, np.rint(data["depth"][...]), 0).astype(np.int16)

@@ -46,10 +46,10 @@ def grid(target, relief, force, **wish):
     about that pole: -42,76 and its antipode lie on land, so the grid covers all oceans. A region may end at a pole that
     lies on land.
     """
-    from ..files.relief import Wish, make_grid
+    from ..files.relief import GridRequest, make_grid
     from ..plotting import plot_grid
 
-    made = make_grid(target, Wish(**wish), relief, command_line(), force)
+    made = make_grid(target, GridRequest(**wish), relief, command_line(), force)
     for line in made.words():
         click.echo(line)
     click.echo(f"Wrote {target}")

@@ -31,11 +31,11 @@ from ..files.status import dumps
 from ..ocean.noise import white_noise, white_number
 from ..ocean.state import State
 from ..ocean.table import CONTROLS, GIVEN, row_of
+from ..ocean.terms import TERM_OF
 from ..parallel.environment import peak_memory
 from ..parallel.stop import Stop
 from ..setup.fields import given
 from ..setup.setup import setup_of
-from .controls import TERM_OF
 from .problem import Problem
 
 NAME = "check.json"

@@ -14,28 +14,20 @@ from ..ocean.records import CORRECTION
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.table import CORRECTIONS, row_of
-from ..ocean.terms import TERMS
+from ..ocean.terms import TERM_OF
 from ..ocean.terms.tracer import concentration_of
 from ..parallel.transport.halo import surround_named, within
 from ..setup import fields
 from ..setup.setup import Setup, rows_and_columns
 from . import corrections
 
-#: The term of each coefficient.
-TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}
-
 
 def scheme_for(names) -> Callable[[Setup], Scheme]:
     """The scheme of a Setup with every term through which the controls act, also terms that are zero."""
-    acting = {name.removesuffix(CORRECTION): name for name in names}
-    owners = {name: TERM_OF[name] for name in acting if name in TERM_OF}
 
     def scheme(setup: Setup) -> Scheme:
-        made = setup.scheme.with_terms([owner for owner in owners.values() if not TERMS[owner].active])
-        unused = {n for term in made.acting if term.unused_coefficients for n in term.unused_coefficients(setup.config)}
-        for name, owner in owners.items():
-            if owner not in made.terms or name in unused:
-                raise UsageError(f"{acting[name]}: no effect in this run; see the section [{owner}]")
+        acting = [name.removesuffix(CORRECTION) for name in names]
+        made = setup.scheme_with([name for name in acting if name in TERM_OF])
         return replaced(made, varying=tuple(sorted({*made.varying, *(CORRECTIONS.keys() & {*names})})))
 
     return scheme

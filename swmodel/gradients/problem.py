@@ -20,6 +20,7 @@ from ..model.domain import domain
 from ..model.forcing import Forcing
 from ..model.pure import real
 from ..model.validate import require_derivatives, require_length
+from ..ocean.parametric import is_parameter
 from ..ocean.state import State
 from ..ocean.table import CONTROLS
 from ..parallel.fixed_point import inner_product
@@ -154,8 +155,16 @@ class Problem:
             yield carry[0]
 
     def series(self, x: Controls) -> Any:
-        """The observed quantities of all samples, a pytree of arrays [samples, ...]."""
-        return self._sweeps.series(self._inside(x))
+        """The observed quantities of all samples, a pytree of arrays [samples, ...].
+
+        `jax.grad` and `jax.vjp` of a larger loss that calls it, outside of `jax.jit`, use `adjoint`, with the same
+        bits. With MPI the loss sums over blocks by `transport.total`.
+        """
+
+        def run_and_adjoint(x: Controls) -> tuple[Any, Callable[[Any], Controls]]:
+            return self._series(x), lambda bar: self.adjoint(x, bar)
+
+        return differentiable(self._series, run_and_adjoint)(x)
 
     def tangent(self, x: Controls, dx: Controls) -> Any:
         """The series, and its derivative along dx: M'(x) dx."""
@@ -171,8 +180,21 @@ class Problem:
         return answer, self._parameters.outside(found)
 
     def value(self, x: Controls, value: Value, *arguments: Any) -> Any:
-        """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`."""
-        return self._same_everywhere(self._value(value, self.series(x), *arguments))
+        """J = `value(series, *arguments)` without its gradient; see `value_and_gradient`.
+
+        `jax.grad` of a larger loss that calls it, outside of `jax.jit`, uses that gradient, with the same bits. With
+        MPI all processes compute the same loss. It does not differentiate with respect to `arguments`.
+        """
+        require_values(arguments, "differentiate with respect to the controls alone")
+
+        def run(x: Controls) -> Any:
+            return self._same_everywhere(self._value(value, self._series(x), *arguments))
+
+        def run_and_adjoint(x: Controls) -> tuple[Any, Callable[[Any], Controls]]:
+            answer, gradient = self.value_and_gradient(x, value, *arguments)
+            return answer, lambda bar: jax.tree.map(lambda leaf: bar * leaf, gradient)
+
+        return differentiable(run, run_and_adjoint)(x)
 
     def value_and_gradient(self, x: Controls, value: Value, *arguments: Any) -> tuple[Any, Controls]:
         """J = `value(series, *arguments)` and dJ/dx.
@@ -198,6 +220,9 @@ class Problem:
             return self._parameters.vector(name, of[name]) if known else self.transport.get(of[name])
 
         return inner_product(self.transport, ((array(x, name), array(y, name)) for name in x))
+
+    def _series(self, x: Controls) -> Any:
+        return self._sweeps.series(self._inside(x))
 
     def _inside(self, x: Controls) -> dict[str, Any]:
         """Controls in the form of programs. UsageError: their names are not those of this Problem."""
@@ -272,3 +297,51 @@ class Problem:
             return jax.jvp(lambda series: value(series, *arguments), pair[:1], pair[1:])[1]
 
         return self._value_and_cotangents(slope, pair)
+
+
+def differentiable(
+    run: Callable[[Controls], Any], run_and_adjoint: Callable[[Controls], tuple[Any, Callable[[Any], Controls]]]
+) -> Callable[[Controls], Any]:
+    """A function of controls that compiles its own programs, and whose reverse-mode derivative is an adjoint.
+
+    Args:
+        run: function of the controls to a pytree of arrays.
+        run_and_adjoint: function of the controls to this pytree, and to the function of its cotangents to those of the
+            controls.
+    """
+
+    def function(x: Controls) -> Any:
+        leaves, structure = jax.tree.flatten(x)
+        tree = cast(Any, structure)
+        places = [place for place, leaf in enumerate(leaves) if is_parameter(leaf)]
+        adjoint: Callable[[Any], Controls]
+
+        def with_numbers(numbers: list[Any]) -> Controls:
+            found = dict(zip(places, numbers, strict=True))
+            return cast(Controls, tree.unflatten(found.get(place, leaf) for place, leaf in enumerate(leaves)))
+
+        def called(numbers: list[Any]) -> Any:
+            require_values(numbers, "call it outside of jax.jit, jax.vmap and jax.jvp")
+            return run(with_numbers(numbers))
+
+        def forward(numbers: list[Any]) -> tuple[Any, list[Any]]:
+            nonlocal adjoint
+            result, adjoint = run_and_adjoint(with_numbers(numbers))
+            return result, numbers
+
+        def backward(numbers: list[Any], bar: Any) -> tuple[list[Any]]:
+            found = tree.flatten_up_to(adjoint(bar))
+            parts = (found[place] for place in places)
+            return ([jnp.asarray(part, jnp.result_type(n)) for part, n in zip(parts, numbers, strict=True)],)
+
+        differentiable = jax.custom_vjp(called)
+        differentiable.defvjp(forward, backward)
+        return differentiable([leaves[place] for place in places])
+
+    return function
+
+
+def require_values(tree: Any, remedy: str) -> None:
+    """Raise UsageError unless a tree has numbers and arrays, not the tracers of a transformation of JAX."""
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree)):
+        raise UsageError(f"a Problem compiles its own programs: {remedy}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -83,6 +85,96 @@ class Step:
         grid, params = jax.tree.map(lambda leaf: leaf.reshape(1, 1) if leaf.ndim == 0 else leaf, (grid, params))
         return Memory(*self.function(Carry(*carry, jnp.asarray(t, jnp.int32)), grid, params, dt)[:2])
 
+    def trajectory(
+        self,
+        carry: Memory,
+        static: Static,
+        steps: int,
+        every: int | None = None,
+        observe: Callable[[Memory], Any] = lambda carry: carry.state,
+        first: int = 0,
+        segment: int | None = None,
+    ) -> tuple[Memory, Any]:
+        """The carry after some steps, and samples on the way; derivatives keep about 2 sqrt(steps) carries.
+
+        A derivative keeps the carries at the starts of segments, and recomputes the steps of one segment at a time, so
+        it takes one more run forward. It also works with MPI, where `jax.checkpoint` does not.
+
+        Args:
+            carry, static: as for a step.
+            steps: number of steps, a constant.
+            every: steps between samples; they must divide `steps`. None: no samples.
+            observe: function of a carry to a sample, a pytree of arrays; by default its State.
+            first: number of the first step.
+            segment: steps of a segment; None: about the square root of their number.
+
+        Returns:
+            The carry; the samples at steps every, 2 every, ..., steps, stacked along a first axis, or None.
+
+        Raises:
+            UsageError: `every` does not divide `steps`; as for a step.
+        """
+        if steps < 0 or (every is not None and (every < 1 or steps % every)):
+            raise UsageError(f"steps={steps}, every={every}: needs whole numbers of which the second divides the first")
+        length = segment or max(1, math.isqrt(steps))
+
+        def run(n: int, carry: Memory, static: Static, start: Any) -> Memory:
+            times = start + jnp.arange(n, dtype=jnp.int32)
+            return jax.lax.scan(lambda carry, t: (self(carry, static, t), None), carry, times)[0]
+
+        def advance(n: int, carry: Memory, static: Static, start: Any) -> Memory:
+            """n steps in segments, and the rest of them in a shorter one."""
+            if n >= length:
+                starts = start + length * jnp.arange(n // length, dtype=jnp.int32)
+                advanced = recomputed(partial(run, length))
+                carry = jax.lax.scan(lambda carry, at: (advanced(carry, static, at), None), carry, starts)[0]
+            rest = n % length
+            return recomputed(partial(run, rest))(carry, static, start + n - rest) if rest else carry
+
+        start = jnp.asarray(first, jnp.int32)
+        if every is None:
+            return advance(steps, carry, static, start), None
+
+        def sample(carry: Memory, at: Any) -> tuple[Memory, Any]:
+            carry = advance(every, carry, static, at)
+            return carry, observe(carry)
+
+        return jax.lax.scan(sample, carry, start + every * jnp.arange(steps // every, dtype=jnp.int32))
+
+    def replace(self, carry: Memory, static: Static, **values: Any) -> Functional:
+        """The model with another depth or other coefficients, also those of terms that are off: they become active.
+
+            carry, static, step = step.replace(carry, static, depth=depth, wind_x=wind_x)
+
+        Sea level, currents and all other coefficients stay those of `carry` and `static`; masks and cell sizes are
+        those of the configuration. With another depth, the carry must be that before the first step. The result is
+        differentiable with respect to all of them.
+
+        Args:
+            carry, static: as for a step.
+            values: fields [ny, nx] of the block, or numbers, by name; see `with_values`.
+
+        Raises:
+            UsageError: there is no such coefficient, it has no effect in this run, or its term has a field in the
+                state; a wrong shape.
+        """
+        scheme, margin = self.setup.scheme_with(values.keys() - self.names - {"depth"}), self.setup.margin
+        if more := [name for name in scheme.state._fields if name not in self.setup.scheme.state._fields]:
+            raise UsageError(f"{', '.join(values)} needs {', '.join(more)} in the state: set it in the configuration")
+        _, new, step = parts_of(dataclasses.replace(self.setup, scheme=scheme), self.transport)
+        fields = static.params | {"depth": static.grid.depth}
+        if step.setup.margin != margin:
+            blocks = {name: self._interior(leaf) for name, leaf in fields.items() if leaf.ndim == 2}
+            fields |= surround_named(blocks, step.setup.margin, self.transport)
+        grid = new.grid._replace(depth=fields.pop("depth"))
+        new = step.with_values(Static(grid, new.params | fields, static.dt), **values)
+        if "depth" in values:
+            before, after = self.values(static)["depth"], step.values(new)["depth"]
+            h = carry.state.h + (after - before)
+            state = carry.state._replace(h=jnp.maximum(h, 0) if scheme.drying else h)
+            carry = Memory(state, jax.tree.map(jnp.asarray, self.setup.method.remember(state)))
+        return Functional(carry, new, step)
+
     def total(self, array: Any) -> Any:
         """The sum of an array's numbers over the whole domain, the same on all processes: the last step of a loss.
 
@@ -112,17 +204,16 @@ class Step:
 
     def values(self, static: Static) -> dict[str, Any]:
         """The depth and the coefficients of `static`: fields [ny, nx] of the block, numbers, pytrees of parameters."""
-        margin, forms = self.setup.margin, self._forms
-
-        def interior(leaf: Any) -> Any:
-            index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
-            if leaf.ndim != 2:
-                return leaf
-            return within(jnp.broadcast_to(leaf[index], self.transport.shape), self.transport.extent())
-
         self.transport.require_block(static.grid.wet)
-        found = {name: interior(leaf) for name, leaf in (static.params | {"depth": static.grid.depth}).items()}
-        return found | {name: form.pytree(found[name]) for name, form in forms.items()}
+        leaves = static.params | {"depth": static.grid.depth}
+        found = {name: self._interior(leaf) if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
+        return found | {name: form.pytree(found[name]) for name, form in self._forms.items()}
+
+    def _interior(self, leaf: Any) -> Any:
+        """The block [ny, nx] of a field with its margin."""
+        margin = self.setup.margin
+        index = tuple(slice(margin, -margin) if length > 1 else slice(None) for length in leaf.shape)
+        return within(jnp.broadcast_to(leaf[index], self.transport.shape), self.transport.extent())
 
     def with_values(self, static: Static, **values: Any) -> Static:
         """`static` with another depth, other coefficients or other parameters of terms, by name; differentiable.
@@ -269,10 +360,29 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     """
     one = domain(lambda: configured(config, overrides, fields, terms))
     require_equal_steps(one.config)
-    setup, state = one.setup, one.transport.make(one.setup.state)
+    return parts_of(one.setup, one.transport)
+
+
+def parts_of(setup: Setup, transport: Transport) -> Functional:
+    """The Functional of a Setup."""
+    state = transport.make(setup.state)
     carry = Memory(state, jax.tree.map(jnp.array, setup.method.remember(state)))
-    mesh = getattr(one.transport, "mesh", None)
-    grid, params = once((one.grid, one.params), mesh)
+    grid, params = once(transport.make(setup.static, setup.margin), getattr(transport, "mesh", None))
     static = Static(grid, params, jnp.asarray(setup.dt, setup.dtype))
-    function = make_step(setup.scheme, setup.method, one.transport)
-    return Functional(carry, static, Step(setup, one.transport, function, frozenset(static.params)))
+    function = make_step(setup.scheme, setup.method, transport)
+    return Functional(carry, static, Step(setup, transport, function, frozenset(static.params)))
+
+
+def recomputed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function (carry, static, step number) -> carry; derivatives recompute its values instead of keeping them."""
+
+    def forward(carry: Memory, static: Static, at: Any) -> tuple[Memory, tuple[Memory, Static, Any]]:
+        return function(carry, static, at), (carry, static, at)
+
+    def backward(inputs: tuple[Memory, Static, Any], bar: Memory) -> tuple[Any, Any, None]:
+        carry, static, at = inputs
+        return (*jax.vjp(lambda carry, static: function(carry, static, at), carry, static)[1](bar), None)
+
+    found = jax.custom_vjp(function)
+    found.defvjp(forward, backward)
+    return found

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .flow import Flow
-from .operators import gently, mx_c, mx_f, my_c, my_f, slope_x, slope_y, where
+from .operators import mx_c, mx_f, my_c, my_f, slope_x, slope_y, where, zero_outside_fronts
 from .patch import Patch, south, west
 from .state import State
 from .weno import eastward, northward
@@ -69,7 +69,7 @@ def faces(h: Patch, depth: Patch, opened: Patch, thin: Any, along: Callable) -> 
     eta, further = h - depth, along(depth, 1)
     sill = -np.minimum(depth, further)
     near, far = np.maximum(eta - sill, 0.0), np.maximum(along(eta, 1) - sill, 0.0)
-    closed = gently(between(2 - np.maximum(near, far) * (1 / thin)))
+    closed = zero_outside_fronts(between(2 - np.maximum(near, far) * (1 / thin)))
     wet = opened * (1 - closed)
     return Faces(along, near, far, abs(further - depth), wet, closed, wet * (far - near))
 
@@ -106,7 +106,7 @@ class WettingFlow(Flow):
         self.share = share_of(h, self.x.jump, self.y.jump, self.thin)
         self.share_u, self.share_v = (np.maximum(self.share, along(self.share, 1)) for along in (eastward, northward))
         level = mixed(state.h, h, self.share)
-        self.h = level + gently(where(self.share > 0, np.maximum(self.thin - level, 0.0), 0.0))
+        self.h = level + zero_outside_fronts(where(self.share > 0, np.maximum(self.thin - level, 0.0), 0.0))
         self.u = self.x.open * mixed(state.u, self.begin["u"], self.share_u)
         self.v = self.y.open * mixed(state.v, self.begin["v"], self.share_v)
         self.h_u, self.h_v = mx_f(self.h), my_f(self.h)
@@ -122,7 +122,7 @@ class WettingFlow(Flow):
         h, trace = self.begin["h"], self.trace
         most, outflow = KEPT * h, leaving * (self.grid.rarea.centre * self.dt)
         beyond = np.maximum(outflow - most, 0.0) / np.maximum(np.maximum(outflow, most), trace)
-        held = gently(where(self.share > 0, where(h > trace, beyond, 1.0), 0.0))
+        held = zero_outside_fronts(where(self.share > 0, where(h > trace, beyond, 1.0), 0.0))
         self.U = self.U - where(self.U > 0, held, eastward(held, 1)) * self.U
         self.V = self.V - where(self.V > 0, held, northward(held, 1)) * self.V
 
@@ -195,7 +195,7 @@ def share_of(h: Patch, jump_x: Patch, jump_y: Patch, thin: Any) -> Patch:
     first, last = BENDS
     least, most = FILM
     breaking = between((bend - first * h) / ((last - first) * h + thin))
-    return gently(np.maximum(breaking, between((most * thin - h) * (1 / ((most - least) * thin)))))
+    return zero_outside_fronts(np.maximum(breaking, between((most * thin - h) * (1 / ((most - least) * thin)))))
 
 
 def momentum(flow: WettingFlow, h_new: Patch) -> dict[str, Patch]:

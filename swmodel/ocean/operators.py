@@ -132,7 +132,7 @@ def where(condition: Any, a: Any, b: Any) -> Patch:
     return np.where(condition, a, b)
 
 
-def gently(a: Patch) -> Patch:
+def zero_outside_fronts(a: Patch) -> Patch:
     """a, which is zero in a gentle sea: the native step leaves out there what depends on it."""
     return a.map(lambda values: getattr(values.__array_namespace__(), "gently", lambda same: same)(values))
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UsageError
 from ..ocean.coordinates import metrics, on_sphere, points, turned
 from ..ocean.grid import Grid
 from ..ocean.masks import masks
 from ..ocean.patch import Patch, east, north
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
-from ..ocean.terms import TERMS, Term
+from ..ocean.terms import TERM_OF, TERMS, Term
 from ..ocean.terms.tracer import terms_of
 from ..ocean.timestep import ForwardBackward, Method, method_of
 from . import fields
@@ -61,6 +62,22 @@ class Setup:
     def with_config(self, config) -> Setup:
         """The Setup of another configuration with the same terms, as a resolved one."""
         return replace(self, config=config)
+
+    def scheme_with(self, coefficients) -> Scheme:
+        """The Scheme with the terms of these coefficients also active, whatever their values are.
+
+        UsageError: one of them is no coefficient of a term, or has no effect in this run.
+        """
+        if unknown := sorted(set(coefficients) - TERM_OF.keys()):
+            raise UsageError(f"no coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
+        owners = {name: TERM_OF[name] for name in sorted(coefficients)}
+        scheme = self.scheme.with_terms([owner for owner in owners.values() if not TERMS[owner].active])
+        with_unused = (term for term in scheme.acting if term.unused_coefficients)
+        unused = {name for term in with_unused for name in term.unused_coefficients(self.config)}
+        for name, owner in owners.items():
+            if owner not in scheme.terms or name in unused:
+                raise UsageError(f"{name}: no effect in this run; see the section [{owner}]")
+        return scheme
 
     def grid(self, block, margin: int | None = None) -> Grid:
         """The static fields of `block` with `margin` cells around it, NumPy arrays; None: `Setup.margin`."""

@@ -6,7 +6,7 @@ import pytest
 
 import swmodel
 from swmodel.cases import global_m2
-from swmodel.files.relief import Wish, make_grid
+from swmodel.files.relief import GridRequest, make_grid
 from swmodel.ocean.rotated import from_earth
 from swmodel.ocean.terms.outside import LEVEL, parts_of
 from swmodel.parallel.decomposition import block
@@ -92,7 +92,7 @@ def test_tide_of_the_salish_sea_is_that_observed():
 
 @pytest.mark.fault("a sea over a real relief moves by itself")
 def test_sea_with_real_coasts_stays_at_rest(tmp_path):
-    make_grid(tmp_path / "sea.nc", Wish(region=(-30.0, 10.0, 30.0, 60.0), resolution=2.0))
+    make_grid(tmp_path / "sea.nc", GridRequest(region=(-30.0, 10.0, 30.0, 60.0), resolution=2.0))
     options = {"grid.file": str(tmp_path / "sea.nc"), "run.dtype": "float32", "run.executor": "reference"}
     simulation = swmodel.Simulation("sea", options)
     depth, water = (fields.evaluate(simulation.config, name, range(15), range(20)) for name in ("depth", "mask"))

@@ -118,6 +118,27 @@ def test_checkpoints_do_not_change_a_bit_of_the_gradient(monkeypatch):
     np.testing.assert_array_equal(found["eta"][FIELDS["mask"] == 0], 0)  # land has no sea level
 
 
+@pytest.mark.promise("derivatives are exact")
+def test_gradient_of_a_larger_loss_is_that_of_its_parts():
+    """JAX differentiates the loss around `value` and `series`; these use the adjoint, with its bits."""
+    problem = Problem(configure(), CONTROLS, lambda view, k: view.state.h)
+    x = problem.first_guess()
+
+    def value(series):
+        return problem.transport.sum(jnp.sum(series[-1] ** 2))
+
+    answer, gradient = problem.value_and_gradient(x, value)
+    same = jax.grad(lambda x: problem.value(x, value))(x)
+    jax.tree.map(np.testing.assert_array_equal, same, gradient)
+    larger = jax.grad(lambda x: 3 * jnp.log(problem.value(x, value)))(x)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, 3 * b / answer, rtol=1e-5), larger, gradient)
+    series, pull_back = jax.vjp(problem.series, x)
+    jax.tree.map(np.testing.assert_array_equal, pull_back(series)[0], problem.adjoint(x, series))
+    for inside in (lambda: jax.jit(problem.series)(x), lambda: jax.grad(lambda a: problem.value(x, max, a))(1.0)):
+        with pytest.raises(UsageError, match="compiles its own programs"):
+            inside()
+
+
 def test_derivatives_on_gpus_stay_within_their_memory():
     """JAX knows the memory of each; the fields of another computation take some."""
     gpu = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": 1000, "bytes_in_use": 200})

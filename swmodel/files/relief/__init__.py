@@ -5,7 +5,7 @@ in the relief, `coast` closes cut-off seas and bays, `grid_file` writes the file
 and compares the sign with that of the package's relief.
 """
 
-from .make import Wish, make_grid
+from .make import GridRequest, make_grid
 from .source import SHIPPED, ReliefError
 
-__all__ = ["SHIPPED", "ReliefError", "Wish", "make_grid"]
+__all__ = ["SHIPPED", "ReliefError", "GridRequest", "make_grid"]

@@ -32,7 +32,7 @@ NAMED = 8
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedGrid:
     """A grid with its depth and coast.
 
     Attributes:
@@ -110,7 +110,7 @@ def check_vacant(target, force: bool) -> None:
         raise UsageError(f"{there[0]} already exists; give --force to replace it, or another name")
 
 
-def write(target, made: Made, source: str, command_line: str) -> None:
+def write(target, made: GeneratedGrid, source: str, command_line: str) -> None:
     """Write the file of a grid; `source`: that of the relief. FilesError: it cannot be written."""
     import netCDF4
 

@@ -17,7 +17,7 @@ from ...setup.fields.netcdf_input.errors import remark
 from .average import at_places, averages, is_coarse, sea_places
 from .coast import close, low_land, parts, smooth
 from .crests import crests
-from .grid_file import Made, check_vacant, write
+from .grid_file import GeneratedGrid, check_vacant, write
 from .source import Relief, ReliefError, open_relief
 from .straits import connected
 
@@ -38,7 +38,7 @@ LARGEST = {"--min-depth": 12e3, "--land-up-to": 9e3, "--smooth": 1000}
 
 
 @dataclass(frozen=True)
-class Wish:
+class GridRequest:
     """The specification of a grid.
 
     Attributes:
@@ -60,7 +60,7 @@ class Wish:
     keep: tuple[tuple[float, float], ...] = ()
 
 
-def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bool = False) -> Made:
+def make_grid(target, wish: GridRequest, relief=None, command_line: str = "", force: bool = False) -> GeneratedGrid:
     """Make the file of a grid from a relief, "FILE" or "FILE:NAME"; without it, that of the package.
 
     `force`: replace an existing grid. ReliefError: the relief is invalid, does not cover the region, or has no water
@@ -99,12 +99,12 @@ def make_grid(target, wish: Wish, relief=None, command_line: str = "", force: bo
     raised = wet & (depth < least)
     ground = np.where(low, np.where(sea, 0.0, -height), np.maximum(depth, least))
     depth = np.where(top, -tops, smooth(ground, wet | low, ring, wish.smooth))
-    made = Made(grid, depth, wet, low, share, sea & ~wet, changes, least, int(raised.sum()))
+    made = GeneratedGrid(grid, depth, wet, low, share, sea & ~wet, changes, least, int(raised.sum()))
     write(target, made, source, command_line)
     return made
 
 
-def grid_of(wish: Wish) -> Grid:
+def grid_of(wish: GridRequest) -> Grid:
     """The section [grid]; an edge may still lie on a pole (`without_poles`). UsageError: an impossible grid."""
     west, east, south, north = wish.region
     check_region(*wish.region, wish.resolution)

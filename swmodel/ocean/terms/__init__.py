@@ -21,7 +21,7 @@ from .tide import SELF_ATTRACTION, TIDE
 from .weather import AIR_PRESSURE, WIND, WIND_DRAG
 from .zanna_bolton import ZANNA_BOLTON
 
-__all__ = ["PROCESSES", "TERMS", "Term"]
+__all__ = ["PROCESSES", "TERMS", "TERM_OF", "Term"]
 
 #: The terms in the order in which their tendencies are added.
 TERMS: dict[str, Term] = {
@@ -48,3 +48,6 @@ TERMS: dict[str, Term] = {
         AIR_PRESSURE,
     )
 }
+
+#: The name of the term of each coefficient.
+TERM_OF = {row.name: term.name for term in TERMS.values() for row in term.coefficients}

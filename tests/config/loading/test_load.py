@@ -228,9 +228,9 @@ def test_bad_lines_and_two_sources_of_stations_are_refused(file, tmp_path, text,
 @pytest.mark.slow
 @pytest.mark.fault("each gauge opens the files of the grid again")
 def test_files_are_opened_as_often_for_many_stations_as_for_one(tmp_path, monkeypatch):
-    from swmodel.files.relief import Wish, make_grid
+    from swmodel.files.relief import GridRequest, make_grid
 
-    make_grid(tmp_path / "sea.nc", Wish((-40.0, -20.0, 30.0, 40.0), 1.0))
+    make_grid(tmp_path / "sea.nc", GridRequest((-40.0, -20.0, 30.0, 40.0), 1.0))
     opened, count = read.open_file, []
     monkeypatch.setattr(read, "open_file", lambda *given: count.append(given) or opened(*given))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.netcdf import write_netcdf
 
-from swmodel.files.relief import ReliefError, Wish
+from swmodel.files.relief import GridRequest, ReliefError
 from swmodel.files.relief.average import at_places, averages, overlaps
 from swmodel.files.relief.crests import least_height
 from swmodel.files.relief.make import grid_of, make_grid
@@ -34,7 +34,7 @@ def relief(tmp_path):
 
 def average(path, region, resolution, **wish):
     """Depth, share of sea, areas of the cells, the grid, height of the land."""
-    grid = grid_of(Wish(region, resolution, **wish))
+    grid = grid_of(GridRequest(region, resolution, **wish))
     with ExitStack() as stack:
         depth, share, height = averages(open_relief(path, stack), grid)
     return depth, share, np.broadcast_to(metrics(grid, range(grid.ny))["area"].centre, depth.shape), grid, height
@@ -72,7 +72,7 @@ def test_raster_of_depths_is_read_with_a_minus_and_others_name_a_command(tmp_pat
                 average(path, (0, 3, 50, 53), 0.5)
     np.testing.assert_allclose(average(f"{path}:-band_1", (0, 3, 50, 53), 0.5)[0], 40, rtol=1e-12)
     with pytest.raises(ReliefError, match=f"is all land; .* name it as {path}:-band_1"):
-        make_grid(tmp_path / "g.nc", Wish((0, 3, 50, 53), 0.5), path)
+        make_grid(tmp_path / "g.nc", GridRequest((0, 3, 50, 53), 0.5), path)
 
 
 @pytest.mark.parametrize("step", [1 / 240, 0.1, 0.01])
@@ -197,7 +197,7 @@ def test_water_passes_a_grid_at_the_height_of_its_relief(relief, tmp_path, wall,
     z = np.where(WALLS[wall], 10.0, np.where(beyond, 1.0, -5.0))
     if gap:
         z[(slice(None), slice(12, 14)) if along_x else (slice(12, 14), slice(None))] = -1.0
-    made = make_grid(tmp_path / "g.nc", Wish((-1, 1, 49, 51), 0.5, land_up_to=20.0), relief(z, lon=X, lat=Y))
+    made = make_grid(tmp_path / "g.nc", GridRequest((-1, 1, 49, 51), 0.5, land_up_to=20.0), relief(z, lon=X, lat=Y))
     bed = np.where(made.wet | made.low, -made.depth, 100.0)
     turned = (lambda field: field.T) if along_x else np.asarray
     height = least_height(turned(bed)[None])[0]
@@ -212,7 +212,7 @@ def test_water_passes_a_grid_at_the_height_of_its_relief(relief, tmp_path, wall,
 def test_relief_of_a_wrong_or_unknown_sign_is_refused(relief, tmp_path, name, z, words):
     path = relief(np.broadcast_to(z, FLAT.shape), name=name)
     with pytest.raises(ReliefError, match=words):
-        make_grid(tmp_path / "grid.nc", Wish((0, 20, 0, 20), 5.0), f"{path}:{name}")
+        make_grid(tmp_path / "grid.nc", GridRequest((0, 20, 0, 20), 5.0), f"{path}:{name}")
 
 
 @pytest.mark.slow
@@ -223,6 +223,6 @@ def test_relief_with_sea_on_land_of_the_earth_gives_a_warning(relief, tmp_path, 
         depth, share, _ = at_places(open_relief(None, stack), *np.meshgrid(LON, LAT))
     z = np.where(share > 0.5, -1.0 - depth, 500.0)
     for name, lines in (("z", 0), ("depth", 1)):
-        make_grid(tmp_path / f"{name}.nc", Wish((-100, 20, -60, 60), 4.0), relief(z, name=name))
+        make_grid(tmp_path / f"{name}.nc", GridRequest((-100, 20, -60, 60), 4.0), relief(z, name=name))
         assert len(caplog.records) == lines
         assert all('positive = "up"' in record.message for record in caplog.records)

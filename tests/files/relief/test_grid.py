@@ -10,7 +10,7 @@ from support.command import cli
 import swmodel
 from swmodel import ConfigError, load
 from swmodel.config import from_toml, to_toml
-from swmodel.files.relief import Wish, make_grid
+from swmodel.files.relief import GridRequest, make_grid
 from swmodel.files.relief.coast import label
 from swmodel.setup import fields
 
@@ -48,7 +48,7 @@ def sea(folder):
 def earth(folder):
     """All of the Earth about a pole in Greenland, cells of four degrees."""
     path = folder / "earth.nc"
-    return path, make_grid(path, Wish((-180, 180, -90, 90), 4.0, POLE))
+    return path, make_grid(path, GridRequest((-180, 180, -90, 90), 4.0, POLE))
 
 
 @pytest.mark.parametrize("which", ["sea", "earth"])
@@ -98,10 +98,10 @@ def seas_at(made, *places):
 @pytest.mark.fault("an isthmus narrower than a cell is open, or a sea behind such a strait is cut off as a lake")
 @pytest.mark.parametrize("resolution", [0.5, 1.0, 2.0])
 def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
-    america = make_grid(folder / "america.nc", Wish((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
+    america = make_grid(folder / "america.nc", GridRequest((-120.0, -50.0, -5.0, 35.0), resolution), force=True)
     pacific, caribbean = seas_at(america, (-90.0, 5.0), (-75.0, 15.0))
     assert 0 < min(pacific, caribbean) < max(pacific, caribbean)
-    europe = make_grid(folder / "europe.nc", Wish((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
+    europe = make_grid(folder / "europe.nc", GridRequest((-16.0, 40.0, 24.0, 68.0), resolution), force=True)
     atlantic, *others = seas_at(europe, (-14.0, 40.0), (6.0, 39.0), (19.0, 34.5), (19.5, 57.5))
     assert set(others) == {atlantic} != {0}
 
@@ -109,8 +109,8 @@ def test_panama_is_closed_and_straits_of_europe_are_open(folder, resolution):
 def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
     """It is connected with the sea through such land; the sea is as without it, but for the least depth."""
     region = (-16.0, 20.0, 44.0, 60.0)
-    without = make_grid(folder / "high.nc", Wish(region, 1.0, min_depth=1.0))
-    made = make_grid(folder / "low.nc", Wish(region, 1.0, min_depth=1.0, land_up_to=60.0))
+    without = make_grid(folder / "high.nc", GridRequest(region, 1.0, min_depth=1.0))
+    made = make_grid(folder / "low.nc", GridRequest(region, 1.0, min_depth=1.0, land_up_to=60.0))
     np.testing.assert_array_equal(made.wet, without.wet)
     np.testing.assert_array_equal(made.depth[made.wet], without.depth[made.wet])
     assert made.low.sum() > 20
@@ -129,7 +129,7 @@ def test_low_land_by_the_sea_has_its_height_as_negative_depth(folder):
 
 @pytest.mark.fault("cells finer than the relief suggest detail")
 def test_cells_finer_than_the_relief_give_a_warning(folder, caplog):
-    make_grid(folder / "fine.nc", Wish((-30.0, -29.0, 30.0, 31.0), 0.25))
+    make_grid(folder / "fine.nc", GridRequest((-30.0, -29.0, 30.0, 31.0), 0.25))
     assert "finer than" in caplog.text
 
 
