@@ -139,6 +139,24 @@ def test_gradient_of_a_larger_loss_is_that_of_its_parts():
             inside()
 
 
+def slope_of_a_larger_loss():
+    """The derivative with respect to a factor of the wind that all processes have alike."""
+    problem = Problem(configure(run__dtype="float64"), ["wind_x"], lambda view, k: view.state.u)
+    wind = problem.first_guess()["wind_x"]
+
+    def loss(factor):
+        u = problem.series({"wind_x": problem.transport.shared(factor) * wind})[-1]
+        return jnp.log(problem.transport.total(jnp.sum(u**2)))
+
+    return float(jax.grad(loss)(jnp.float64(1.5)))
+
+
+@pytest.mark.mpi
+def test_gradient_of_a_larger_loss_is_the_same_on_two_processes(ranks):
+    (alone,), two = ranks(1, slope_of_a_larger_loss), ranks(2, slope_of_a_larger_loss)
+    np.testing.assert_allclose(two, alone, rtol=1e-12)
+
+
 def test_derivatives_on_gpus_stay_within_their_memory():
     """JAX knows the memory of each; the fields of another computation take some."""
     gpu = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": 1000, "bytes_in_use": 200})
