@@ -5,7 +5,11 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE / "site")]
+sys.path[:0] = [str(HERE.parent), str(HERE / "site"), str(HERE.parent / "tools")]
+
+import trust  # noqa: E402
+
+(HERE / "reference" / "tests.md").write_text(trust.page(), encoding="utf-8")
 
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 

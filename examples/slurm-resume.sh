@@ -30,7 +30,7 @@ source "${VENV:-.venv}/bin/activate"
 export NPROC="${SLURM_CPUS_PER_TASK:-1}"
 
 # A job that goes back into the queue keeps its number, and so its folder.
-if compgen -G "$RUN/restart/step-*.nc" > /dev/null; then
+if compgen -G "$RUN/restart/step-*.nc" > /dev/null || compgen -G "$RUN/restart/step-*.zarr" > /dev/null; then
     COMMAND=(swmodel resume "$RUN" --quiet)
 else
     COMMAND=(swmodel run "${CASE[@]}" --output "$RUN" --force --quiet)

@@ -7,11 +7,12 @@ record. Each is made in a copy of the working tree, with its own cache of compil
 should find it, and if they all pass, all tests of `make test`, unless --first is given. A fault is found if a test
 fails with it, and passes without it. For each fault the program prints the first such test and the seconds.
 
-With --write the table of docs/trust.md below "Deliberate faults" has the results; rows of other faults stay. The exit
-code is 1 if a fault survives, or cannot be made because its old text does not occur exactly once in its file.
+With --write tools/mutations_found.json has the results; those of other faults stay. The exit code is 1 if a fault
+survives, or cannot be made because its old text does not occur exactly once in its file.
 """
 
 import argparse
+import json
 import os
 import queue
 import re
@@ -26,8 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, TITLE = ROOT / "docs" / "trust.md", "## Deliberate faults"
-HEAD = ("| fault | kind | file | found by |", "| --- | --- | --- | --- |")
+FOUND = ROOT / "tools" / "mutations_found.json"
 #: What `make test` selects, and what git ignores but tests need: the compiled parts of the package.
 SELECTED = "not (night or release)"
 COMPILED = ("swmodel/executors/native/*.so", "swmodel/executors/native/built/*.so", "swmodel/parallel/transport/*.so")
@@ -48,11 +48,6 @@ class Fault(NamedTuple):
     old: str
     new: str
     tests: tuple[str, ...]
-
-    @property
-    def row(self) -> str:
-        """The begin of its row in the table."""
-        return f"| {self.name.replace('-', ' ')} | {self.kind} | `{self.file}` |"
 
 
 def copied(folder: Path) -> Path:
@@ -113,30 +108,12 @@ def trial(fault: Fault, tree: Path, others: list[list[str]]) -> tuple[str, str]:
     return ("", f"{test} fails without it, too") if tested(tree, test)[0] else (test, "")
 
 
-def written(text: str, found: dict[Fault, str], faults: list[Fault]) -> str:
-    """The page with the results in its table; rows of faults that were not tried stay, others are removed."""
-    before, _, after = text.partition(f"{TITLE}\n")
-    lines = after.splitlines()
-    first = next((i for i, line in enumerate(lines) if line.startswith("|")), len(lines))
-    last = next((i for i in range(first, len(lines)) if not lines[i].startswith("|")), len(lines))
-    rows = {fault: line for fault in faults for line in lines[first:last] if line.startswith(fault.row)}
-    rows |= {fault: f"{fault.row} {cell(test)} |" for fault, test in found.items()}
-    table = [*HEAD, *(rows[fault] for fault in faults if fault in rows)]
-    return "\n".join([before.rstrip("\n"), "", TITLE, *(lines[:first] or [""]), *table, *lines[last:]]) + "\n"
-
-
-def cell(test: str) -> str:
-    """A test in the table, without its parameters."""
-    path, _, name = test.partition("[")[0].partition("::")
-    return f"{path.removeprefix('tests/')}: `{name}`" if test else "**none**"
-
-
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="faults to make; without any, all")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="faults at a time")
     parser.add_argument("--first", action="store_true", help="run no tests but those to try first")
-    parser.add_argument("--write", action="store_true", help=f"write the results into {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--write", action="store_true", help=f"write the results into {FOUND.relative_to(ROOT)}")
     asked = parser.parse_args(words)
     read = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text(encoding="utf-8"))["fault"]
     faults = [Fault(**each | {"tests": tuple(each["tests"])}) for each in read]
@@ -161,7 +138,8 @@ def main(words: list[str] | None = None) -> int:
             fault, found[fault], problem, seconds = done.result()
             print(f"{fault.name}: {found[fault] or 'NOT FOUND, ' + problem} ({seconds:.0f} s)", flush=True)
     if asked.write:
-        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), found, faults), encoding="utf-8")
+        known = json.loads(FOUND.read_text(encoding="utf-8")) | {f.name: t.partition("[")[0] for f, t in found.items()}
+        FOUND.write_text(json.dumps({f.name: known.get(f.name, "") for f in faults}, indent=0) + "\n", encoding="utf-8")
     print(f"{sum(map(bool, found.values()))} of {len(found)} faults were found")
     return int(not all(found.values()))
 

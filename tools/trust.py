@@ -1,15 +1,16 @@
-"""Write the tables of docs/trust.md from the marks of tests: python tools/trust.py [--write].
+"""Check the promises of docs/trust.md against the marks of tests: python tools/trust.py.
 
-Tests name what they prove with `@pytest.mark.promise("...")` and `@pytest.mark.fault("...")`. The table of promises has
-what each means, written by hand; its column of tests, and the table of faults, are written here. Without --write the
-program ends with exit code 1 where the page differs, a promise has no test that `make test` runs, or a mark names a
-promise that the page does not have.
+Tests name what they prove with `@pytest.mark.promise("...")` and `@pytest.mark.fault("...")`. The exit code is 1 if a
+promise of docs/trust.md has no test that `make test` runs, if a mark names a promise that the page does not have, or if
+tools/mutate.py has found a deliberate fault by no test that exists. `page` is docs/reference/tests.md, which the site
+gets when it is built.
 """
 
 import ast
-import re
+import json
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "trust.md"
+#: What tools/mutate.py makes, and which tests have found it.
+MUTATIONS, FOUND = ROOT / "tools" / "mutations.toml", ROOT / "tools" / "mutations_found.json"
 #: What `make test` selects.
 BY_DAY = "not (night or release)"
 
@@ -78,6 +81,19 @@ def of_kind(kind: str) -> dict[str, list[Test]]:
     return found
 
 
+def promises() -> list[str]:
+    """The promises of docs/trust.md, the first column of its table."""
+    lines = PAGE.read_text(encoding="utf-8").partition("## Promises\n")[2].partition("\n## ")[0].splitlines()
+    rows = [line for line in lines if line.startswith("| ")][2:]
+    return [row.strip("| ").split(" | ")[0].strip() for row in rows]
+
+
+def mutations() -> dict[str, str]:
+    """{deliberate fault: the test that found it, as file::name; empty if none has}."""
+    known = json.loads(FOUND.read_text(encoding="utf-8"))
+    return {fault["name"]: known.get(fault["name"], "") for fault in tomllib.loads(MUTATIONS.read_text())["fault"]}
+
+
 def linked(found: list[Test]) -> str:
     """The tests of a row, those of a file together."""
     files = defaultdict(list)
@@ -86,61 +102,34 @@ def linked(found: list[Test]) -> str:
     return "; ".join(f"{path.removeprefix('tests/')}: {', '.join(names)}" for path, names in files.items())
 
 
-def rows_of_promises(rows: list[str]) -> list[str]:
-    """The rows with their last column anew."""
-    found = of_kind("promise")
-    cells = [[cell.strip() for cell in row.strip("|\n ").split(" | ")] for row in rows]
-    return [f"| {promise} | {meaning} | {linked(found[promise])} |" for promise, meaning, *_ in cells]
-
-
-def rows_of_faults() -> list[str]:
-    """A row for each fault that some test causes."""
-    return [f"| {fault} | {linked(found)} |" for fault, found in of_kind("fault").items()]
-
-
-def table(text: str, title: str) -> tuple[int, int, list[str]]:
-    """The first and the last line of the rows of the table below a title, and the rows."""
-    lines = text.splitlines()
-    first = next(i for i in range(lines.index(f"## {title}"), len(lines)) if lines[i].startswith("| ---")) + 1
-    last = next((i for i in range(first, len(lines)) if not lines[i].startswith("|")), len(lines))
-    return first, last, lines[first:last]
-
-
-def rewritten(text: str) -> str:
-    """The page with both tables anew."""
-    for title, rows in (("Promises", rows_of_promises), ("Faults", lambda _: rows_of_faults())):
-        first, last, old = table(text, title)
-        lines = text.splitlines()
-        text = "\n".join([*lines[:first], *rows(old), *lines[last:]]) + "\n"
+def page() -> str:
+    """The page of tests, in Markdown."""
+    by_promise, by_fault = of_kind("promise"), of_kind("fault")
+    found = {name.replace("-", " "): f"`{test.removeprefix('tests/')}`" for name, test in mutations().items()}
+    tables = {
+        "Promises": {promise: linked(by_promise[promise]) for promise in promises()},
+        "Faults": {fault: linked(tests) for fault, tests in by_fault.items()},
+        "Deliberate faults": found,
+    }
+    text = "# Tests of promises and faults\n\nThe marks of the tests, for [Promises and their tests](../trust.md).\n"
+    for title, rows in tables.items():
+        lines = [f"| {what} | {tests} |" for what, tests in rows.items()]
+        text += "\n".join([f"\n## {title}\n", "| what | tests |", "| --- | --- |", *lines]) + "\n"
     return text
 
 
-def absent(text: str) -> list[str]:
-    """The tests in the table of deliberate faults that do not exist."""
-    there = {test.name for test in tests()}
-    rows = table(text, "Deliberate faults")[2]
-    return [name for row in rows for name in re.findall(r"`(test_\w+)", row) if name not in there]
-
-
-def problems(text: str) -> list[str]:
-    """What is wrong with the marks or the page."""
-    named = [row.strip("| ").split(" | ")[0].strip() for row in table(text, "Promises")[2]]
-    found = of_kind("promise")
+def problems() -> list[str]:
+    """What is wrong with the promises, the marks or the deliberate faults."""
+    named, marks = promises(), of_kind("promise")
+    existing = {f"{test.path}::{test.name}" for test in tests()}
     return [
-        *(f'no test that `make test` runs proves "{p}"' for p in named if not any(t.by_day for t in found.get(p, ()))),
-        *(f'{found[p][0].path} names the promise "{p}", which docs/trust.md lacks' for p in found if p not in named),
-        *(f"{name} of the table of deliberate faults is no test: run tools/mutate.py" for name in absent(text)),
-        *(["docs/trust.md is not that of the marks: python tools/trust.py --write"] if rewritten(text) != text else []),
+        *(f'no test that `make test` runs proves "{p}"' for p in named if not any(t.by_day for t in marks.get(p, ()))),
+        *(f'{marks[p][0].path} names the promise "{p}", which docs/trust.md lacks' for p in marks if p not in named),
+        *(f"no existing test finds {name}: tools/mutate.py" for name, t in mutations().items() if t not in existing),
     ]
 
 
-def main(words: list[str]) -> int:
-    if "--write" in words:
-        PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    found = problems(PAGE.read_text(encoding="utf-8"))
-    print("\n".join(found), end="\n" * bool(found), file=sys.stderr)
-    return bool(found)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    found = problems()
+    print("\n".join(found), end="\n" * bool(found), file=sys.stderr)
+    sys.exit(bool(found))

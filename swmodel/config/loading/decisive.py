@@ -17,7 +17,7 @@ SECTIONS = ("case", "grid", "physics", *OF_TERMS, "scheme", "time", "forcing")
 PYTHON = "python"
 #: Keys of [output] that determine the contents of the files.
 WRITTEN = (
-    *("format", "fields", "means", "maxima", "arrival", "stations", "stations_every_steps"),
+    *("format", "fields", "means", "maxima", "arrival", "inundation", "stations", "stations_every_steps"),
     *("sections", "sections_every_steps", "drifters"),
     *(f"harmonics{key}" for key in ("", "_fields", "_from", "_every_steps")),
 )
