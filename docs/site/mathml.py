@@ -24,6 +24,16 @@ def inline(writer, node) -> None:
     raise nodes.SkipNode
 
 
+def with_punctuation(app, doctree, name) -> None:
+    """Keep each formula within a line together with the punctuation after it."""
+    for node in list(doctree.findall(nodes.math)):
+        place = node.parent.index(node)
+        rest = node.parent[place + 1] if place + 1 < len(node.parent) else None
+        if isinstance(rest, nodes.Text) and (mark := re.match(r"[,.;:)]+", rest.astext())):
+            node.parent.replace(rest, nodes.Text(rest.astext()[mark.end() :]))
+            node.parent.replace(node, nodes.inline("", "", node, nodes.Text(mark[0]), classes=["nobreak"]))
+
+
 def display(writer, node) -> None:
     """Write a formula of its own."""
     writer.body.append(f'<div class="formula">{formula(node.astext(), as_block=True)}</div>')
@@ -32,5 +42,6 @@ def display(writer, node) -> None:
 
 def setup(app):
     """Sphinx calls this."""
+    app.connect("doctree-resolved", with_punctuation)
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     return {"parallel_read_safe": True}

@@ -131,25 +131,40 @@ class OutputVariables(Generated):
 
 
 class Gallery(Generated):
-    """Every case: what it shows, its picture, the commands that make it, its known answer, from its docstring."""
+    """Every case by theme: thumbnails, then of each case its picture, commands and benchmark solution."""
 
     def lines(self):
         from swmodel import cases
 
-        images = Path(self.env.srcdir) / "images" / "cases"
+        by_theme = {theme: [] for theme in THEMES}
         for name in cases.names():
             case = swmodel.load(name, environ={}).case
-            about, *parts = (part.replace("\n", " ") for part in cases.about(case).split("\n\n"))
-            yield from (f"## {name}", "", escaped(about), "")
-            if (images / f"{name}.png").exists():
-                yield from (f"![{escaped(about)}](/images/cases/{name}.png)", "")
-            if (images / f"{name}.mp4").exists():
-                yield from (f'<video controls loop muted width="100%" src="{name}.mp4"></video>', "")
-            lines = [line for kind in ("Command", "Plot") for line in cases.commands(case, kind)]
-            yield from ("```bash", *(part for line in lines for part in broken(line)), "```", "")
-            for part in parts:
-                if not part.startswith(("Command: ", "Plot: ")):
-                    yield from (escaped(part), "")
+            by_theme[cases.theme(case)].append((name, case))
+        for theme, members in by_theme.items():
+            yield from (f"## {theme}", "", "::::{container} cases")
+            for name, case in members:
+                about = cases.about(case).split("\n\n")[0].replace("\n", " ")
+                options = (f":alt: {about}", f":target: '#{name.replace('_', '-')}'", f":name: thumbnail-{name}")
+                yield from (f":::{{figure}} /images/cases/{name}.png", *options, "", name, ":::", "")
+            yield from ("::::", "")
+            for name, case in members:
+                yield from self.entry(name, case)
+
+    def entry(self, name, case):
+        """The lines of a case."""
+        from swmodel import cases
+
+        images = Path(self.env.srcdir) / "images" / "cases"
+        about, *parts = (part.replace("\n", " ") for part in cases.about(case).split("\n\n"))
+        yield from (f"### {name}", "", escaped(about), "")
+        yield from (f"![{escaped(about)}](/images/cases/{name}.png)", "")
+        if (images / f"{name}.mp4").exists():
+            yield from (f'<video controls loop muted playsinline preload="metadata" src="{name}.mp4"></video>', "")
+        lines = [line for kind in ("Command", "Plot") for line in cases.commands(case, kind)]
+        yield from ("```bash", *(part for line in lines for part in broken(line)), "```", "")
+        for part in parts:
+            if not part.startswith(("Command: ", "Plot: ", "Theme: ")):
+                yield from (escaped(part), "")
 
 
 def broken(command: str) -> list[str]:
@@ -167,6 +182,17 @@ def broken(command: str) -> list[str]:
 #: Letters of a line of code on a page.
 WIDTH = 76
 
+
+#: The themes of the gallery, in its order.
+THEMES = (
+    "Eddies and gyres",
+    "Tides and storms",
+    "Tsunamis",
+    "Coasts that flood and dry",
+    "Waves and balanced flows",
+    "Assimilation",
+    "Starting points",
+)
 
 #: The public names, in the order of the page.
 PUBLIC = {

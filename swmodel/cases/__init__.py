@@ -3,7 +3,7 @@
 The file of a case has
 
 * a docstring: the physics, the reference, what it costs, the commands that run it (`Command:`) and that draw it
-  (`Plot:`), the known answer;
+  (`Plot:`), its theme in the gallery (`Theme:`), the known answer;
 * a class, a subclass of `Case`, whose name is that of the file: DoubleGyre in double_gyre.py;
 * in the class, its own options: annotated attributes made by `option`;
 * in the class, `defaults`: a dict {section: {key: value}} of what differs from the defaults of the configuration;
@@ -72,6 +72,12 @@ def commands(case: Case, kind: str) -> list[str]:
     found = [part for part in about(case).split("\n\n") if part.startswith(f"{kind}: ")]
     lines = re.split(r"\n(?=swmodel )", "\n".join(found).removeprefix(f"{kind}: "))
     return [line.replace("\n", " ") for line in lines if line]
+
+
+def theme(case: Case) -> str:
+    """The theme of a case in the gallery, from the paragraph `Theme:` of its docstring; "" if it has none."""
+    found = [part for part in about(case).split("\n\n") if part.startswith("Theme: ")]
+    return found[0].removeprefix("Theme: ") if found else ""
 
 
 def classes(module) -> list[type[Case]]:

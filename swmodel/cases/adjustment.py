@@ -8,6 +8,8 @@ Reference: Gill (1982), Atmosphere-Ocean Dynamics, sections 7.2 and 7.3; Rossby 
 
 Cost: 930 steps of rk4 on 5760 cells: seconds.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run adjustment
 
 Plot: swmodel plot outputs/adjustment --field eta_mean --field v_mean

@@ -9,6 +9,8 @@ OAR PMEL-135.
 
 Cost: 2684 steps on 3400 cells for 110 sqrt(depth/g): seconds.
 
+Theme: Tsunamis
+
 Command: swmodel run beach
 
 Plot: swmodel plot outputs/beach/stations.nc

@@ -12,6 +12,8 @@ Cost: 576 steps on 14 040 cells for nine hours at half a degree: seconds. A fine
 tenth of a degree: `swmodel grid chile.nc --region=-120,-66,-60,5 --resolution 0.1 --relief FILE` and `swmodel run
 chile2010 -s grid.file=chile.nc`.
 
+Theme: Tsunamis
+
 Command: swmodel run chile2010
 
 Plot: swmodel plot outputs/chile2010 --vmax 0.5

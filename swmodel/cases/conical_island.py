@@ -9,6 +9,8 @@ and others (1995), J. Fluid Mech. 302, 259-285.
 
 Cost: 650 steps on 75 000 cells for 13 s: some seconds.
 
+Theme: Tsunamis
+
 Command: swmodel run conical_island
 
 Plot: swmodel plot outputs/conical_island

@@ -7,6 +7,8 @@ Reference: Ritter, A. (1892), Z. Ver. Dtsch. Ing. 36, 947-954.
 
 Cost: 540 steps on 1600 cells for 1.5 s: a second.
 
+Theme: Coasts that flood and dry
+
 Command: swmodel run dam_break_dry
 
 Plot: swmodel plot outputs/dam_break_dry --field eta --field eta_error

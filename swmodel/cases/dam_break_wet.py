@@ -8,6 +8,8 @@ Reference: Stoker, J. J. (1957), Water Waves, Interscience, section 10.8.
 
 Cost: 720 steps on 1600 cells for 2 s: a second.
 
+Theme: Coasts that flood and dry
+
 Command: swmodel run dam_break_wet
 
 Plot: swmodel plot outputs/dam_break_wet --field eta --field eta_error

@@ -13,6 +13,8 @@ wind-driven, double-gyre, shallow-water model, J. Phys. Oceanogr. 25, 764-786; o
 Cost: 175 000 steps of 20 000 cells: about half a minute on two cores for five years. On a grid of 20 km, `-s grid.nx=50
 -s grid.ny=100 -s grid.dx=20e3 -s grid.dy=20e3 -s physics.viscosity=300`, a third of that.
 
+Theme: Eddies and gyres
+
 Command: swmodel run double_gyre
 
 Plot: swmodel plot outputs/double_gyre --field eta --field speed

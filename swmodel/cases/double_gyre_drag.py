@@ -10,6 +10,8 @@ periodic tidal data, J. Geophys. Res. 96 (C8), 15187-15196.
 
 Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: half a minute on two cores.
 
+Theme: Assimilation
+
 Command: swmodel assimilate double_gyre_drag
 
 Plot: swmodel plot outputs/double_gyre_drag-assimilate

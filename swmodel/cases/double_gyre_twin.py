@@ -11,6 +11,8 @@ meteorological observations: theoretical aspects, Tellus 38A, 97-110.
 
 Cost: 144 000 steps of 5 000 cells before the window, and 1 600 steps within it, often: about two minutes on two cores.
 
+Theme: Assimilation
+
 Command: swmodel assimilate double_gyre_twin
 
 Plot: swmodel plot outputs/double_gyre_twin-assimilate

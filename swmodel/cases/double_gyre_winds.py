@@ -12,6 +12,8 @@ Processing Systems 20, 1177-1184, for the sums of waves.
 
 Cost: 72 000 steps of 1 250 cells before the window, and 800 steps within it, often: some minutes on two cores.
 
+Theme: Assimilation
+
 Command: swmodel assimilate double_gyre_winds
 
 Plot: swmodel plot outputs/double_gyre_winds-assimilate

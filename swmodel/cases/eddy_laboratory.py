@@ -9,6 +9,8 @@ Reference: Klöwer and others (2018), Ocean Modelling 132, 1-11, who compare clo
 Cost: 137 000 steps of 3200 cells for ten years: about 15 s. The truth, `-s grid.nx=320 -s grid.ny=640 -s grid.dx=3125
 -s grid.dy=3125`, takes some minutes for a year.
 
+Theme: Eddies and gyres
+
 Command: swmodel run eddy_laboratory
 
 Plot: swmodel plot outputs/eddy_laboratory --field eta --field zeta

@@ -9,6 +9,8 @@ Reference: Matsuno (1966), J. Meteor. Soc. Japan 44, 25-43; Gill (1982), Atmosph
 Cost: 290 steps of rk4 on 9000 cells for one period of the Kelvin wave: seconds. A Rossby wave:
 `swmodel run equatorial -s case.wave=rossby -s case.mode=1 --days 75`.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run equatorial
 
 Plot: swmodel plot outputs/equatorial --field eta --arrows

@@ -8,6 +8,8 @@ Reference: Galewsky, Scott and Polvani (2004), Tellus A 56, 429-440.
 
 Cost: 8640 steps of rk4 on 57 600 cells for six days: eight seconds of processor time.
 
+Theme: Eddies and gyres
+
 Command: swmodel run galewsky -s output.every="6 h"
 
 Plot: swmodel plot outputs/galewsky --field zeta

@@ -10,6 +10,8 @@ Cost: 22 500 steps on 62 000 cells for twelve days: about 30 s on two cores. A f
 `swmodel grid half.nc --region=-180,180,-86,86 --resolution 0.5 --pole=-42,76` and `swmodel run global_m2 -s
 grid.file=half.nc`.
 
+Theme: Tides and storms
+
 Command: swmodel run global_m2
 
 Plot: swmodel plot outputs/global_m2/harmonics.nc

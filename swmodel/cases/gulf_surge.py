@@ -12,6 +12,8 @@ Information Processing Systems 20, 1177-1184, for the sums of waves.
 
 Cost: a window of 384 steps on 400 cells, often: two to three minutes on one core.
 
+Theme: Assimilation
+
 Command: swmodel assimilate gulf_surge
 
 Plot: swmodel plot outputs/gulf_surge-assimilate

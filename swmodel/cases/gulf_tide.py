@@ -7,6 +7,8 @@ Reference: Lynch and Gray (1978), J. Hydraul. Div. ASCE 104, 1409-1428.
 
 Cost: 8500 steps of rk4 on 320 cells for four days: a second or two.
 
+Theme: Tides and storms
+
 Command: swmodel run gulf_tide
 
 Plot: swmodel plot outputs/gulf_tide --field eta --field eta_error

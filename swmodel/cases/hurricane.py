@@ -13,6 +13,8 @@ Cambridge, chapter 7.
 
 Cost: 4 320 steps on 9600 cells: about five seconds on two cores.
 
+Theme: Tides and storms
+
 Command: swmodel run hurricane
 
 Plot: swmodel plot outputs/hurricane --wind --time "24 h"

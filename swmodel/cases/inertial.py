@@ -8,6 +8,8 @@ Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 8.3.
 
 Cost: 1150 steps of rk4 on 1024 cells: seconds. With drag: `swmodel run inertial -s physics.quadratic_drag=0.003`.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run inertial -s 'output.stations=[{name="middle", x=160e3, y=160e3}]'
 
 Plot: swmodel plot outputs/inertial/stations.nc --field current

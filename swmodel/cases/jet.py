@@ -9,6 +9,8 @@ viscosity and time step are those of the case `published_jet`.
 
 Cost: 20 480 steps of 64 800 cells for the ten days: eight seconds of processor time.
 
+Theme: Eddies and gyres
+
 Command: swmodel run jet -s output.every="6 h"
 
 Plot: swmodel plot outputs/jet --field zeta --field eta

@@ -9,6 +9,8 @@ Reference: Gill (1982), Atmosphere-Ocean Dynamics, section 10.4; Hsieh, Davey an
 
 Cost: 270 steps of rk4 on 5760 cells: seconds.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run kelvin
 
 Plot: swmodel plot outputs/kelvin --field eta --field eta_error

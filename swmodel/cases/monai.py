@@ -9,6 +9,8 @@ and others (2007), NOAA Tech. Memo. OAR PMEL-135.
 
 Cost: 7920 steps on 95 892 cells for 22.5 s: one to two minutes on two cores. Half the cells each way: an eighth.
 
+Theme: Tsunamis
+
 Command: swmodel run monai
 
 Plot: swmodel plot outputs/monai

@@ -9,6 +9,8 @@ Reference: Munk, W. H. (1950), On the wind-driven ocean circulation, J. Meteorol
 
 Cost: 86 000 steps of 10 000 cells: about ten seconds on two cores.
 
+Theme: Eddies and gyres
+
 Command: swmodel run munk
 
 Plot: swmodel plot outputs/munk --field v --contours eta

@@ -10,6 +10,8 @@ the friction of v, an error; here the friction of v is that of v.
 Cost: 43 000 steps of 64 800 cells for the ten days: eight seconds of processor time. The published size is
 `-s grid.nx=3600 -s grid.ny=1800 --days 0.1`.
 
+Theme: Eddies and gyres
+
 Command: swmodel run published_jet
 
 Plot: swmodel plot outputs/published_jet --field zeta --field eta

@@ -8,6 +8,8 @@ Reference: Bermudez and Vazquez (1994), Comput. Fluids 23, 1049-1071, who call t
 
 Cost: 500 steps of rk4 on 5400 cells: seconds.
 
+Theme: Starting points
+
 Command: swmodel run rest
 
 Plot: swmodel plot outputs/rest --field depth --field eta_error

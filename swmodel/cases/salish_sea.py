@@ -9,6 +9,8 @@ Reference: Foreman and others (1995), J. Geophys. Res. 100, 721-740, for the tid
 
 Cost: 21 600 steps of rk4 on 10 800 cells for four days: about ten seconds on two cores.
 
+Theme: Tides and storms
+
 Command: swmodel run salish_sea -s time.start=2012-03-01 -s open_sides.nodal=false -s output.harmonics=M2,K1
 -s output.harmonics_from="2 days"
 

@@ -8,6 +8,8 @@ Reference: Sampson, J., A. Easton and M. Singh (2006), ANZIAM J. 47, C373-C387; 
 
 Cost: 3000 steps on 800 cells for 6000 s: seconds.
 
+Theme: Coasts that flood and dry
+
 Command: swmodel run sampson
 
 Plot: swmodel plot outputs/sampson --field eta --field eta_error

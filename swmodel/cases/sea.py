@@ -6,6 +6,8 @@ the Coriolis parameter is that of the latitude. Quadratic bottom drag is that of
 
 Cost: 1080 steps on 7200 cells for a day: seconds.
 
+Theme: Starting points
+
 Command: swmodel grid sea.nc --region -100,20,-60,65 --resolution 1
 swmodel run sea -s grid.file=sea.nc -s time.start=2012-03-01 -s tide.constituents=M2 -s tide.ramp="1 day"
 -s physics.linear_drag=6e-6 --days 6 -s output.harmonics=M2 -s output.harmonics_from="4 days"

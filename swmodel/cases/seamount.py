@@ -10,6 +10,8 @@ Reference: Huppert, H. E. and K. Bryan (1976), Topographically generated eddies,
 
 Cost: 52 000 steps of 18 432 cells: about ten seconds on two cores.
 
+Theme: Eddies and gyres
+
 Command: swmodel run seamount
 
 Plot: swmodel plot outputs/seamount --field zeta --contours depth

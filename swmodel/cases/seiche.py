@@ -7,6 +7,8 @@ Reference: Lamb (1932), Hydrodynamics, section 190; the period is that of Merian
 
 Cost: 2 300 steps of rk4 on 8000 cells: seconds.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run seiche
 
 Plot: swmodel plot outputs/seiche --field eta --arrows --record 14

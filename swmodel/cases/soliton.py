@@ -9,6 +9,8 @@ Reference: Boyd (1980), J. Phys. Oceanogr. 10, 1699-1717.
 
 Cost: 1920 steps of rk4 on 17 280 cells: seconds.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run soliton
 
 Plot: swmodel plot outputs/soliton --field eta --arrows --record 4

@@ -8,6 +8,8 @@ Reference: Williamson, Drake, Hack, Jakob and Swarztrauber (1992), J. Comput. Ph
 
 Cost: 720 steps of rk4 on 9216 cells for five days at 2.5 degrees: seconds.
 
+Theme: Waves and balanced flows
+
 Command: swmodel run steady_zonal
 
 Plot: swmodel plot outputs/steady_zonal --field u --field u_error

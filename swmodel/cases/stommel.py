@@ -11,6 +11,8 @@ Reference: Stommel, H. (1948), The westward intensification of wind-driven ocean
 
 Cost: 55 000 steps of 10 000 cells: about five seconds on two cores.
 
+Theme: Eddies and gyres
+
 Command: swmodel run stommel
 
 Plot: swmodel plot outputs/stommel --field v --contours eta

@@ -9,6 +9,8 @@ others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
 
 Cost: 612 steps on 10 000 cells for three periods: seconds.
 
+Theme: Coasts that flood and dry
+
 Command: swmodel run thacker_curved
 
 Plot: swmodel plot outputs/thacker_curved --field h --field h_error

@@ -9,6 +9,8 @@ others 2013, Int. J. Numer. Methods Fluids 72, 269-300).
 
 Cost: 1620 steps on 10 000 cells for three rounds: seconds.
 
+Theme: Coasts that flood and dry
+
 Command: swmodel run thacker_planar
 
 Plot: swmodel plot outputs/thacker_planar --field h --field h_error

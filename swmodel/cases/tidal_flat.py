@@ -7,6 +7,8 @@ Reference: Friedrichs, C. T. and D. G. Aubrey (1988), Estuar. Coast. Shelf Sci. 
 
 Cost: 58 656 steps on 9600 cells for two tides: a minute.
 
+Theme: Coasts that flood and dry
+
 Command: swmodel run tidal_flat
 
 Plot: swmodel plot outputs/tidal_flat --field eta --field speed --arrows --time "21 h"

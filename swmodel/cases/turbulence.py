@@ -9,6 +9,8 @@ Reference: McWilliams, J. C. (1984), The emergence of isolated coherent vortices
 
 Cost: 30 000 steps of 65 536 cells: about 20 s on two cores.
 
+Theme: Eddies and gyres
+
 Command: swmodel run turbulence
 
 Plot: swmodel plot outputs/turbulence --field zeta

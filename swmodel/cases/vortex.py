@@ -8,6 +8,8 @@ Reference: Carton, X. (2001), Hydrodynamical modeling of oceanic vortices, Surv.
 
 Cost: 28 800 steps of 16 384 cells: about five seconds on two cores.
 
+Theme: Eddies and gyres
+
 Command: swmodel run vortex
 
 Plot: swmodel plot outputs/vortex --field zeta --field eta_error
