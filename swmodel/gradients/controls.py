@@ -26,8 +26,7 @@ def scheme_for(names) -> Callable[[Setup], Scheme]:
     """The scheme of a Setup with every term through which the controls act, also terms that are zero."""
 
     def scheme(setup: Setup) -> Scheme:
-        acting = [name.removesuffix(CORRECTION) for name in names]
-        made = setup.scheme_with([name for name in acting if name in TERM_OF])
+        made = setup.scheme_with([name for name in names if name.removesuffix(CORRECTION) in TERM_OF])
         return replaced(made, varying=tuple(sorted({*made.varying, *(CORRECTIONS.keys() & {*names})})))
 
     return scheme

@@ -14,6 +14,7 @@ from ..ocean.coordinates import metrics, on_sphere, points, turned
 from ..ocean.grid import Grid
 from ..ocean.masks import masks
 from ..ocean.patch import Patch, east, north
+from ..ocean.records import CORRECTION
 from ..ocean.scheme import Scheme
 from ..ocean.state import State
 from ..ocean.terms import TERM_OF, TERMS, Term
@@ -64,18 +65,19 @@ class Setup:
         return replace(self, config=config)
 
     def scheme_with(self, coefficients) -> Scheme:
-        """The Scheme with the terms of these coefficients also active, whatever their values are.
+        """The Scheme with the terms of these coefficients, or of their corrections, also active, whatever their values are.
 
         UsageError: one of them is no coefficient of a term, or has no effect in this run.
         """
-        if unknown := sorted(set(coefficients) - TERM_OF.keys()):
+        of = {name: name.removesuffix(CORRECTION) for name in sorted(coefficients)}
+        if unknown := [name for name in of if of[name] not in TERM_OF]:
             raise UsageError(f"no coefficient {', '.join(unknown)}; there are {', '.join(sorted(TERM_OF))}")
-        owners = {name: TERM_OF[name] for name in sorted(coefficients)}
+        owners = {name: TERM_OF[of[name]] for name in of}
         scheme = self.scheme.with_terms([owner for owner in owners.values() if not TERMS[owner].active])
         with_unused = (term for term in scheme.acting if term.unused_coefficients)
         unused = {name for term in with_unused for name in term.unused_coefficients(self.config)}
         for name, owner in owners.items():
-            if owner not in scheme.terms or name in unused:
+            if owner not in scheme.terms or of[name] in unused:
                 raise UsageError(f"{name}: no effect in this run; see the section [{owner}]")
         return scheme
 
