@@ -65,7 +65,7 @@ class Setup:
         return replace(self, config=config)
 
     def scheme_with(self, coefficients) -> Scheme:
-        """The Scheme with the terms of these coefficients, or of their corrections, also active, whatever their values are.
+        """The Scheme with the terms of these coefficients, or of their corrections, also active, whatever their values.
 
         UsageError: one of them is no coefficient of a term, or has no effect in this run.
         """
