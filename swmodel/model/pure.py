@@ -112,10 +112,12 @@ class Step:
             The carry; the samples at steps every, 2 every, ..., steps, stacked along a first axis, or None.
 
         Raises:
-            UsageError: `every` does not divide `steps`; as for a step.
+            UsageError: `every` does not divide `steps`; a segment without steps; as for a step.
         """
         if steps < 0 or (every is not None and (every < 1 or steps % every)):
-            raise UsageError(f"steps={steps}, every={every}: needs whole numbers of which the second divides the first")
+            raise UsageError(f"steps={steps}, every={every}: every must be at least 1 and divide steps")
+        if segment is not None and segment < 1:
+            raise UsageError(f"segment={segment}: must be at least one step")
         length = segment or max(1, math.isqrt(steps))
 
         def run(n: int, carry: Memory, static: Static, start: Any) -> Memory:
@@ -161,7 +163,8 @@ class Step:
         scheme, margin = self.setup.scheme_with(values.keys() - self.names - {"depth"}), self.setup.margin
         if more := [name for name in scheme.state._fields if name not in self.setup.scheme.state._fields]:
             raise UsageError(f"{', '.join(values)} needs {', '.join(more)} in the state: set it in the configuration")
-        _, new, step = parts_of(dataclasses.replace(self.setup, scheme=scheme), self.transport)
+        setup = dataclasses.replace(self.setup, scheme=scheme)
+        new, step = static_and_step(setup, self.transport, *self.transport.make(setup.static, setup.margin))
         fields = static.params | {"depth": static.grid.depth}
         if step.setup.margin != margin:
             blocks = {name: self._interior(leaf) for name, leaf in fields.items() if leaf.ndim == 2}
@@ -360,17 +363,17 @@ def functional(config: Source, overrides: Overrides = (), fields: Fields = None,
     """
     one = domain(lambda: configured(config, overrides, fields, terms))
     require_equal_steps(one.config)
-    return parts_of(one.setup, one.transport)
+    state = one.transport.make(one.setup.state)
+    carry = Memory(state, jax.tree.map(jnp.array, one.setup.method.remember(state)))
+    return Functional(carry, *static_and_step(one.setup, one.transport, one.grid, one.params))
 
 
-def parts_of(setup: Setup, transport: Transport) -> Functional:
-    """The Functional of a Setup."""
-    state = transport.make(setup.state)
-    carry = Memory(state, jax.tree.map(jnp.array, setup.method.remember(state)))
-    grid, params = once(transport.make(setup.static, setup.margin), getattr(transport, "mesh", None))
+def static_and_step(setup: Setup, transport: Transport, grid: Grid, params: dict[str, Any]) -> tuple[Static, Step]:
+    """The constants and the step of a Setup, from its Grid and params on the devices."""
+    grid, params = once((grid, params), getattr(transport, "mesh", None))
     static = Static(grid, params, jnp.asarray(setup.dt, setup.dtype))
     function = make_step(setup.scheme, setup.method, transport)
-    return Functional(carry, static, Step(setup, transport, function, frozenset(static.params)))
+    return static, Step(setup, transport, function, frozenset(static.params))
 
 
 def recomputed(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -80,6 +80,10 @@ def test_trajectory_and_its_derivative_are_those_of_the_steps(every, segment):
         for f in (lambda *inputs: go(*inputs)[0], ahead(step))
     )
     assert_close(ours(carry, static), theirs(carry, static))
+    with pytest.raises(UsageError, match="divide"):
+        step.trajectory(carry, static, STEPS, every=3)
+    with pytest.raises(UsageError, match="segment"):
+        step.trajectory(carry, static, STEPS, segment=0)
     if every:
         last = jax.tree.map(lambda samples: samples[-1], go(carry, static)[1])
         jax.tree.map(np.testing.assert_array_equal, last, go(carry, static)[0].state)
