@@ -111,8 +111,9 @@ def one_process() -> Iterator[Finding]:
 
 def native_step() -> Finding:
     """Whether the native step was built, and for which JAX."""
-    reason = native.machine_unsupported_reason()
-    if reason:
+    if reason := native.library_unsupported_reason():
+        return Finding("native step", f"not used: {reason}", REMEDY)
+    if reason := native.machine_unsupported_reason():
         return Finding("native step", f"not used: {reason}")
     built = native.built()
     found = f"float32 and float64, by compiler {built.compiler}"
