@@ -151,9 +151,9 @@ def cached(name: str, make: Callable[[], bytes]) -> bytes:
     SetupError: the cache cannot be used.
     """
     target = cache_folder() / name
-    with suppress(FileNotFoundError):
-        return checked(target).read_bytes()
     try:
+        with suppress(FileNotFoundError):
+            return checked(target).read_bytes()
         with locked(target):
             if not target.exists():
                 content = make()
